@@ -1,12 +1,11 @@
 """The daemon's HTTP client, for whoever is not the daemon.  Importing it loads no server and no reactor."""
 
-from ._agent import Daemon, IDaemon, OpenedSession
+from ._agent_site import Daemon, IDaemon, Lease, OpenedSession
+from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
-from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
-from ._lease import Lease
-from ._operator import Operator
+from ._operator_site import Operator
+from ._requests import DaemonClient
 from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
-from ._wire import Answer, Wire
 
 __all__ = [
     "LEAN",
@@ -15,6 +14,7 @@ __all__ = [
     "AnswerNotUnderstood",
     "Connections",
     "Daemon",
+    "DaemonClient",
     "DaemonError",
     "DaemonFault",
     "DaemonUnreachable",
@@ -23,5 +23,4 @@ __all__ = [
     "OpenedSession",
     "Operator",
     "SessionEnvironment",
-    "Wire",
 ]

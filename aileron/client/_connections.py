@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.interfaces import IStreamClientEndpoint
-from twisted.web.client import URI, Agent
+from twisted.web.client import URI, Agent, HTTPConnectionPool
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from aileron.addresses import read_origin
 
-from ._agent import Daemon
-from ._courier import Courier, Site
-from ._operator import Operator
-from ._wire import MAX_BODY_BYTES, Wire
+from ._agent_site import Daemon
+from ._guard import GuardedEndpoint
+from ._operator_site import Operator
+from ._requests import DaemonClient
 
 if TYPE_CHECKING:
     from twisted.internet.ssl import Certificate
 
+MAX_IDLE_CONNECTIONS = 8
 _CONNECT_SECONDS = 5.0
-
-
-@implementer(IAgentEndpointFactory)
-@frozen
-class _Endpoints:
-    """The same ways to a site, for answers that do not end."""
-
-    _of: Callable[[Site], IStreamClientEndpoint]
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The way to the site of C{uri}."""
-        return self._of((uri.scheme, uri.netloc))
 
 
 @frozen
 class Connections:
     """Kept-alive connections, and the clients that share them.
+
+    Nothing is ever sent a second time: who asked is told that it may have arrived, and knows what may be repeated.
 
     :param reactor: provides time and TCP.
     :param authorities: who alone may vouch for a daemon that is reached by HTTPS; none: whom the system trusts.
@@ -48,17 +38,22 @@ class Connections:
 
     _reactor: Any
     _authorities: tuple[Certificate, ...] = ()
-    _courier: Courier = field(init=False)
+    _pool: HTTPConnectionPool = field(init=False)
+    _agent: Agent = field(init=False)
 
-    @_courier.default
-    def _make_courier(self) -> Courier:
-        return Courier(self._endpoint, MAX_BODY_BYTES)
+    @_pool.default
+    def _make_pool(self) -> HTTPConnectionPool:
+        pool = HTTPConnectionPool(self._reactor)
+        pool.maxPersistentPerHost = MAX_IDLE_CONNECTIONS
+        # A second attempt that finds nobody would say that nothing was sent, where the first was.
+        pool.retryAutomatically = False
+        return pool
 
-    _streams: Agent = field(init=False)
-
-    @_streams.default
-    def _make_streams(self) -> Agent:
-        agent: Agent = Agent.usingEndpointFactory(self._reactor, _Endpoints(self._endpoint))
+    @_agent.default
+    def _make_agent(self) -> Agent:
+        agent: Agent = Agent.usingEndpointFactory(
+            self._reactor, _Endpoints(self._reactor, self._authorities), self._pool
+        )
         return agent
 
     def daemon(self, url: str, token: str | None) -> Daemon:
@@ -66,40 +61,45 @@ class Connections:
 
         :raises ValueError: a malformed address or token; the message repeats neither.
         """
-        return Daemon(self._wire(url, token))
+        return Daemon(DaemonClient(self._agent, url, token, self._reactor))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
         """The operator site.
 
         :raises ValueError: a malformed address or token; the message repeats neither.
         """
-        return Operator(self._wire(operator_url, token))
+        return Operator(DaemonClient(self._agent, operator_url, token, self._reactor))
 
     def trusting(self, path: str) -> Connections:
         """Others, by HTTPS to whom the authorities in a file vouch for, and to nobody else.
 
         :raises ValueError: there is no such file, or no authority in it; the message repeats nothing of it.
         """
-        from ._trust import certificates_in
+        from ._tls import load_certificates
 
-        return Connections(self._reactor, certificates_in(path))
+        return Connections(self._reactor, load_certificates(path))
 
     def close(self) -> Deferred[Any]:
         """Close what is kept alive.  Requests under way are their callers' to cancel."""
-        return self._courier.close()
+        closing: Deferred[Any] = self._pool.closeCachedConnections()
+        return closing
 
-    def _wire(self, url: str, token: str | None) -> Wire:
-        return Wire(self._courier, url, token, self._reactor, self._streams)
 
-    def _endpoint(self, site: Site) -> IStreamClientEndpoint:
-        scheme, authority = site
-        origin = read_origin(f"{scheme.decode('ascii')}://{authority.decode('ascii')}")
+@implementer(IAgentEndpointFactory)
+@frozen
+class _Endpoints:
+    """Finds the way to a site, whose TLS verifies chain and name."""
+
+    _reactor: Any
+    _authorities: tuple[Certificate, ...]
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """The way to the site of C{uri}."""
+        origin = read_origin(f"{uri.scheme.decode('ascii')}://{uri.netloc.decode('ascii')}")
         endpoint = HostnameEndpoint(self._reactor, origin.host, origin.port, timeout=_CONNECT_SECONDS)
-        if scheme == b"http":
-            return endpoint
-        from ._trust import policy_of  # by HTTPS a daemon is reached seldom, and its modules cost a start
+        if uri.scheme == b"http":
+            return GuardedEndpoint(endpoint)
+        from ._tls import make_tls_policy  # by HTTPS a daemon is reached seldom, and its modules cost a start
 
-        secured: IStreamClientEndpoint = wrapClientTLS(
-            policy_of(self._authorities).creatorForNetloc(origin.host.encode("ascii"), origin.port), endpoint
-        )
-        return secured
+        creator = make_tls_policy(self._authorities).creatorForNetloc(origin.host.encode("ascii"), origin.port)
+        return GuardedEndpoint(wrapClientTLS(creator, endpoint))

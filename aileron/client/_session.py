@@ -63,12 +63,12 @@ class SessionEnvironment:
     @property
     def exposed_to(self) -> str:
         """The host on the way to whom others could read the token; empty: there is none, or it is allowed."""
-        host = host_in_the_clear(self.url)
+        host = plain_http_host(self.url)
         return "" if host == _plainly(self.plain_host) else host
 
     def on_this_machine(self) -> SessionEnvironment:
         """The same, for a daemon of this machine: the way to it does, whichever of its addresses it listens at."""
-        return evolve(self, plain_host=host_in_the_clear(self.url))
+        return evolve(self, plain_host=plain_http_host(self.url))
 
     def variables(self) -> dict[str, str]:
         """The variables that L{of} reads."""
@@ -86,7 +86,7 @@ class SessionEnvironment:
         return ours
 
 
-def host_in_the_clear(url: str) -> str:
+def plain_http_host(url: str) -> str:
     """The host, in lower case, that C{url} asks by plain HTTP over a network; empty: it asks none so, or is no URL."""
     try:
         origin = read_url(url).origin
@@ -96,7 +96,7 @@ def host_in_the_clear(url: str) -> str:
 
 
 def _plainly(host: str) -> str:
-    """A host as L{host_in_the_clear} returns it."""
+    """A host as L{plain_http_host} returns it."""
     try:
         return read_host(bracketed(host))
     except ValueError:

@@ -4,7 +4,6 @@ Importing it loads nothing, so that a signal during the slow imports finds its h
 agents start their own server does without the SDK.
 """
 
-from ._entry import main
-from ._lazily import over_http
+from ._entry import main, over_http
 
 __all__ = ["main", "over_http"]

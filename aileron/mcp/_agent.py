@@ -15,42 +15,44 @@ from twisted.logger import Logger
 from aileron.client import Connections, SessionEnvironment
 from aileron.values import JSON
 
-from ._bridge import IBridge
+from ._bridge import ThreadBridge
 from ._calls import Calls
-from ._cards import Card
+from ._definitions import ToolDefinition
 from ._link import Link
 from ._nowhere import daemon_of
 from ._own import OwnSession
 from ._server import ToolServer
-from ._texts import Said
-from .offering.shortlist import Shortlist
-from .waiting.calling import Etiquette
-from .waiting.manner import Manner
+from ._texts import ToolResult
+from ._tools import CallOptions
+from .offering.access import Shortlist
+from .waiting.calling import ClientPolicy
 from .waiting.profiles import USUAL_SECONDS
 from .waiting.withdrawals import Withdrawals
 
 _NO_BOUND = 1 << 30
-_TOO_MANY = Said("Too many calls are under way: nothing was sent. Call again once one of them is over.", is_error=True)
+_TOO_MANY = ToolResult(
+    "Too many calls are under way: nothing was sent. Call again once one of them is over.", is_error=True
+)
 
 _log = Logger()
 
 
 @frozen
-class Across:
+class BridgedTools:
     """The tools, as awaited from the loop: each call is made in the reactor.
 
     :ivar room: for calls at once.  A client of the handshake's era that leaves does not end its call.
     """
 
-    bridge: IBridge
+    bridge: ThreadBridge
     calls: Calls
     room: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(_NO_BOUND))
 
-    async def offered(self, *, hears_changes: bool) -> Sequence[Card]:
+    async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
         """Every tool that is listed."""
         return await self.bridge.call(lambda: self.calls.offered(hears_changes=hears_changes))
 
-    async def actions(self) -> Sequence[Card]:
+    async def actions(self) -> Sequence[ToolDefinition]:
         """Every action."""
         return await self.bridge.call(self.calls.actions)
 
@@ -58,12 +60,12 @@ class Across:
         """The session's newest runs."""
         return await self.bridge.call(self.calls.recent_runs)
 
-    async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Call one, if there is room for it."""
         if self.room.locked():
             return _TOO_MANY
         async with self.room:
-            return await self.bridge.call(lambda: self.calls.call(tool, arguments, manner))
+            return await self.bridge.call(lambda: self.calls.call(tool, arguments, options))
 
     async def withdraw(self, key: str) -> None:
         """Take one back."""
@@ -91,7 +93,7 @@ class AgentServer:
     def __init__(
         self,
         reactor: Any,
-        bridge: IBridge,
+        bridge: ThreadBridge,
         session: SessionEnvironment,
         connections: Connections | None = None,
         sealing: RequestStateSecurity | None = None,
@@ -107,7 +109,7 @@ class AgentServer:
         shortlist = Shortlist(daemon, session.listed_actions)
         calls = Calls(daemon, self._link, reactor, longest, self._withdrawals, shortlist)
         self.tools = ToolServer(
-            Across(bridge, calls, asyncio.Semaphore(most_calls)), Etiquette(session, sealing=sealing)
+            BridgedTools(bridge, calls, asyncio.Semaphore(most_calls)), ClientPolicy(session, sealing=sealing)
         )
 
     @property
@@ -125,10 +127,10 @@ class AgentServer:
         self._link.stop()
         self._withdrawals.stop()
 
-    def supervise(self, errand: Deferred[None], then: Callable[[], object] = lambda: None) -> None:
+    def supervise(self, serving: Deferred[None], then: Callable[[], object] = lambda: None) -> None:
         """Log the failure of what nobody waits for, unless all has ended; call C{then} when it is over."""
-        errand.addErrback(self._failed)
-        errand.addBoth(lambda _: then())
+        serving.addErrback(self._failed)
+        serving.addBoth(lambda _: then())
 
     def _changed(self) -> None:
         if not self._stopped:

@@ -1,159 +1,175 @@
-"""Between the reactor and an asyncio loop: results, failures and cancellations cross both ways.
-
-Nothing here knows a thread: L{LoopThread} brings one, L{OneLoop} has both sides in one, and tests step them by hand.
-"""
+"""Between the reactor and an asyncio loop in a thread: results, failures and cancellations cross both ways."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, Generic, TypeVar, cast
 
-from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
-from zope.interface import Interface, implementer
 
 T = TypeVar("T")
-
-Do = Callable[[Callable[[], object]], None]
-"""Has something done on a side, in order, soon or before it returns; callable from wherever the sides are called from.
-L{SideGone}: that side has ended."""
 
 
 class SideGone(Exception):
     """The other side has ended."""
 
 
-class IBridge(Interface):
-    """What each side may ask of the other."""
+class ThreadBridge:
+    """What the reactor and an asyncio loop ask of each other.  Neither side ever blocks for the other.
 
-    def ask(make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
+    :ivar loop: runs in another thread; L{None}: not yet.
+    """
+
+    def __init__(self, reactor: IReactorFromThreads, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._reactor = reactor
+        self.loop = loop
+
+    def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
         """From the reactor: run a coroutine in the loop.
 
         Cancelling the Deferred cancels the coroutine; where the loop has ended meanwhile, it only fires.
 
         :raises SideGone: the loop has ended.
         """
+        loop = self._running_loop()
+        future = asyncio.run_coroutine_threadsafe(make(), loop)
 
-    def post(act: Callable[[], object]) -> None:
+        def cancel(_: Deferred[T]) -> None:
+            if not loop.is_closed():  # else nothing runs there any more
+                future.cancel()
+
+        answer: Deferred[T] = Deferred(cancel)
+        future.add_done_callback(lambda _: self._reactor.callFromThread(_deliver, future, answer))
+        return answer
+
+    def post(self, act: Callable[[], object]) -> None:
         """From the reactor: call something in the loop, in order, and do not wait for it.
 
         :raises SideGone: the loop has ended.
         """
+        try:
+            self._running_loop().call_soon_threadsafe(act)
+        except RuntimeError as closed:
+            raise SideGone from closed
 
-    async def call(make: Callable[[], Awaitable[T]]) -> T:
+    async def call(self, make: Callable[[], Awaitable[T]]) -> T:
         """From the loop: await a Deferred, or a coroutine that awaits some, in the reactor.
 
         Cancelling the awaiting task cancels it there.
-
-        :raises SideGone: the reactor has ended.
         """
-
-
-@implementer(IBridge)
-@frozen
-class Crossing:
-    """The bridge over any two sides.
-
-    :ivar in_loop: does something in the loop.
-    :ivar in_reactor: does something in the reactor.
-    """
-
-    in_loop: Do
-    in_reactor: Do
-
-    def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
-        """Run a coroutine in the loop."""
-        errand: _Errand[T] = _Errand(make, self.in_reactor)
-        # Whatever the loop makes of the cancellation, the caller waits no longer.
-        errand.answer = Deferred(lambda _: self._give_up(errand))
-        self.in_loop(errand.begin)
-        return errand.answer
-
-    def _give_up(self, errand: _Errand[T]) -> None:
-        # A loop that has ended runs nothing any more.
-        with contextlib.suppress(SideGone):
-            self.in_loop(errand.cancel)
-
-    def post(self, act: Callable[[], object]) -> None:
-        """Call something in the loop."""
-        self.in_loop(act)
-
-    async def call(self, make: Callable[[], Awaitable[T]]) -> T:
-        """Await something in the reactor."""
-        visit: _Visit[T] = _Visit(make, self.in_loop, asyncio.get_running_loop().create_future())
-        self.in_reactor(visit.begin)
+        call: _ReactorCall[T] = _ReactorCall(make, self.post, asyncio.get_running_loop().create_future())
+        self._reactor.callFromThread(call.begin)
         try:
-            return await visit.answer
+            return await call.answer
         except asyncio.CancelledError:
-            self.in_reactor(visit.cancel)
+            self._reactor.callFromThread(call.cancel)
             raise
 
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self.loop is None or self.loop.is_closed():
+            raise SideGone
+        return self.loop
 
-class _Errand(Generic[T]):
-    """From the reactor into the loop: begins and is cancelled there, is answered here."""
 
-    answer: Deferred[T]
+def _deliver(future: Future[T], answer: Deferred[T]) -> None:
+    """Fire a Deferred with what the loop made of a coroutine, if somebody still waits for it."""
+    if answer.called:
+        return
+    if future.cancelled():
+        answer.errback(Failure(CancelledError()))
+    elif (error := future.exception()) is not None:
+        answer.errback(Failure(error))
+    else:
+        answer.callback(future.result())
 
-    def __init__(self, make: Callable[[], Coroutine[Any, Any, T]], in_reactor: Do) -> None:
+
+class _ReactorCall(Generic[T]):
+    """A call from the loop into the reactor: it begins and is cancelled there, and is answered here."""
+
+    def __init__(
+        self, make: Callable[[], Awaitable[T]], post: Callable[[Callable[[], object]], None], answer: asyncio.Future[T]
+    ) -> None:
         self._make = make
-        self._in_reactor = in_reactor
-        self._task: asyncio.Task[T] | None = None
-
-    def begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._make())
-        self._task.add_done_callback(lambda task: self._in_reactor(lambda: self._deliver(task)))
-
-    def cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    def _deliver(self, task: asyncio.Task[T]) -> None:
-        # Looked at even if nobody waits any more: asyncio complains of failures that nobody saw.
-        failure = None if task.cancelled() else task.exception()
-        if self.answer.called:
-            return
-        if task.cancelled():
-            self.answer.errback(Failure(CancelledError()))
-        elif failure is not None:
-            self.answer.errback(Failure(failure))
-        else:
-            self.answer.callback(task.result())
-
-
-class _Visit(Generic[T]):
-    """From the loop into the reactor: begins and is cancelled there, is answered here."""
-
-    def __init__(self, make: Callable[[], Awaitable[T]], in_loop: Do, answer: asyncio.Future[T]) -> None:
-        self._make = make
-        self._in_loop = in_loop
-        self._doing: Deferred[T] | None = None
+        self._post = post
+        self._under_way: Deferred[T] | None = None
         self._cancelled = False
         self.answer = answer
 
     def begin(self) -> None:
         if not self._cancelled:
-            self._doing = maybeDeferred(cast("Callable[[], Deferred[T]]", self._make))
-            self._doing.addCallbacks(self._succeeded, self._failed)
+            self._under_way = maybeDeferred(cast("Callable[[], Deferred[T]]", self._make))
+            self._under_way.addCallbacks(self._succeed, self._fail)
 
     def cancel(self) -> None:
         self._cancelled = True
-        if self._doing is not None:
-            self._doing.cancel()
+        if self._under_way is not None:
+            self._under_way.cancel()
 
-    def _succeeded(self, result: T) -> None:
-        self._deliver(lambda: self.answer.set_result(result))
+    def _succeed(self, result: T) -> None:
+        self._settle(lambda: self.answer.set_result(result))
 
-    def _failed(self, failure: Failure) -> None:
+    def _fail(self, failure: Failure) -> None:
         error: BaseException = failure.value or RuntimeError("failed without a reason")
         if isinstance(error, CancelledError) and not self._cancelled:
             # Nobody in the loop asked for it: it must not look like a task that was cancelled.
             error = RuntimeError("cancelled in the reactor")
-        self._deliver(lambda: self.answer.set_exception(error))
+        self._settle(lambda: self.answer.set_exception(error))
 
-    def _deliver(self, settle: Callable[[], None]) -> None:
+    def _settle(self, settle: Callable[[], None]) -> None:
         # A loop that has ended has nobody left who waits.
         with contextlib.suppress(SideGone):
-            self._in_loop(lambda: None if self.answer.done() else settle())
+            self._post(lambda: None if self.answer.done() else settle())
+
+
+class LoopThread:
+    """An asyncio loop in a thread of its own, from L{start} until L{stop}.
+
+    :ivar bridge: crosses into the loop and back.
+    """
+
+    def __init__(self, reactor: IReactorFromThreads, name: str = "aileron-mcp") -> None:
+        self._reactor = reactor
+        self._leave: asyncio.Event | None = None
+        self._stopping = False
+        self._started: Deferred[None] = Deferred()
+        self._ended: Deferred[None] = Deferred()
+        # Not a daemon thread: one that is left behind shows as a hang, not as a crash while Python shuts down.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=False)
+        self.bridge = ThreadBridge(reactor)
+
+    def start(self) -> Deferred[None]:
+        """Start it; fires when the loop runs."""
+        self._thread.start()
+        return self._started
+
+    def stop(self) -> Deferred[None]:
+        """Cancel whatever runs in the loop, and end the thread; fires when it is gone.  To be called once."""
+        self._stopping = True
+        if self._leave is not None:
+            self.bridge.post(self._leave.set)
+        elif not self._thread.is_alive():
+            self._ended.callback(None)
+        return self._ended
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._stay())
+        finally:
+            self._reactor.callFromThread(self._join)
+
+    async def _stay(self) -> None:
+        self.bridge.loop, self._leave = asyncio.get_running_loop(), asyncio.Event()
+        self._reactor.callFromThread(self._started.callback, None)
+        # A stop that came before there was an event to set has left word.
+        if not self._stopping:
+            await self._leave.wait()
+
+    def _join(self) -> None:
+        self._thread.join()
+        self._ended.callback(None)

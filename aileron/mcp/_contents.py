@@ -2,18 +2,27 @@
 
 A provider refuses a whole conversation over one picture that it cannot read, so only what it can goes as one; anything
 else goes as a document.
+
+An action that declares the schema of its output is answered as data as well: some clients show the model only this and
+some only the text, so each of the two says everything.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import mcp.types as t
+from attrs import evolve
 
-from aileron.values import Attachment
+from aileron.client import Answer
+from aileron.values import JSON, Attachment, fits
 
-from ._texts import Said
+from ._definitions import ToolDefinition
+from ._texts import ToolResult, beside_output, output_of
+
+_REFERENCES = ("$ref", "$dynamicRef")
+_PENDING = 202
 
 _MOST_PICTURE_BYTES = 3_750_000  # 5 MB in base64, which is as much as any provider takes
 _BEGINNINGS = {
@@ -24,12 +33,12 @@ _BEGINNINGS = {
 }
 
 
-def contents_of(said: Said, *, sound: bool = True) -> list[t.ContentBlock]:
-    """What a client is given to show of C{said}.
+def contents_of(result: ToolResult, *, sound: bool = True) -> list[t.ContentBlock]:
+    """What a client is given to show of C{result}.
 
     :param sound: whether its protocol knows of sound; else that is a document.
     """
-    return [t.TextContent(text=said.text), *blocks_of(said, sound=sound)]
+    return [t.TextContent(text=result.text), *blocks_of(result, sound=sound)]
 
 
 def attachment_uri(run_id: str, number: object) -> str:
@@ -49,15 +58,15 @@ def document_of(uri: str, attachment: Attachment) -> t.TextResourceContents | t.
     return t.BlobResourceContents(uri=uri, mime_type=attachment.media_type, blob=attachment.base64)
 
 
-def blocks_of(said: Said, *, sound: bool = True) -> Iterator[t.ContentBlock]:
+def blocks_of(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
     """The same without the text."""
-    for number, attachment in enumerate(said.attachments, 1):
+    for number, attachment in enumerate(result.attachments, 1):
         if _is_picture(attachment):
             yield t.ImageContent(data=attachment.base64, mime_type=attachment.media_type)
         elif sound and attachment.media_type.startswith("audio/") and attachment.base64:
             yield t.AudioContent(data=attachment.base64, mime_type=attachment.media_type)
         else:
-            document = document_of(attachment_uri(said.run_id, number), attachment)
+            document = document_of(attachment_uri(result.run_id, number), attachment)
             yield t.EmbeddedResource(resource=document)
 
 
@@ -67,3 +76,41 @@ def _is_picture(attachment: Attachment) -> bool:
     if beginning is None or attachment.size > _MOST_PICTURE_BYTES:
         return False
     return beginning.match(attachment.content) is not None
+
+
+def wrapped(output: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The schema of the whole answer, C{output} being that of the action's own."""
+    status = {"type": "string", "description": "completed; or anything else: it is not done."}
+    text = {"type": "string", "description": "What else there is to know."}
+    properties = {"status": status, "output": _moved(output), "text": text}
+    return {"type": "object", "properties": properties, "required": ["status"], "additionalProperties": False}
+
+
+def structured(definition: ToolDefinition, answer: Answer, result: ToolResult) -> ToolResult:
+    """What was said, as data too where the action declares a schema."""
+    if definition.output_schema is None:
+        return result
+    if answer.status == _PENDING:
+        return evolve(result, data={"status": str(answer.body.get("status", "pending")), "text": result.text})
+    return evolve(result, data={"status": "completed", **_completed(answer, result, definition.output_schema)})
+
+
+def _completed(answer: Answer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    output = output_of(answer.body)
+    if result.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
+        return {"text": result.text}
+    beside = beside_output(answer.body)
+    return {"output": output, **({"text": beside} if beside else {})}
+
+
+def _moved(schema: JSON) -> JSON:
+    """The schema, a level below: what it says of its own parts says where they are now."""
+    if isinstance(schema, Mapping):
+        return {key: _led(value) if key in _REFERENCES else _moved(value) for key, value in schema.items()}
+    if isinstance(schema, (list, tuple)):
+        return [_moved(value) for value in schema]
+    return schema
+
+
+def _led(value: JSON) -> JSON:
+    return f"#/properties/output{value[1:]}" if isinstance(value, str) else _moved(value)

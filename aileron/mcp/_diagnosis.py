@@ -7,10 +7,10 @@ from typing import Any
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, IDaemon
 
-from ._cards import SEARCH_TOOL
+from ._definitions import SEARCH_TOOL
 from ._link import Link
-from ._texts import PUT_RIGHT, Said, is_misdirected
-from .offering.shortlist import Shortlist
+from ._texts import PUT_RIGHT, ToolResult, is_misdirected
+from .offering.access import Shortlist
 
 _VAULT_REMEDIES = {
     "locked": "The vault is locked: ask the user to run 'aileron vault unlock' in their own terminal.",
@@ -19,13 +19,13 @@ _VAULT_REMEDIES = {
 }
 
 
-async def diagnosis(daemon: IDaemon, link: Link, shortlist: Shortlist) -> Said:
+async def diagnosis(daemon: IDaemon, link: Link, shortlist: Shortlist) -> ToolResult:
     """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
     try:
         status = await daemon.status()
     except DaemonError as error:
-        return Said(_degraded(error))
-    return Said("\n".join([*_standing(status), *await _offering(link, shortlist), *_faulty(link)]))
+        return ToolResult(_degraded(error))
+    return ToolResult("\n".join([*_standing(status), *await _offering(link, shortlist), *_faulty(link)]))
 
 
 def _degraded(error: DaemonError) -> str:
@@ -53,14 +53,14 @@ def _standing(status: Mapping[str, Any]) -> list[str]:
 async def _offering(link: Link, shortlist: Shortlist) -> list[str]:
     if link.trouble is not None:
         return [f"The list of actions could not be read: {link.trouble}"]
-    if not link.cards:
+    if not link.definitions:
         return ["No action is offered. 'aileron action list' tells the user which there are."]
-    listed = await shortlist.of(link.cards)
-    names = ", ".join(card.name for card in listed)
-    if len(listed) == len(link.cards):
+    listed = await shortlist.of(link.definitions)
+    names = ", ".join(definition.name for definition in listed)
+    if len(listed) == len(link.definitions):
         return [f"Actions offered ({len(listed)}): {names}."]
     used = f"Listed, since they are used most: {names or 'none yet'}."
-    return [f"Actions offered: {len(link.cards)}. {used} {SEARCH_TOOL} finds the others."]
+    return [f"Actions offered: {len(link.definitions)}. {used} {SEARCH_TOOL} finds the others."]
 
 
 def _faulty(link: Link) -> list[str]:

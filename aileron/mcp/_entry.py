@@ -1,10 +1,18 @@
-"""The command's first moments, before anything heavy is loaded."""
+"""Where the room is entered, before anything heavy is loaded: the command's first moments, and the daemon's door.
+
+The SDK takes half a second and 31 MB, so that only who wants it loads it.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aileron.interfaces import IMcpService
+    from aileron.values import McpSettings
 
 _YOUNG = 10_000
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -24,3 +32,17 @@ def main() -> None:
     serve(os.environ, _STOP_SIGNALS)
     # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
     os._exit(0)
+
+
+def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
+    """What serves MCP to agents that speak HTTP.  Loads the SDK.
+
+    :param reactor: provides time, TCP and threads.
+    """
+    from aileron.client import Connections
+
+    from ._bridge import LoopThread
+    from .http.endpoint import HttpEndpoint, filter_logs
+
+    filter_logs()
+    return HttpEndpoint(reactor, settings, LoopThread(reactor), Connections(reactor))

@@ -6,13 +6,14 @@ and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
 from aileron.values import JSON, fits
 
-from ._cards import Card
+from ._definitions import ToolDefinition
 
 Answers = Mapping[str, JSON]
 """What a person said, by the argument's name."""
@@ -44,41 +45,43 @@ class Form:
         return {"type": "object", "properties": self.properties, "required": self.required}
 
 
-def filled_in(card: Card, arguments: Mapping[str, JSON], answers: Answers | None) -> Mapping[str, JSON] | Form:
+def filled_in(
+    definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None
+) -> Mapping[str, JSON] | Form:
     """A call's arguments with what a person said of what it leaves out; or what is still to be asked.
 
     Only what is for the person to say, and was left out, is taken from C{answers}.
 
     :param answers: L{None}: nobody was asked yet.
     """
-    left_out = {name: schema for name, schema in _for_a_person(card).items() if name not in arguments}
-    said = {
+    left_out = {name: schema for name, schema in _for_a_person(definition).items() if name not in arguments}
+    result = {
         name: answers[name]
         for name, schema in left_out.items()
         if answers is not None and name in answers and fits(answers[name], _plainly(schema))
     }
-    unsaid = {name: schema for name, schema in left_out.items() if name not in said}
-    required = tuple(name for name in unsaid if name in _required(card))
+    unsaid = {name: schema for name, schema in left_out.items() if name not in result}
+    required = tuple(name for name in unsaid if name in _required(definition))
     if required or (unsaid and answers is None):
-        return Form(f"{card.title}: what the agent leaves to you. This approves nothing.", unsaid, required)
-    return {**arguments, **said}
+        return Form(f"{definition.title}: what the agent leaves to you. This approves nothing.", unsaid, required)
+    return {**arguments, **result}
 
 
-def said_by_a_person(card: Card, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
+def said_by_a_person(definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
     """Which arguments of a call were taken from C{answers}."""
-    return [name for name in card.asks if answers and name in answers and name not in arguments]
+    return [name for name in definition.asks if answers and name in answers and name not in arguments]
 
 
-def relaxed(card: Card) -> Mapping[str, JSON]:
+def relaxed(definition: ToolDefinition) -> Mapping[str, JSON]:
     """The schema of what the agent must give itself, where the person is asked for the rest."""
-    required: JSON = [name for name in _required(card) if name not in card.asks]
-    return {**card.input_schema, "required": required}
+    required: JSON = [name for name in _required(definition) if name not in definition.asks]
+    return {**definition.input_schema, "required": required}
 
 
-def _for_a_person(card: Card) -> Mapping[str, Mapping[str, JSON]]:
-    properties = card.input_schema.get("properties")
+def _for_a_person(definition: ToolDefinition) -> Mapping[str, Mapping[str, JSON]]:
+    properties = definition.input_schema.get("properties")
     found = properties if isinstance(properties, Mapping) else {}
-    return {name: each for name in card.asks if isinstance(each := found.get(name), Mapping)}
+    return {name: each for name in definition.asks if isinstance(each := found.get(name), Mapping)}
 
 
 def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -92,6 +95,36 @@ def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     return {**found, "items": _plainly(items)} if isinstance(items, Mapping) else found
 
 
-def _required(card: Card) -> tuple[str, ...]:
-    required = card.input_schema.get("required")
+def _required(definition: ToolDefinition) -> tuple[str, ...]:
+    required = definition.input_schema.get("required")
     return tuple(map(str, required)) if isinstance(required, (list, tuple)) else ()
+
+
+@frozen
+class Continuation:
+    """What is known when it comes again.
+
+    :ivar key: the call's idempotency key.
+    :ivar answers: what a person said so far; L{None}: nobody was asked yet.
+    :ivar shown: whether the client was to show the review page: then the run has begun, and nothing is asked any more.
+    :ivar forms: how often the person was to be asked.
+    """
+
+    key: str
+    answers: Answers | None = None
+    shown: bool = False
+    forms: int = 0
+
+    def as_state(self) -> str:
+        """What the client is given; it travels sealed."""
+        return json.dumps([self.key, self.answers, self.shown, self.forms])
+
+    @classmethod
+    def of(cls, state: str | None, new_key: Callable[[], str]) -> Continuation:
+        """The same, or a first one where nothing is brought back.
+
+        :param state: unsealed, so that it is what we gave.
+        """
+        if state is None:
+            return cls(new_key())
+        return cls(*json.loads(state))

@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from aileron.client import DaemonError, IDaemon
 from aileron.waiting import Waiting
 
-from ._cards import Card, cards_of
+from ._definitions import ToolDefinition, definitions_of
 
 POLL_SECONDS = 50.0
 FIRST_SECONDS = 5.0
@@ -38,7 +38,7 @@ class Link:
         self._daemon = daemon
         self._clock = clock
         self._changed = changed
-        self._cards: tuple[Card, ...] = ()
+        self._definitions: tuple[ToolDefinition, ...] = ()
         self._generation: int | None = None
         self._pause = _SHORTEST_PAUSE_SECONDS
         self._asked_once = False
@@ -48,9 +48,9 @@ class Link:
         self.load_errors: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def cards(self) -> tuple[Card, ...]:
+    def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools that are known now."""
-        return self._cards
+        return self._definitions
 
     def start(self) -> None:
         """Begin to follow."""
@@ -62,12 +62,12 @@ class Link:
         if self._following is not None:
             self._following.cancel()
 
-    async def offered(self) -> tuple[Card, ...]:
+    async def offered(self) -> tuple[ToolDefinition, ...]:
         """The tools; early callers wait until the daemon was asked once, and 5 s at most."""
         if not self._asked_once:
             waiter = self._first.wait(over=False)
             await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)
-        return self._cards
+        return self._definitions
 
     async def _follow(self) -> None:
         while True:
@@ -94,11 +94,11 @@ class Link:
         return _SHORTEST_PAUSE_SECONDS
 
     def _learn(self, found: Mapping[str, Any]) -> None:
-        before = self._cards
+        before = self._definitions
         self._generation = found.get("generation")
         self.load_errors = tuple(error for error in _list(found, "load_errors") if isinstance(error, Mapping))
-        self._cards = cards_of(_list(found, "items"))
-        if self._cards != before:
+        self._definitions = definitions_of(_list(found, "items"))
+        if self._definitions != before:
             self._changed()
 
     def _failed(self, error: DaemonError) -> float:

@@ -149,9 +149,9 @@ def own_session(
     environment: Mapping[str, str], directory: str, connections: Connections, clock: IReactorTime
 ) -> OwnSession | None:
     """The session that a client in such an environment may open for itself; L{None}: it has one, or is not named."""
-    said = SessionEnvironment.of(environment)
-    if said.url or said.token or not said.client:
+    result = SessionEnvironment.of(environment)
+    if result.url or result.token or not result.client:
         return None
     return OwnSession(
-        Opener(said.client, directory, lambda: live_discovery(find_home(environment)), connections.daemon, clock)
+        Opener(result.client, directory, lambda: live_discovery(find_home(environment)), connections.daemon, clock)
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcp.shared.message import SessionMessage
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.stdio import StandardIO
 from twisted.logger import Logger
@@ -15,9 +17,9 @@ from twisted.logger import Logger
 from aileron.client import Connections, SessionEnvironment
 
 from ._agent import AgentServer
-from ._oneloop import OneLoop, install
+from ._bridge import LoopThread, SideGone
 from ._own import own_session
-from ._stdio import Outlet, Wire, claim_standard_streams
+from ._stdio import InputStream, JsonLines, OutputStream, claim_standard_streams
 
 _LAST_SECONDS = 0.7
 
@@ -27,30 +29,27 @@ _log = Logger()
 class Process:
     """One client's server, from L{start} until its input ends, its output breaks, or L{stop}.
 
-    :param loop: not running yet, or running.
+    The reactor has the client's two streams; the SDK runs in a thread.
+
     :param environment: names the daemon and the session, or the client whose session is to be opened.
     :param streams: descriptors to read from and to write to.
     """
 
-    def __init__(self, loop: OneLoop, environment: Mapping[str, str], streams: tuple[int, int]) -> None:
-        self._reactor = reactor = loop.reactor
+    def __init__(self, reactor: Any, environment: Mapping[str, str], streams: tuple[int, int]) -> None:
+        self._reactor = reactor
         self._streams = streams
         self._stopping = False
-        self._loop = loop
+        self._thread = LoopThread(reactor)
         connections = Connections(reactor)
         self._own = own_session(environment, os.getcwd(), connections, reactor)
         session = SessionEnvironment.of(environment)
-        self._agent = AgentServer(reactor, loop.bridge, session, connections, own=self._own)
-        self._wire = Wire(self.stop)
-        self._outlet = Outlet(streams[1], self._wire.write_line)
+        self._agent = AgentServer(reactor, self._thread.bridge, session, connections, own=self._own)
+        self._input = InputStream()
+        self._lines = JsonLines(self._receive, self.stop)
 
     def start(self) -> None:
         """Begin to serve."""
-        self._agent.start()
-        readable, writable = self._streams
-        # mypy takes the class for the one of Windows.
-        StandardIO(self._wire, stdin=readable, stdout=writable, reactor=self._reactor)  # type: ignore[call-arg]
-        self._agent.supervise(self._loop.bridge.ask(self._serve), self.stop)
+        self._thread.start().addCallback(lambda _: self._open()).addErrback(self._fail)
 
     def stop(self) -> None:
         """Be gone: within a second, whatever still hangs.  Twice is safe."""
@@ -58,16 +57,34 @@ class Process:
             return
         self._stopping = True
         self._reactor.callLater(_LAST_SECONDS, os._exit, 0)
-        self._outlet.close()
+        self._lines.close()
         self._agent.stop()
-        leaving = [self._loop.empty()]
+        leaving = [self._thread.stop()]
         if self._own is not None:
             leaving.append(Deferred.fromCoroutine(self._own.end()))
         DeferredList(leaving, consumeErrors=True).addBoth(lambda _: self._reactor.stop())
 
+    def _open(self) -> None:
+        if self._stopping:
+            return
+        self._agent.start()
+        readable, writable = self._streams
+        # mypy takes the class for the one of Windows.
+        StandardIO(self._lines, stdin=readable, stdout=writable, reactor=self._reactor)  # type: ignore[call-arg]
+        self._agent.supervise(self._thread.bridge.ask(self._serve), self.stop)
+
+    def _receive(self, message: SessionMessage | Exception) -> None:
+        with contextlib.suppress(SideGone):
+            self._thread.bridge.post(lambda: self._input.put(message))
+
     async def _serve(self) -> None:
         server = self._agent.server
-        await server.run(self._wire.inbox, self._outlet, server.create_initialization_options())
+        output = OutputStream(lambda line: self._reactor.callFromThread(self._lines.write_line, line))
+        await server.run(self._input, output, server.create_initialization_options())
+
+    def _fail(self, failure: Any) -> None:
+        _log.failure("the MCP server could not start", failure)
+        self.stop()
 
 
 def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]) -> None:
@@ -80,17 +97,11 @@ def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]
         streams = claim_standard_streams()  # first of all: a closed one's number would be taken for something else
     except OSError:
         return
-    loop = install()
-    process = Process(loop, environment, streams)
-    loop.soon(lambda: _begin(loop.reactor, process, stop_signals))
-    loop.reactor.run(installSignalHandlers=False)
+    from twisted.internet import reactor
 
-
-def _begin(reactor: Any, process: Process, stop_signals: Sequence[signal.Signals]) -> None:
+    running: Any = reactor
+    process = Process(running, environment, streams)
     for number in stop_signals:
-        signal.signal(number, lambda _number, _frame: reactor.callFromThread(process.stop))
-    try:
-        process.start()
-    except Exception:  # noqa: BLE001 - the rim: whatever it was, nothing is served
-        _log.failure("the MCP server could not start")
-        process.stop()
+        signal.signal(number, lambda _number, _frame: running.callFromThread(process.stop))
+    running.callWhenRunning(process.start)
+    running.run(installSignalHandlers=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from typing import Any
 
 import mcp.types as t
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -14,16 +14,15 @@ from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, Tool
 
 from aileron import __version__
 
-from ._hearing import Hearing
-from ._news import HeardCalls
-from ._texts import Said
+from ._notifier import ChangeNotifier
+from ._notifying_calls import NotifyingCalls
+from ._texts import ToolResult
+from ._tools import ITools
+from .offering.catalog import Catalog
 from .offering.documents import RUNS_URI
-from .offering.offers import IOffers
-from .offering.shelf import Shelf
 from .offering.subscriptions import Subscriptions
-from .waiting.calling import CallAnswer, Calling, Etiquette
+from .waiting.calling import CallAnswer, CallHandler, ClientPolicy
 from .waiting.clients import client_of
-from .waiting.manner import ICalls
 from .waiting.prompting import Prompting
 from .waiting.tasks import result_of
 
@@ -41,43 +40,39 @@ _log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 
 
-class ITools(IOffers, ICalls, Protocol):
-    """What is offered and can be called, as awaited from the loop."""
-
-
 class ToolServer:
     """One MCP server.
 
     :ivar server: the SDK's, ready to run over any transport.
-    :ivar hearing: the clients that hear of changes.
+    :ivar notifier: the clients that hear of changes.
     """
 
-    def __init__(self, tools: ITools, etiquette: Etiquette | None = None) -> None:
-        etiquette = etiquette or Etiquette()
-        self.hearing = Hearing()
-        self._calling = Calling(HeardCalls(tools, self._announce_runs), etiquette)
-        self._subscriptions = Subscriptions(tools.actions, self.hearing)
-        shelf = Shelf(tools, lambda ctx: client_of(ctx, etiquette.session))
+    def __init__(self, tools: ITools, policy: ClientPolicy | None = None) -> None:
+        policy = policy or ClientPolicy()
+        self.notifier = ChangeNotifier()
+        self._calling = CallHandler(NotifyingCalls(tools, self._announce_runs), policy)
+        self._subscriptions = Subscriptions(tools.actions, self.notifier)
+        catalog = Catalog(tools, lambda ctx: client_of(ctx, policy.session))
         self.server: Server[Any] = _Promising(
             "aileron",
             version=__version__,
             title="Aileron",
             instructions=INSTRUCTIONS,
             cache_hints=dict.fromkeys(_OWN_LISTS, CacheHint(ttl_ms=0, scope="private")),
-            on_list_tools=shelf.tools,
-            on_list_resources=shelf.resources,
-            on_list_resource_templates=shelf.templates,
-            on_read_resource=shelf.read,
+            on_list_tools=catalog.tools,
+            on_list_resources=catalog.resources,
+            on_list_resource_templates=catalog.templates,
+            on_read_resource=catalog.read,
             on_subscribe_resource=self._subscriptions.subscribe,
             on_unsubscribe_resource=self._subscriptions.unsubscribe,
             on_subscriptions_listen=self._subscriptions.listen,
-            on_list_prompts=shelf.prompts,
-            on_get_prompt=Prompting(tools, etiquette.session, etiquette.beats).answer,
-            on_completion=shelf.complete,
+            on_list_prompts=catalog.prompts,
+            on_get_prompt=Prompting(tools, policy.session, policy.beats).answer,
+            on_completion=catalog.complete,
         )
         # Not by the constructor: it knows of no answer that is a task.
         self.server.add_request_handler("tools/call", t.CallToolRequestParams, self._call)
-        self.server.middleware.append(self.hearing.remember)
+        self.server.middleware.append(self.notifier.remember)
         self._calling.serve(self.server)
 
     async def announce_change(self) -> None:
@@ -85,11 +80,11 @@ class ToolServer:
 
         Those who subscribed to a document that is another are told of that, too.
         """
-        await self.hearing.publish(ToolsListChanged(), ResourcesListChanged())
+        await self.notifier.publish(ToolsListChanged(), ResourcesListChanged())
         await self._subscriptions.look()
 
     async def _announce_runs(self) -> None:
-        await self.hearing.publish(ResourceUpdated(RUNS_URI))
+        await self.notifier.publish(ResourceUpdated(RUNS_URI))
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
@@ -97,7 +92,7 @@ class ToolServer:
         except Exception:  # noqa: BLE001 - the rim: what is said here reaches the model, so it says nothing of the inside
             _log.exception("a tool call failed")
             return result_of(
-                Said("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
+                ToolResult("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
             )
 
 

@@ -11,7 +11,8 @@ from typing import Self
 import mcp.types as t
 from mcp.shared.message import SessionMessage
 from twisted.internet.interfaces import IHalfCloseableProtocol
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
+from twisted.protocols.basic import LineOnlyReceiver
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -46,15 +47,15 @@ class _Stream:
         await self.aclose()
 
 
-class Inbox(_Stream):
-    """What the SDK reads from: messages in order.  To wait and to be woken takes one turn of the loop."""
+class InputStream(_Stream):
+    """What the SDK reads from, in the loop: messages in order.  To wait and to be woken takes one turn of the loop."""
 
     def __init__(self) -> None:
         # Unbounded, since the client cannot be made to wait; it waits for answers by itself.
         self._queue: asyncio.Queue[SessionMessage | Exception] = asyncio.Queue()
 
     def put(self, message: SessionMessage | Exception) -> None:
-        """One more."""
+        """Add one."""
         self._queue.put_nowait(message)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -68,63 +69,44 @@ class Inbox(_Stream):
         return await self._queue.get()
 
 
-class Outlet(_Stream):
-    """What the SDK writes to: each message is a line, written at once while the client keeps up, else by the reactor.
+class OutputStream(_Stream):
+    """What the SDK writes to, in the loop: each message is a line.
 
-    :param descriptor: does not block.
-    :param later: takes what is left over to the reactor, in order.
+    :param write_line: takes a line to the reactor, and does not wait for it: no cancellation can fall between an answer
+        and its line.
     """
 
-    def __init__(self, descriptor: int, later: Callable[[bytes], object]) -> None:
-        self._descriptor = descriptor
-        self._later = later
-        self._keeps_up = True
-        self._closed = False
-
-    def close(self) -> None:
-        """Write nothing any more: that a call is given up says nothing of what becomes of its run."""
-        self._closed = True
+    def __init__(self, write_line: Callable[[bytes], object]) -> None:
+        self._write_line = write_line
 
     async def send(self, sent: SessionMessage) -> None:
-        """Write one message.  A broken output is the reactor's to find."""
-        if not self._closed:
-            self._write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-
-    def _write(self, line: bytes) -> None:
-        rest = line[self._written(line) :] if self._keeps_up else line
-        if rest:
-            self._keeps_up = False  # for good: nothing may overtake what the reactor holds
-            self._later(rest)
-
-    def _written(self, line: bytes) -> int:
-        try:
-            return os.write(self._descriptor, line)
-        except OSError:
-            return 0
+        """Write one message."""
+        self._write_line(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
 
 @implementer(IHalfCloseableProtocol)
-class Wire(Protocol):
-    """JSON lines of the reactor's transport.
+class JsonLines(LineOnlyReceiver):
+    """Reads and writes JSON lines by the reactor's transport.
 
+    :param received: called with each message, or with why a line is none.
     :param ended: called once, when either direction has ended.
-    :ivar inbox: has their messages for the SDK.
     """
 
-    def __init__(self, ended: Callable[[], object]) -> None:
-        self._ended: Callable[[], object] | None = ended
-        self._rest = bytearray()
-        self.inbox = Inbox()
+    delimiter = b"\n"
+    MAX_LENGTH = MAX_LINE_BYTES
 
-    def dataReceived(self, data: bytes) -> None:
-        """Hand over every whole line."""
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._hand_over(bytes(self._rest + line))
-            self._rest.clear()
-        self._rest += rest
-        if len(self._rest) > MAX_LINE_BYTES:
-            self._end()
+    def __init__(self, received: Callable[[SessionMessage | Exception], object], ended: Callable[[], object]) -> None:
+        self._received = received
+        self._ended: Callable[[], object] | None = ended
+
+    def lineReceived(self, line: bytes) -> None:
+        """Hand over one message."""
+        if line.strip() and self._ended is not None:
+            self._received(_parse_line(line))
+
+    def lineLengthExceeded(self, line: bytes) -> None:
+        """A line without an end: nothing that follows can be read."""
+        self._end()
 
     def readConnectionLost(self) -> None:
         """Standard input ended: the client is done."""
@@ -139,13 +121,13 @@ class Wire(Protocol):
         self._end()
 
     def write_line(self, line: bytes) -> None:
-        """Write one line, or what is left of one, if there is still somebody who reads."""
+        """Write one line, if there is still somebody who reads."""
         if self.transport is not None and self._ended is not None:
-            self.transport.write(line)
+            self.transport.write(line + b"\n")
 
-    def _hand_over(self, line: bytes) -> None:
-        if line.strip() and self._ended is not None:
-            self.inbox.put(_parsed(line))
+    def close(self) -> None:
+        """Read and write nothing any more: that a call is given up says nothing of what becomes of its run."""
+        self._ended = None
 
     def _end(self) -> None:
         ended, self._ended = self._ended, None
@@ -153,7 +135,7 @@ class Wire(Protocol):
             ended()
 
 
-def _parsed(line: bytes) -> SessionMessage | Exception:
+def _parse_line(line: bytes) -> SessionMessage | Exception:
     try:
         return SessionMessage(t.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as malformed:

@@ -50,7 +50,7 @@ class Pending:
 
 
 @frozen
-class Said:
+class ToolResult:
     """A tool's result.
 
     :ivar pending: what it waits for, where it waits for a person.
@@ -69,28 +69,28 @@ class Said:
     attachments: tuple[Attachment, ...] = ()
 
 
-def of_run(answer: Answer, action: str = "It") -> Said:
+def of_run(answer: Answer, action: str = "It") -> ToolResult:
     """A run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
         return _with_output(body, _edited(body), _note(body))
     waiting = f"The action has no result yet: {body.get('status', 'pending')}."
-    return Said(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
+    return ToolResult(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
 
 
-def of_form(form: Form) -> Said:
+def of_form(form: Form) -> ToolResult:
     """A call that lacks what is for a person to say, where nobody can be asked."""
     names = ", ".join(form.required)
     text = f"Nothing was sent: what is missing is for the user to say: {names}. Ask them, and call again with that."
-    return Said(text, is_error=True, wanted=form)
+    return ToolResult(text, is_error=True, wanted=form)
 
 
-def with_their_words(said: Said, names: Sequence[str]) -> Said:
+def with_their_words(result: ToolResult, names: Sequence[str]) -> ToolResult:
     """An error of a call of which a person said some themselves."""
-    if not said.is_error or not names:
-        return said
+    if not result.is_error or not names:
+        return result
     own = f"The user said themselves, in a form: {', '.join(names)}. Change nothing of that without asking them."
-    return evolve(said, text=_lines(said.text, own))
+    return evolve(result, text=_lines(result.text, own))
 
 
 def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
@@ -105,18 +105,18 @@ def beside_output(body: Mapping[str, Any]) -> str:
     return _lines(_edited(body), _note(body))
 
 
-def of_status(body: Mapping[str, Any]) -> Said:
+def of_status(body: Mapping[str, Any]) -> ToolResult:
     """How a run stands."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
         done = f"status: completed (audit_id={body.get('audit_id')})"
         return _with_output(body, done, _edited(body), _note(body), named="result: ")
     if status == "failed":
-        return Said(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
+        return ToolResult(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
     if body.get("begins_at"):
-        return Said(_lines("status: approved, not begun", _begins(body["begins_at"]), _edited(body)))
+        return ToolResult(_lines("status: approved, not begun", _begins(body["begins_at"]), _edited(body)))
     again = _again(body.get("failure"))
-    return Said(_lines(f"status: {status}", _WORDS.get(status), again, _edited(body), _reason(body)))
+    return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _edited(body), _reason(body)))
 
 
 def _begins(at: object) -> str:
@@ -128,15 +128,15 @@ def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
     return isinstance(error, DaemonUnreachable) and error.misdirected
 
 
-def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
+def of_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
     """Why there is no result.
 
     :param cut_off: whether an earlier attempt of the same call got no answer.
     """
     if isinstance(error, DaemonFault):
         again = "An earlier attempt of this call was cut off: check before you repeat it." if cut_off else None
-        return Said(_lines(_fault(error), again), is_error=True)
-    return Said(_lines(str(error), _after(error)), is_error=True)
+        return ToolResult(_lines(_fault(error), again), is_error=True)
+    return ToolResult(_lines(str(error), _after(error)), is_error=True)
 
 
 def _after(error: DaemonError) -> str:
@@ -173,12 +173,12 @@ def output_of(body: Mapping[str, Any]) -> Any:
     return result.get("output") if isinstance(result, Mapping) else result
 
 
-def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> Said:
+def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> ToolResult:
     """A few lines, then the output; what is attached stays beside the text."""
     output, attachments = set_apart(output_of(body))
     told = "Done. The action gave no output." if output is None else _compact(output)
-    said = Said(_lines(*before, f"{named}{told}"))
-    return evolve(said, run_id=str(_identifier(body)), attachments=attachments) if attachments else said
+    result = ToolResult(_lines(*before, f"{named}{told}"))
+    return evolve(result, run_id=str(_identifier(body)), attachments=attachments) if attachments else result
 
 
 def _edited(body: Mapping[str, Any]) -> str | None:

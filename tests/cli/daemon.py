@@ -24,7 +24,7 @@ from zope.interface import implementer
 
 from aileron.cli._context import CliContext, Links
 from aileron.cli._main import run
-from aileron.client import Daemon, Operator, Wire
+from aileron.client import Daemon, DaemonClient, Operator
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
 from aileron.vault.keys import DataKey, Exchange, WrongPassphrase, client_proof, daemon_proof, new_nonce, operator_key
@@ -88,11 +88,11 @@ class MemoryDaemon(Resource):
 
     def daemon(self, url: str, token: str | None) -> Daemon:
         """See L{Links}."""
-        return Daemon(Wire(self._http, url, token, Clock()))
+        return Daemon(DaemonClient(self._http, url, token, Clock()))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
         """See L{Links}."""
-        return Operator(Wire(self._http, operator_url, token, Clock()))
+        return Operator(DaemonClient(self._http, operator_url, token, Clock()))
 
     def probe(self, _url: str, path: str, _token: str | None) -> Mapping[str, Any]:
         """A GET before any reactor runs."""

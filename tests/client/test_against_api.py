@@ -9,25 +9,25 @@ from treq.testing import RequestTraversalAgent
 from twisted.internet.defer import Deferred
 from twisted.web.resource import IResource
 
-from aileron.client import Daemon, DaemonFault, Operator, Wire
-from aileron.mcp._cards import cards_of
+from aileron.client import Daemon, DaemonClient, DaemonFault, Operator
+from aileron.mcp._definitions import definitions_of
 from tests.api.case import LAUNCH_KEY, ApiCase
 
 
 class AgainstApiTests(ApiCase):
     """Real requests, real routes, scripted collaborators."""
 
-    def wire(self, resource: IResource, token: str | None) -> Wire:
-        """A wire to one of the sites."""
-        return Wire(RequestTraversalAgent(resource), "http://localhost:7001", token, self.clock)
+    def client(self, resource: IResource, token: str | None) -> DaemonClient:
+        """A client to one of the sites."""
+        return DaemonClient(RequestTraversalAgent(resource), "http://localhost:7001", token, self.clock)
 
     def daemon(self, token: str) -> Daemon:
         """The agent site."""
-        return Daemon(self.wire(self.agents.resource, token))
+        return Daemon(self.client(self.agents.resource, token))
 
     def operating(self) -> Operator:
         """The operator site, logged in."""
-        return Operator(self.wire(self.operator.resource, self.operator_token()))
+        return Operator(self.client(self.operator.resource, self.operator_token()))
 
     def of(self, awaitable: Awaitable[Any]) -> Any:
         """What it brings, which must be at once."""
@@ -48,10 +48,10 @@ class AgainstApiTests(ApiCase):
     def test_tools(self) -> None:
         """What the daemon lists becomes tools, the gated ones saying so."""
         listed = self.of(self.daemon(self.agent_token()).actions())
-        cards = {card.name: card for card in cards_of(listed["items"])}
-        self.assertEqual(sorted(cards), ["look_up", "ship_update"])
-        self.assertIn("approval", cards["ship_update"].description)
-        self.assertNotIn("user's approval", cards["look_up"].description)
+        definitions = {definition.name: definition for definition in definitions_of(listed["items"])}
+        self.assertEqual(sorted(definitions), ["look_up", "ship_update"])
+        self.assertIn("approval", definitions["ship_update"].description)
+        self.assertNotIn("user's approval", definitions["look_up"].description)
 
     def test_run_and_decide(self) -> None:
         """A gated run is pending for the agent, is decided by the operator, and its result is found."""

@@ -1,89 +1,312 @@
 """Connections that are kept alive tell the truth about what was sent on them."""
 
+from __future__ import annotations
+
 from typing import Any
 
-from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionLost
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
+from twisted.internet.interfaces import ISSLTransport, IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import alsoProvides, implementer
 
 from aileron.client import Connections, DaemonUnreachable
-from aileron.client._courier import MOST_KEPT
+from aileron.client._connections import MAX_IDLE_CONNECTIONS
+from aileron.client._guard import MAX_HEAD_BYTES, GuardedEndpoint, NotConnected
 
-HEALTHY = b'{"status": "ok"}'
+HEALTHY = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"status": "ok"}'
 
 
-class KeptConnectionTests(SynchronousTestCase):
+class Transport(StringTransport):
+    """A connection in memory, which ends when it is told to."""
+
+    def __init__(self, *, tls: bool = False) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.protocol: Any = None
+        if tls:
+            alsoProvides(self, ISSLTransport)
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """Whether small writes wait."""
+
+    def end(self, error: Exception) -> None:
+        """The connection is gone."""
+        self.protocol.connectionLost(Failure(error))
+
+
+class ConnectionsCase(SynchronousTestCase):
+    """A reactor in memory, and a client that connects by it."""
+
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+        self.connections = Connections(self.reactor)
+        self.daemon = self.connections.daemon("http://127.0.0.1:9", "ail_a_test")
+
+    @property
+    def connected(self) -> int:
+        """How many connections were asked for."""
+        return len(self.reactor.tcpClients)
+
+    def accept(self) -> Transport:
+        """Accept the connection that was asked for last."""
+        factory: Any = self.reactor.tcpClients[-1][2]
+        transport = Transport()
+        transport.protocol = factory.buildProtocol(None)
+        transport.protocol.makeConnection(transport)
+        return transport
+
+    def asking(self) -> Deferred[Any]:
+        """Ask how the daemon does."""
+        return Deferred.fromCoroutine(self.daemon.health())
+
+
+class KeptConnectionTests(ConnectionsCase):
     """One connection, used twice."""
 
     def setUp(self) -> None:
         """A client that has connected once."""
-        self.reactor = MemoryReactorClock()
-        self.daemon = Connections(self.reactor).daemon("http://127.0.0.1:9", "ail_a_test")
-        first = Deferred.fromCoroutine(self.daemon.health())
-        factory: Any = self.reactor.tcpClients[0][2]
-        self.protocol: Any = factory.buildProtocol(None)
-        self.transport = StringTransport()
-        self.protocol.makeConnection(self.transport)
-        self.protocol.dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(HEALTHY), HEALTHY))
+        super().setUp()
+        first = self.asking()
+        self.transport = self.accept()
+        self.transport.protocol.dataReceived(HEALTHY)
         self.assertEqual(self.successResultOf(first), {"status": "ok"})
         self.transport.clear()
 
-    def test_cut_off_counts_as_sent(self) -> None:
-        """A request that is cut off on a kept connection may have arrived, and is not sent again behind one's back."""
-        second = Deferred.fromCoroutine(self.daemon.health())
+    def test_used_again(self) -> None:
+        """The next request goes by the same connection."""
+        second = self.asking()
         self.assertIn(b"GET /v1/health", self.transport.value())
+        self.transport.protocol.dataReceived(HEALTHY)
+        self.successResultOf(second)
+        self.assertEqual(self.connected, 1)
+
+    def test_reading_counts_as_sent(self) -> None:
+        """What only reads, and is cut off on a kept connection, is told as sent too."""
+        second = self.asking()
         self.assertNoResult(second)
-        self.protocol.connectionLost(Failure(ConnectionLost()))
+        self.transport.end(ConnectionLost())
         self.assertTrue(self.failureResultOf(second, DaemonUnreachable).value.sent)
-        self.assertEqual(len(self.reactor.tcpClients), 1)
+        self.assertEqual(self.connected, 1)
+
+    def test_cut_off_counts_as_sent(self) -> None:
+        """A run that is cut off on a kept connection may have arrived, and is not sent again behind one's back."""
+        running = Deferred.fromCoroutine(self.daemon.run("x", {}, "K", 0))
+        self.assertIn(b"POST /v1/actions/x/run", self.transport.value())
+        self.assertNoResult(running)
+        self.transport.end(ConnectionLost())
+        self.assertTrue(self.failureResultOf(running, DaemonUnreachable).value.sent)
+        self.assertEqual(self.connected, 1)
+
+    def test_changing_is_not_tried_again(self) -> None:
+        """Nor is what an operator changes, by whatever method."""
+        operator = self.connections.operator("http://127.0.0.1:9", "t")
+        revoking = Deferred.fromCoroutine(operator.revoke_grant("G"))
+        self.assertIn(b"DELETE /v1/grants/G", self.transport.value())
+        self.transport.end(ConnectionLost())
+        self.assertTrue(self.failureResultOf(revoking, DaemonUnreachable).value.sent)
+        self.assertEqual(self.connected, 1)
+
+    def test_closed_meanwhile(self) -> None:
+        """A connection that was closed while nothing was asked on it is not asked on any more."""
+        self.transport.end(ConnectionDone())
+        self.assertNoResult(self.asking())
+        self.assertEqual(self.connected, 2)
+
+    def test_cancelled(self) -> None:
+        """Whoever waits no longer has the connection aborted, and nothing is asked anew."""
+        second = self.asking()
+        second.cancel()
+        self.failureResultOf(second, CancelledError)
+        self.assertTrue(self.transport.disconnecting)
+        self.transport.end(ConnectionLost())
+        self.assertEqual(self.connected, 1)
+
+    def test_unasked(self) -> None:
+        """Bytes that nobody asked for end the connection; what is asked then goes by another."""
+        self.transport.protocol.dataReceived(HEALTHY)
+        self.assertTrue(self.transport.disconnecting)
+        self.transport.end(ConnectionDone())
+        self.assertNoResult(self.asking())
+        self.assertEqual(self.connected, 2)
 
 
-class ManyTests(SynchronousTestCase):
+class AnswerTests(ConnectionsCase):
+    """Answers that are too much, or too little."""
+
+    def hear(self, *parts: bytes) -> Transport:
+        """Ask, and hear these."""
+        self.under_way = self.asking()
+        transport = self.accept()
+        for part in parts:
+            transport.protocol.dataReceived(part)
+        return transport
+
+    def test_chunked(self) -> None:
+        """An answer may come in chunks, after one that says that it will."""
+        self.hear(
+            b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r",
+            b"\n0\r\n\r\n",
+        )
+        self.assertEqual(self.successResultOf(self.under_way), {})
+
+    def test_endless_head(self) -> None:
+        """A head that does not end is cut off; how long a body is, is another matter."""
+        line = b"A: " + b"x" * 1000 + b"\r\n"
+        transport = self.hear(b"HTTP/1.1 200 OK\r\n", line * (MAX_HEAD_BYTES // len(line)))
+        self.assertFalse(transport.disconnecting)
+        transport.protocol.dataReceived(line)
+        self.assertTrue(transport.disconnecting)
+        transport.end(ConnectionLost())
+        self.assertTrue(self.failureResultOf(self.under_way, DaemonUnreachable).value.sent)
+
+    def test_long_body(self) -> None:
+        """A body may be longer than a head, and the next head be as long as this one."""
+        head = b"HTTP/1.1 200 OK\r\nA: " + b"x" * 10_000 + b"\r\nContent-Length: %d\r\n\r\n" % (2 * MAX_HEAD_BYTES)
+        transport = self.hear(head + b"{" + b" " * MAX_HEAD_BYTES, b" " * (MAX_HEAD_BYTES - 2) + b"}")
+        for _ in range(MAX_HEAD_BYTES // 10_000):
+            self.assertEqual(self.successResultOf(self.under_way), {})
+            self.under_way = self.asking()
+            transport.protocol.dataReceived(head + b"{" + b" " * (2 * MAX_HEAD_BYTES - 2) + b"}")
+        self.successResultOf(self.under_way)
+        self.assertFalse(transport.disconnecting)
+
+    def test_no_end(self) -> None:
+        """An answer that does not say where it ends may be half of one."""
+        self.hear(b"HTTP/1.1 200 OK\r\n\r\n{}").end(ConnectionDone())
+        self.assertTrue(self.failureResultOf(self.under_way, DaemonUnreachable).value.sent)
+
+    def test_no_http(self) -> None:
+        """What is no answer ends the connection."""
+        transport = self.hear(b"nothing\r\n\r\n")
+        self.assertTrue(transport.disconnecting)
+        self.assertTrue(self.failureResultOf(self.under_way, DaemonUnreachable).value.sent)
+
+
+class ManyTests(ConnectionsCase):
     """Connections at once."""
 
     def test_few_are_kept(self) -> None:
         """Each request under way has a connection of its own; only so many are kept, and closing closes those."""
-        reactor, transports, asking = MemoryReactorClock(), [], []
-        connections = Connections(reactor)
-        daemon = connections.daemon("http://127.0.0.1:9", None)
-        for _ in range(MOST_KEPT + 1):
-            asking.append(Deferred.fromCoroutine(daemon.health()))
-            factory: Any = reactor.tcpClients[-1][2]
-            transports.append((factory.buildProtocol(None), StringTransport()))
-            transports[-1][0].makeConnection(transports[-1][1])
-        for (protocol, _transport), asked in zip(transports, asking, strict=True):
-            protocol.dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(HEALTHY), HEALTHY))
-            self.assertEqual(self.successResultOf(asked), {"status": "ok"})
-        self.assertEqual([transport.disconnecting for _, transport in transports], [False] * MOST_KEPT + [True])
-        closing = connections.close()
-        self.assertTrue(all(transport.disconnecting for _, transport in transports))
+        asked, transports = [], []
+        for _ in range(MAX_IDLE_CONNECTIONS + 1):
+            asked.append(self.asking())
+            transports.append(self.accept())
+        for transport, asking in zip(transports, asked, strict=True):
+            transport.protocol.dataReceived(HEALTHY)
+            self.successResultOf(asking)
+        self.assertEqual([transport.disconnecting for transport in transports].count(False), MAX_IDLE_CONNECTIONS)
+        closing = self.connections.close()
+        self.assertTrue(all(transport.disconnecting for transport in transports))
         self.assertNoResult(closing)
-        for protocol, _transport in transports:
-            protocol.connectionLost(Failure(ConnectionLost()))
+        for transport in transports:
+            transport.end(ConnectionDone())
         self.successResultOf(closing)
 
+    def test_clients(self) -> None:
+        """Clients of both sites share the connections; what is not answered any more ends its own."""
+        asking = self.asking()
+        self.assertEqual(self.reactor.tcpClients[0][:2], ("127.0.0.1", 9))
+        asking.cancel()
+        self.failureResultOf(asking, CancelledError)
+        self.successResultOf(self.connections.close())
 
-class SiteTests(SynchronousTestCase):
+
+class SiteTests(ConnectionsCase):
     """Where a connection leads."""
 
     def test_each_its_own(self) -> None:
         """Each site is asked at its own address."""
-        reactor = MemoryReactorClock()
-        connections = Connections(reactor)
         for port in (9, 10):
-            self.assertNoResult(Deferred.fromCoroutine(connections.daemon(f"http://127.0.0.1:{port}", None).health()))
-        self.assertEqual([client[:2] for client in reactor.tcpClients], [("127.0.0.1", 9), ("127.0.0.1", 10)])
+            self.daemon = self.connections.daemon(f"http://127.0.0.1:{port}", None)
+            self.assertNoResult(self.asking())
+        self.assertEqual([client[:2] for client in self.reactor.tcpClients], [("127.0.0.1", 9), ("127.0.0.1", 10)])
+
+    def test_address_of_six(self) -> None:
+        """A site may be known by an IPv6 address, which is written in brackets."""
+        self.daemon = self.connections.daemon("http://[::1]:9", None)
+        asking = self.asking()
+        transport = self.accept()
+        self.assertIn(b"\r\nHost: [::1]:9\r\n", transport.value())
+        transport.protocol.dataReceived(HEALTHY)
+        self.successResultOf(asking)
 
     def test_https(self) -> None:
         """Where the address says https, nothing leaves in the clear."""
-        reactor, transport = MemoryReactorClock(), _TCPTransport()
-        self.assertNoResult(Deferred.fromCoroutine(Connections(reactor).daemon("https://127.0.0.1:9", "t").health()))
-        factory: Any = reactor.tcpClients[0][2]
-        factory.buildProtocol(None).makeConnection(transport)
-        self.assertEqual(transport.value()[:1], b"\x16", "not the handshake of TLS")
+        self.daemon = self.connections.daemon("https://127.0.0.1:9", "t")
+        self.assertNoResult(self.asking())
+        self.assertEqual(self.accept().value()[:1], b"\x16", "not the handshake of TLS")
 
 
-class _TCPTransport(StringTransport):
-    def setTcpNoDelay(self, enabled: bool) -> None: ...
+@implementer(IStreamClientEndpoint)
+class Endpoint:
+    """Connects to a transport in memory, or fails to."""
+
+    def __init__(self, transport: Transport | None) -> None:
+        self._transport = transport
+
+    def connect(self, protocolFactory: Any) -> Deferred[Any]:
+        """See L{IStreamClientEndpoint.connect}."""
+        connecting: Deferred[Any] = Deferred()
+        if self._transport is None:
+            connecting.errback(ConnectionRefusedError())
+        else:
+            self._transport.protocol = protocolFactory.buildProtocol(None)
+            self._transport.protocol.makeConnection(self._transport)
+            connecting.callback(self._transport.protocol)
+        return connecting
+
+
+class GuardTests(SynchronousTestCase):
+    """By TLS a connection is made when its handshake is over."""
+
+    def connect(self, transport: Transport | None) -> Deferred[Any]:
+        """Connect to it."""
+        return GuardedEndpoint(Endpoint(transport)).connect(Factory.forProtocol(Protocol))
+
+    def test_plain(self) -> None:
+        """Without TLS it is made at once."""
+        self.assertTrue(self.successResultOf(self.connect(Transport())).connected)
+
+    def test_secured(self) -> None:
+        """Who asked has nothing to write to before the handshake, and the connection then."""
+        transport = Transport(tls=True)
+        connecting = self.connect(transport)
+        self.assertNoResult(connecting)
+        transport.protocol.handshakeCompleted()
+        self.assertTrue(self.successResultOf(connecting).connected)
+
+    def test_broken_before(self) -> None:
+        """What breaks before, had nothing of ours; it is told with its reason."""
+        transport = Transport(tls=True)
+        connecting = self.connect(transport)
+        transport.end(ConnectionDone("why"))
+        self.assertIsInstance(self.failureResultOf(connecting, NotConnected).value.reason, ConnectionDone)
+
+    def test_refused_within(self) -> None:
+        """A connection that is being closed while the handshake ends is none."""
+        transport = Transport(tls=True)
+        connecting = self.connect(transport)
+        transport.loseConnection()
+        transport.protocol.handshakeCompleted()
+        self.assertNoResult(connecting)
+        transport.end(ConnectionDone())
+        self.failureResultOf(connecting, NotConnected)
+
+    def test_refused(self) -> None:
+        """Where nobody listens nothing was sent."""
+        self.assertIsInstance(
+            self.failureResultOf(self.connect(None), NotConnected).value.reason, ConnectionRefusedError
+        )
+
+    def test_cancelled(self) -> None:
+        """Whoever waits no longer for the handshake ends the connection."""
+        transport = Transport(tls=True)
+        connecting = self.connect(transport)
+        connecting.cancel()
+        self.failureResultOf(connecting, CancelledError)
+        self.assertTrue(transport.disconnecting)
+        transport.end(ConnectionLost())

@@ -7,19 +7,17 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.client import (
     Answer,
     AnswerNotUnderstood,
-    Connections,
     Daemon,
+    DaemonClient,
     IDaemon,
     OpenedSession,
     Operator,
-    Wire,
 )
 from aileron.testing import ScriptedSite
 
@@ -32,9 +30,9 @@ class MethodCase(SynchronousTestCase):
     def setUp(self) -> None:
         self.site = ScriptedSite()
         self.clock = Clock()
-        wire = Wire(self.site.agent, "http://127.0.0.1:9", "t", self.clock)
-        self.daemon = Daemon(wire)
-        self.operator = Operator(wire)
+        client = DaemonClient(self.site.agent, "http://127.0.0.1:9", "t", self.clock)
+        self.daemon = Daemon(client)
+        self.operator = Operator(client)
 
     def asks(self, call: Callable[[], Awaitable[Any]], *expected: Any) -> Any:
         """Assert what a call asks for; its result when the answer is C{{"a": 1}}."""
@@ -181,19 +179,3 @@ class OperatorTests(MethodCase):
         self.asks(it.lock_vault, "POST", "/v1/vault/lock", {})
         self.asks(lambda: it.end_session("S"), "POST", "/v1/sessions/S/end", {"exit_code": None})
         self.asks(lambda: it.deny_session("S", "flood"), "POST", "/v1/sessions/S/deny", {"reason": "flood"})
-
-
-class ConnectionsTests(SynchronousTestCase):
-    """Real connections."""
-
-    def test_clients(self) -> None:
-        """Clients of one process share a persistent pool, which closes."""
-        reactor = MemoryReactorClock()
-        connections = Connections(reactor)
-        daemon = connections.daemon("http://127.0.0.1:9", "t")
-        asking = Deferred.fromCoroutine(daemon.health())
-        self.assertEqual(reactor.tcpClients[0][:2], ("127.0.0.1", 9))
-        asking.cancel()
-        self.failureResultOf(asking)
-        self.assertIsInstance(connections.operator("http://localhost:9", None), Operator)
-        self.successResultOf(connections.close())

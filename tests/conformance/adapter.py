@@ -1,6 +1,6 @@
-"""The agent site in this process: its channels and guard, ``/mcp``, the door, the desk and the thread as they are.
+"""The agent site in this process: its channels and guard, ``/mcp``, the endpoint, server and thread as they are.
 
-Only what a desk serves is another.
+Only what that server serves is another.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from twisted.internet.protocol import ServerFactory
 
 from aileron.api import MCP_PATH, GuardedSite, SiteRules, agent_site
 from aileron.client import Connections, SessionEnvironment
-from aileron.mcp._bridge import IBridge
-from aileron.mcp._thread import LoopThread
-from aileron.mcp.http.door import HttpDoor
+from aileron.mcp._bridge import LoopThread, ThreadBridge
+from aileron.mcp.http.endpoint import HttpEndpoint
 from aileron.values import McpSettings
 from tests.api.case import ApiCase
 from tests.conformance.case import JudgingTestCase
@@ -37,8 +36,8 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
         """Where a judge finds it."""
         connections: Any = Connections(self.reactor)
         thread: Any = LoopThread(self.reactor)  # type: ignore[arg-type]
-        door = HttpDoor(self.reactor, _SETTINGS, thread, connections, _everything)
-        self.build(mcp=door)
+        endpoint = HttpEndpoint(self.reactor, _SETTINGS, thread, connections, _everything)
+        self.build(mcp=endpoint)
         site = GuardedSite(agent_site(self.parts), SiteRules(), self.reactor)
         listening = self.reactor.listenTCP(0, cast(ServerFactory, site), interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
@@ -46,14 +45,14 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
         assert isinstance(address, IPv4Address)
         host = f"127.0.0.1:{address.port}"
         site.rules = SiteRules([host], bare_deletes=frozenset({MCP_PATH}))
-        await door.open(f"http://{host}")
-        self.addCleanup(door.close)
+        await endpoint.open(f"http://{host}")
+        self.addCleanup(endpoint.close)
         return self.adding_token(address.port, self.agent_token(), Names())
 
 
 def _everything(
     _reactor: object,
-    _bridge: IBridge,
+    _bridge: ThreadBridge,
     _session: SessionEnvironment,
     _connections: Connections,
     sealing: RequestStateSecurity,

@@ -39,14 +39,14 @@ class Names:
     :ivar documents: addresses.
     :ivar inputs: of actions; ours are the same in small letters.
     :ivar question: the form.
-    :ivar said: what a person fills in, in place of what the suite would.
+    :ivar result: what a person fills in, in place of what the suite would.
     """
 
     documents: Mapping[str, str] = field(factory=dict)
     prompts: Mapping[str, Prompt] = field(factory=dict)
     inputs: tuple[str, ...] = ()
     question: str = FORM
-    said: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+    result: Mapping[str, Mapping[str, Any]] = field(factory=dict)
 
     def request(self, whole: bytes) -> bytes | None:
         """A request as we are asked it; L{None}: it is not all there yet."""
@@ -88,9 +88,9 @@ class Names:
             found["ref"] = {**params["ref"], "name": prompt.name}
             found["argument"] = {**params["argument"], "name": prompt.arguments[params["argument"]["name"]]}
         if isinstance(answers := params.get("inputResponses"), dict) and self.question in answers:
-            said = self.said.get(str(params.get("name")))
+            result = self.result.get(str(params.get("name")))
             answer = answers[self.question]
-            found["inputResponses"] = {FORM: answer if said is None else {**answer, "content": said}}
+            found["inputResponses"] = {FORM: answer if result is None else {**answer, "content": result}}
         return found
 
 
@@ -124,5 +124,5 @@ def fixture_names(run_id: str) -> Names:
         },
         inputs=("untitledSingle", "titledSingle", "legacyEnum", "untitledMulti", "titledMulti"),
         question="user_name",
-        said={"test_input_required_result_prompt": attached},
+        result={"test_input_required_result_prompt": attached},
     )

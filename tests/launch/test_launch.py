@@ -15,7 +15,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Daemon, DaemonFault, Lease, Wire
+from aileron.client import Daemon, DaemonClient, DaemonFault, Lease
 from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch import Bell, DaemonFacts, Invocation, Launcher, Upstream, find_agents
 from aileron.launch._bell import LOOK_SECONDS
@@ -117,7 +117,7 @@ class LaunchCase(SynchronousTestCase):
             reactor=self.machine,
             signals=self.signals,
             ensure_daemon=self.ensure,
-            connect=lambda url, token: Daemon(Wire(self.site.agent, url, token, self.machine)),
+            connect=lambda url, token: Daemon(DaemonClient(self.site.agent, url, token, self.machine)),
             say=self.said.append,
             interpreter=str(self.bin / "python"),
             bell=self.bell,

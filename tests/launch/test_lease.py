@@ -6,8 +6,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Daemon, Lease, Wire
-from aileron.client._lease import PAUSE_SECONDS
+from aileron.client import Daemon, DaemonClient, Lease
+from aileron.client._agent_site import LEASE_PAUSE_SECONDS
 from aileron.errors import NotFound, Unauthorized
 from aileron.testing import ScriptedSite
 
@@ -29,7 +29,9 @@ class LeaseTests(SynchronousTestCase):
 
     def daemon(self) -> Daemon | None:
         """The daemon as it is now."""
-        return Daemon(Wire(self.site.agent, "http://127.0.0.1:9", self.key, self.clock)) if self.running else None
+        return (
+            Daemon(DaemonClient(self.site.agent, "http://127.0.0.1:9", self.key, self.clock)) if self.running else None
+        )
 
     def test_held(self) -> None:
         """The lease is asked for with the launch key, and stays asked for."""
@@ -46,19 +48,19 @@ class LeaseTests(SynchronousTestCase):
         self.site.begin(200, b"event: held\ndata: {}\n\n")
         self.site.hang_up()
         self.running = False
-        self.clock.pump([PAUSE_SECONDS] * 3)
+        self.clock.pump([LEASE_PAUSE_SECONDS] * 3)
         self.assertEqual(len(self.site.asked), 1)
         self.running, self.key = True, "ail_l_two"
-        self.clock.advance(PAUSE_SECONDS)
+        self.clock.advance(LEASE_PAUSE_SECONDS)
         self.assertEqual(self.site.asked[-1].headers["authorization"], "Bearer ail_l_two")
         self.site.answer(401, {"error": Unauthorized("Nobody knows this.").fault().as_json()})
-        self.clock.advance(PAUSE_SECONDS)
+        self.clock.advance(LEASE_PAUSE_SECONDS)
         self.assertEqual(len(self.site.asked), 3)
 
     def test_over(self) -> None:
         """Of a session that is no more nothing is held."""
         self.site.answer(404, {"error": NotFound("There is no such session.").fault().as_json()})
-        self.clock.advance(PAUSE_SECONDS)
+        self.clock.advance(LEASE_PAUSE_SECONDS)
         self.assertIsNone(self.successResultOf(self.holding))
 
 
@@ -67,7 +69,9 @@ class LaunchedTests(LaunchCase):
 
     def test_lease(self) -> None:
         """A session is opened with a lease, held while the agent runs, and let go; at its end it is summed up."""
-        self.lease = Lease(lambda: Daemon(Wire(self.site.agent, "http://d", "ail_l_new", self.machine)), self.machine)
+        self.lease = Lease(
+            lambda: Daemon(DaemonClient(self.site.agent, "http://d", "ail_l_new", self.machine)), self.machine
+        )
         launching = self.running()
         self.assertEqual(self.site.asked[0].body["lease"], True)
         self.assertEqual(self.site.asked[1].path, "/v1/sessions/S/lease")

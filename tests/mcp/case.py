@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Daemon, Wire
+from aileron.client import Daemon, DaemonClient
 from aileron.mcp._link import Link
 from aileron.testing import ScriptedSite
 
@@ -47,7 +47,7 @@ class DaemonCase(SynchronousTestCase):
         self.clock = Clock()
         self.site = ScriptedSite()
         self.changes = 0
-        self.daemon = Daemon(Wire(self.site.agent, "http://127.0.0.1:9", "t", self.clock))
+        self.daemon = Daemon(DaemonClient(self.site.agent, "http://127.0.0.1:9", "t", self.clock))
         self.link = Link(self.daemon, self.clock, self.changed)
 
     def changed(self) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
-from aileron.mcp._bridge import Crossing, SideGone
+from twisted.internet.interfaces import IReactorFromThreads
+
+from aileron.mcp._bridge import ThreadBridge
 
 Act = Callable[[], object]
 
 
 class Stepped:
-    """Two queues and an asyncio loop; nothing moves but by a step.
+    """A reactor's queue and an asyncio loop; nothing moves but by a step.
 
     :ivar bridge: between them.
     :ivar left: how many tasks were still there when the loop was closed, cancelled as they were.
@@ -20,11 +23,13 @@ class Stepped:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._for_loop: list[Act] = []
         self._for_reactor: list[Act] = []
-        self.loop_gone = False
         self.left = 0
-        self.bridge = Crossing(self._in_loop, self._for_reactor.append)
+        self.bridge = ThreadBridge(cast("IReactorFromThreads", self), self._loop)
+
+    def callFromThread(self, act: Callable[..., object], *arguments: object) -> None:
+        """See L{IReactorFromThreads}."""
+        self._for_reactor.append(partial(act, *arguments))
 
     def close(self) -> None:
         """Cancel what is left and close the loop.  Twice is safe."""
@@ -38,11 +43,10 @@ class Stepped:
 
     def step_loop(self) -> None:
         """Let the loop do what it was given, and one round of what follows."""
-        acts, self._for_loop[:] = self._for_loop[:], []
-        for act in acts:
-            self._loop.call_soon(cast("Callable[[], None]", act))
-        for _ in range(3):
-            # A round to begin a task, one to finish it, one for its callbacks.
+        if self._loop.is_closed():
+            return
+        for _ in range(4):
+            # A round to take what it was given, one to begin a task, one to finish it, one for its callbacks.
             self._loop.call_soon(self._loop.stop)
             self._loop.run_forever()
 
@@ -57,11 +61,6 @@ class Stepped:
         for _ in range(8):
             self.step_loop()
             self.step_reactor()
-
-    def _in_loop(self, act: Act) -> None:
-        if self.loop_gone:
-            raise SideGone
-        self._for_loop.append(act)
 
 
 async def waiting(seen: list[str]) -> None:

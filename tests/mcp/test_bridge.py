@@ -6,9 +6,8 @@ import asyncio
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface.verify import verifyObject
 
-from aileron.mcp._bridge import IBridge, SideGone
+from aileron.mcp._bridge import SideGone
 from tests.mcp.stepped import Stepped, waiting
 
 
@@ -23,10 +22,6 @@ class SteppedCase(SynchronousTestCase):
 
 class AskTests(SteppedCase):
     """From the reactor into the loop."""
-
-    def test_interface(self) -> None:
-        """The bridge keeps its interface."""
-        verifyObject(IBridge, self.bridge)
 
     def test_result(self) -> None:
         """The result comes back once both sides have moved, and not before."""
@@ -86,14 +81,14 @@ class AskTests(SteppedCase):
 
     def test_gone(self) -> None:
         """A loop that has ended says so."""
-        self.sides.loop_gone = True
+        self.sides.close()
         self.assertRaises(SideGone, self.bridge.post, lambda: None)
 
     def test_cancelled_after_the_loop(self) -> None:
         """What a loop has taken with it to its end can still be cancelled."""
         asking = self.bridge.ask(asyncio.Event().wait)
         self.sides.settle()
-        self.sides.loop_gone = True
+        self.sides.close()
         asking.cancel()
         self.failureResultOf(asking, CancelledError)
 
@@ -175,6 +170,6 @@ class CallTests(SteppedCase):
         """An answer for a loop that has ended is dropped without a word."""
         asking = self.bridge.ask(self.visit)
         self.sides.settle()
-        self.sides.loop_gone = True
+        self.sides.close()
         self.remote.callback(1)
         self.assertNoResult(asking)

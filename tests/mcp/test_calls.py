@@ -6,19 +6,19 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.client import Connections, Daemon, DaemonUnreachable, SessionEnvironment, Wire
+from aileron.client import Connections, Daemon, DaemonClient, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._calls import Calls
 from aileron.mcp._link import FIRST_SECONDS
 from aileron.mcp._nowhere import daemon_of
-from aileron.mcp._texts import Said, of_error
-from aileron.mcp.offering.shortlist import Shortlist
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._texts import ToolResult, of_error
+from aileron.mcp._tools import CallOptions
+from aileron.mcp.offering.access import Shortlist
 from aileron.mcp.waiting.withdrawals import Withdrawals
 from aileron.testing import RefusingAgent
 from aileron.values import JSON
 from tests.mcp.case import DaemonCase, action, fault
 
-MANNER = Manner("K1", 45)
+OPTIONS = CallOptions("K1", 45)
 DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}}}
 
 
@@ -30,11 +30,11 @@ class CallsCase(DaemonCase):
         shortlist = Shortlist(self.daemon, 40)
         self.calls = Calls(self.daemon, self.link, self.clock, 45, Withdrawals(self.daemon), shortlist)
 
-    def call(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
+    def call(self, tool: str = "ship_update", **arguments: Any) -> Deferred[ToolResult]:
         """Call a tool while the long poll of the list is answered by nobody."""
-        return Deferred.fromCoroutine(self.calls.call(tool, arguments, MANNER))
+        return Deferred.fromCoroutine(self.calls.call(tool, arguments, OPTIONS))
 
-    def started(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
+    def started(self, tool: str = "ship_update", **arguments: Any) -> Deferred[ToolResult]:
         """Call a tool of a daemon that offers it; the call waits at the site alone."""
         self.begin(action())
         self.link.stop()
@@ -54,15 +54,15 @@ class RunTests(CallsCase):
         self.assertEqual(asked.headers["prefer"], "wait=45")
         self.assertNoResult(calling)
         self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling), Said("done"))
+        self.assertEqual(self.successResultOf(calling), ToolResult("done"))
 
     def test_refused(self) -> None:
         """The daemon's refusal becomes an error's text."""
         calling = self.started()
         self.site.answer(403, fault("approval_denied", "The operator denied this."))
-        said = self.successResultOf(calling)
-        self.assertTrue(said.is_error)
-        self.assertIn("The operator denied this.", said.text)
+        result = self.successResultOf(calling)
+        self.assertTrue(result.is_error)
+        self.assertIn("The operator denied this.", result.text)
 
     def test_restart_while_waiting(self) -> None:
         """A daemon that restarts meanwhile is asked again, as the same run, for what is left of the wait."""
@@ -75,7 +75,7 @@ class RunTests(CallsCase):
         self.assertEqual(again.body["idempotency_key"], "K1")
         self.assertEqual(again.headers["prefer"], "wait=34")
         self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling), Said("done"))
+        self.assertEqual(self.successResultOf(calling), ToolResult("done"))
 
     def test_gone_for_good(self) -> None:
         """A daemon that went away and stays away is given up at the wait's end, and the outcome is left open."""
@@ -99,7 +99,7 @@ class RunTests(CallsCase):
         self.clock.advance(0.2)
         self.assertEqual(self.site.asked[-1].body["idempotency_key"], "K1")
         self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling), Said("done"))
+        self.assertEqual(self.successResultOf(calling), ToolResult("done"))
 
     def test_refused_after_a_restart(self) -> None:
         """A refusal after a lost attempt does not hide that the first may have arrived."""
@@ -121,9 +121,9 @@ class RunTests(CallsCase):
 
     def test_unknown(self) -> None:
         """A tool that is not offered is an error that says where to look, and reaches no daemon."""
-        said = self.successResultOf(self.started("nope"))
-        self.assertTrue(said.is_error)
-        self.assertIn("aileron_diagnostics", said.text)
+        result = self.successResultOf(self.started("nope"))
+        self.assertTrue(result.is_error)
+        self.assertIn("aileron_diagnostics", result.text)
         self.assertNotIn("/v1/actions/nope/run", self.paths)
 
 
@@ -140,9 +140,9 @@ class NoDaemonTests(CallsCase):
         """It says what is missing or malformed, and shows no token."""
         for environment, word in [({}, "not set"), ({"AILERON_URL": "x", "AILERON_TOKEN": "hunter2"}, "malformed")]:
             calls = self.nowhere(**environment)
-            said = self.successResultOf(Deferred.fromCoroutine(calls.call("aileron_diagnostics", {}, MANNER)))
-            self.assertIn(word, said.text)
-            self.assertNotIn("hunter2", said.text)
+            result = self.successResultOf(Deferred.fromCoroutine(calls.call("aileron_diagnostics", {}, OPTIONS)))
+            self.assertIn(word, result.text)
+            self.assertNotIn("hunter2", result.text)
 
     def test_nothing_to_wait_for(self) -> None:
         """Whatever is called, it is said at once what is to be put right; no start of the daemon helps."""
@@ -150,21 +150,21 @@ class NoDaemonTests(CallsCase):
         self.link.trouble = DaemonUnreachable("By plain HTTP.", misdirected=True)
         self.link.stop()
         for tool, given in {"check_action_status": {"approval_id": "R"}, "aileron_diagnostics": {}}.items():
-            said = self.successResultOf(Deferred.fromCoroutine(calls.call(tool, given, MANNER)))
-            self.assertIn("AILERON_PLAIN_HOST", said.text)
-            self.assertIn("AILERON_URL, AILERON_TOKEN and AILERON_CA", said.text)
-            self.assertNotIn("daemon start", said.text)
-            self.assertNotIn("hunter2", said.text)
-        calling = Deferred.fromCoroutine(calls.call("ship_update", {}, MANNER))
+            result = self.successResultOf(Deferred.fromCoroutine(calls.call(tool, given, OPTIONS)))
+            self.assertIn("AILERON_PLAIN_HOST", result.text)
+            self.assertIn("AILERON_URL, AILERON_TOKEN and AILERON_CA", result.text)
+            self.assertNotIn("daemon start", result.text)
+            self.assertNotIn("hunter2", result.text)
+        calling = Deferred.fromCoroutine(calls.call("ship_update", {}, OPTIONS))
         self.clock.advance(FIRST_SECONDS)
         self.assertEqual(self.successResultOf(calling), of_error(self.link.trouble))
 
     def test_status_gives_up_soon(self) -> None:
         """A daemon that was never reached is given up after 3 s, whatever the wait."""
-        daemon = Daemon(Wire(RefusingAgent(), "http://127.0.0.1:9", "t", self.clock))
+        daemon = Daemon(DaemonClient(RefusingAgent(), "http://127.0.0.1:9", "t", self.clock))
         calls = Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon), Shortlist(daemon, 40))
         arguments: dict[str, JSON] = {"approval_id": "R", "wait_seconds": 45}
-        calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments, MANNER))
+        calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments, OPTIONS))
         self.clock.advance(0.2)
         self.assertNoResult(calling)
         self.clock.pump([0.4, 0.8, 1.6])
@@ -220,8 +220,10 @@ class StatusTests(CallsCase):
         self.begin(action())
         own = ["aileron_diagnostics", "check_action_status"]
         for hears, leading in ((True, []), (False, ["describe_action", "run_action", "search_actions"])):
-            cards = self.successResultOf(Deferred.fromCoroutine(self.calls.offered(hears_changes=hears)))
-            self.assertEqual([card.name for card in cards], ["ship_update", *sorted([*own, *leading])])
+            definitions = self.successResultOf(Deferred.fromCoroutine(self.calls.offered(hears_changes=hears)))
+            self.assertEqual(
+                [definition.name for definition in definitions], ["ship_update", *sorted([*own, *leading])]
+            )
 
 
 class WithdrawTests(CallsCase):
@@ -261,9 +263,9 @@ class DiagnosticsTests(CallsCase):
         calling = self.started("aileron_diagnostics")
         self.assertEqual(self.site.asked[-1].path, "/v1/status")
         self.site.answer(status, body)
-        said = self.successResultOf(calling)
-        self.assertFalse(said.is_error)
-        return said.text
+        result = self.successResultOf(calling)
+        self.assertFalse(result.is_error)
+        return result.text
 
     def test_healthy(self) -> None:
         """Version, vault, and the tools."""

@@ -9,7 +9,7 @@ import mcp.types as t
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._contents import contents_of
-from aileron.mcp._texts import Said
+from aileron.mcp._texts import ToolResult
 from aileron.values import Attachment
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
@@ -22,7 +22,7 @@ def attachment(media_type: str, content: bytes) -> Attachment:
 
 def blocks(*attachments: Attachment) -> Sequence[t.ContentBlock]:
     """What stands behind the text."""
-    first, *others = contents_of(Said("Done.", run_id="R", attachments=attachments))
+    first, *others = contents_of(ToolResult("Done.", run_id="R", attachments=attachments))
     assert isinstance(first, t.TextContent) and first.text == "Done."
     return others
 
@@ -62,8 +62,8 @@ class ContentsTests(SynchronousTestCase):
 
     def test_no_sound(self) -> None:
         """To a protocol that knows of none it is a document."""
-        said = Said("Done.", run_id="R", attachments=(attachment("audio/wav", b"RIFF"),))
-        self.assertEqual([each.type for each in contents_of(said, sound=False)], ["text", "resource"])
+        result = ToolResult("Done.", run_id="R", attachments=(attachment("audio/wav", b"RIFF"),))
+        self.assertEqual([each.type for each in contents_of(result, sound=False)], ["text", "resource"])
 
     def test_documents(self) -> None:
         """Each of the others is a document at the place of its number."""

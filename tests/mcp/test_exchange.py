@@ -148,7 +148,7 @@ class ExchangeTests(SynchronousTestCase):
         """Where the loop has ended a body ends with a failure, and leaving is none."""
         reply = self.successResultOf(self.start(lambda scope, receive, send: self.pieces(send, 9)))
         self.successResultOf(self.take(reply))
-        self.sides.loop_gone = True
+        self.sides.close()
         self.failureResultOf(self.take(reply), InternalError)
         reply.close()
 

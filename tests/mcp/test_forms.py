@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._definitions import ToolDefinition, definitions_of
 from aileron.mcp._forms import Form, filled_in, relaxed, said_by_a_person
 from aileron.values import JSON
 from tests.mcp.case import action
@@ -25,9 +25,9 @@ ASKS = ["channel", "loud", "note"]
 SAID: Sequence[JSON] = (None, True, 0, "", "#random", "#nowhere", ["#random"], {"a": 1})
 
 
-def card(**more: Any) -> Card:
+def definition(**more: Any) -> ToolDefinition:
     """A tool of which some arguments are for a person to say."""
-    [found] = cards_of([action(**{"input_schema": SCHEMA, "asks": ASKS, **more})])
+    [found] = definitions_of([action(**{"input_schema": SCHEMA, "asks": ASKS, **more})])
     return found
 
 
@@ -36,7 +36,7 @@ class FilledInTests(SynchronousTestCase):
 
     def form(self, arguments: Mapping[str, JSON], answers: Mapping[str, JSON] | None = None) -> Form:
         """What is still to be asked."""
-        found = filled_in(card(), arguments, answers)
+        found = filled_in(definition(), arguments, answers)
         assert isinstance(found, Form), found
         return found
 
@@ -54,7 +54,7 @@ class FilledInTests(SynchronousTestCase):
 
     def test_said(self) -> None:
         """What was said completes the call, and what may be blank is not asked again."""
-        filled = filled_in(card(), {"text": "hi"}, {"channel": "#random"})
+        filled = filled_in(definition(), {"text": "hi"}, {"channel": "#random"})
         self.assertEqual(filled, {"text": "hi", "channel": "#random"})
 
     def test_not_said(self) -> None:
@@ -73,26 +73,26 @@ class FilledInTests(SynchronousTestCase):
             ({"type": "string", "pattern": "(a+)+$"}, "a" * 5000 + "!", 7),
             ({"type": "string", "oneOf": [{"const": "x"}, {"pattern": "^y"}]}, "y", 7),
         ):
-            asking = card(input_schema={"properties": {"one": schema}, "required": ["one"]}, asks=["one"])
+            asking = definition(input_schema={"properties": {"one": schema}, "required": ["one"]}, asks=["one"])
             self.assertEqual(filled_in(asking, {}, {"one": taken}), {"one": taken})
             self.assertIsInstance(filled_in(asking, {}, {"one": refused}), Form)
 
     def test_whose_words(self) -> None:
         """What was taken from a form is known by its name."""
         answers: Mapping[str, JSON] = {"channel": "#random", "note": "y", "text": "z"}
-        self.assertEqual(said_by_a_person(card(), {"note": "x"}, answers), ["channel"])
-        self.assertEqual(said_by_a_person(card(), {}, None), [])
+        self.assertEqual(said_by_a_person(definition(), {"note": "x"}, answers), ["channel"])
+        self.assertEqual(said_by_a_person(definition(), {}, None), [])
 
     def test_given(self) -> None:
         """What the call gives is not asked, and nobody's answer changes it."""
         arguments: Mapping[str, JSON] = {"text": "hi", "channel": "#general", "loud": True, "note": ""}
-        self.assertEqual(filled_in(card(), arguments, None), arguments)
-        self.assertEqual(filled_in(card(), arguments, {"channel": "#random", "text": "bye"}), arguments)
+        self.assertEqual(filled_in(definition(), arguments, None), arguments)
+        self.assertEqual(filled_in(definition(), arguments, {"channel": "#random", "text": "bye"}), arguments)
 
     @given(st.dictionaries(st.sampled_from([*PROPERTIES, "other"]), st.sampled_from(SAID)))
     def test_only_what_is_asked(self, answers: Mapping[str, JSON]) -> None:
         """Whatever a client brings back, nothing but what was asked for becomes an argument, as it is declared."""
-        found = filled_in(card(), {"text": "hi"}, answers)
+        found = filled_in(definition(), {"text": "hi"}, answers)
         if not isinstance(found, Form):
             self.assertLessEqual(found.keys(), {"text", *ASKS})
             self.assertEqual((found["text"], found["channel"] in ("#general", "#random")), ("hi", True))
@@ -106,15 +106,15 @@ class FilledInTests(SynchronousTestCase):
             {"asks": None},
         ]
         for odd in odds:
-            self.assertEqual(filled_in(card(**odd), {}, None), {})
+            self.assertEqual(filled_in(definition(**odd), {}, None), {})
 
     def test_relaxed(self) -> None:
         """Who can be asked for the rest must give only the rest."""
-        self.assertEqual(relaxed(card()), {**SCHEMA, "required": ["text"]})
-        self.assertEqual(relaxed(card(input_schema={"type": "object"})), {"type": "object", "required": []})
+        self.assertEqual(relaxed(definition()), {**SCHEMA, "required": ["text"]})
+        self.assertEqual(relaxed(definition(input_schema={"type": "object"})), {"type": "object", "required": []})
 
     def test_description(self) -> None:
         """A model reads what is not for it to make up."""
-        self.assertIn("never for you to make up: channel, loud, note.", card().description)
-        self.assertIn("never for you to make up", card(gated=True).description)
-        self.assertNotIn("make up", card(asks=[]).description)
+        self.assertIn("never for you to make up: channel, loud, note.", definition().description)
+        self.assertIn("never for you to make up", definition(gated=True).description)
+        self.assertNotIn("make up", definition(asks=[]).description)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 
 from aileron.client import DaemonFault, DaemonUnreachable
-from aileron.mcp._cards import Card
+from aileron.mcp._definitions import ToolDefinition
 from tests.mcp.case import DaemonCase, action, fault, offering
 
 
@@ -14,9 +14,9 @@ class LinkTests(DaemonCase):
 
     def names(self) -> list[str]:
         """The tools that are known."""
-        return [card.name for card in self.link.cards]
+        return [definition.name for definition in self.link.definitions]
 
-    def offered(self) -> Deferred[tuple[Card, ...]]:
+    def offered(self) -> Deferred[tuple[ToolDefinition, ...]]:
         """Ask as a client does."""
         return Deferred.fromCoroutine(self.link.offered())
 
@@ -27,7 +27,7 @@ class LinkTests(DaemonCase):
         offered = self.offered()
         self.assertNoResult(offered)
         self.site.answer(200, offering(1, action()))
-        self.assertEqual([card.name for card in self.successResultOf(offered)], ["ship_update"])
+        self.assertEqual([definition.name for definition in self.successResultOf(offered)], ["ship_update"])
         self.assertEqual(self.paths, ["/v1/actions"])
 
     def test_slow_first(self) -> None:

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer, DaemonFault, DaemonUnreachable
 from aileron.errors import STATUS
-from aileron.mcp._texts import Said, of_error, of_run, of_status
+from aileron.mcp._texts import ToolResult, of_error, of_run, of_status
 from aileron.values import Fault
 
 LONGEST = 330
@@ -23,7 +23,7 @@ SUCCESS = re.compile(
 STATUSES = ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "failed", "unknown")
 
 
-def texts() -> Iterator[tuple[str, Said]]:
+def texts() -> Iterator[tuple[str, ToolResult]]:
     """Everything that is no result, by what it is."""
     for status in STATUSES:
         yield f"status {status}", of_status({"status": status})
@@ -44,24 +44,24 @@ class MisreadingTests(SynchronousTestCase):
 
     def test_nothing_sounds_like_success(self) -> None:
         """What waits, was refused, failed or is in doubt has no word of success in it."""
-        for what, said in texts():
-            self.assertIsNone(SUCCESS.search(said.text), f"{what}: {said.text}")
+        for what, result in texts():
+            self.assertIsNone(SUCCESS.search(result.text), f"{what}: {result.text}")
 
     def test_brief(self) -> None:
         """Each is short."""
-        for what, said in texts():
-            self.assertTrue(0 < len(said.text) <= LONGEST, f"{what}: {len(said.text)}")
+        for what, result in texts():
+            self.assertTrue(0 < len(result.text) <= LONGEST, f"{what}: {len(result.text)}")
 
     def test_errors_say_so(self) -> None:
         """A refusal is an error; what waits is none, so that nobody tries it again."""
-        for what, said in texts():
-            self.assertEqual(said.is_error, what.startswith(("fault", "unreachable")), what)
+        for what, result in texts():
+            self.assertEqual(result.is_error, what.startswith(("fault", "unreachable")), what)
 
     def test_whether_it_may_be_repeated(self) -> None:
         """What may have happened says not to repeat it."""
-        for what, said in texts():
+        for what, result in texts():
             if "unknown" in what and what.startswith(("status", "fault outcome")):
-                self.assertIn("o not repeat it", said.text)
+                self.assertIn("o not repeat it", result.text)
 
     def test_a_result_sounds_like_one(self) -> None:
         """Only what is completed says so."""

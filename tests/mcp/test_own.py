@@ -10,7 +10,15 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Connections, Daemon, DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment, Wire
+from aileron.client import (
+    Connections,
+    Daemon,
+    DaemonClient,
+    DaemonError,
+    DaemonFault,
+    DaemonUnreachable,
+    SessionEnvironment,
+)
 from aileron.errors import Forbidden
 from aileron.home import Discovery
 from aileron.mcp._nowhere import daemon_of
@@ -38,7 +46,7 @@ class OwnSessionTests(SynchronousTestCase):
 
     def connect(self, url: str, token: str | None) -> Daemon:
         """A client."""
-        return Daemon(Wire(self.site.agent, url, token, self.clock))
+        return Daemon(DaemonClient(self.site.agent, url, token, self.clock))
 
     def ask(self) -> Deferred[Any]:
         """Ask how the daemon does."""

@@ -14,11 +14,11 @@ from mcp.server.subscriptions import ResourcesListChanged, ToolsListChanged
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp._cards import Card, cards_of, own_cards
+from aileron.mcp._definitions import ToolDefinition, definitions_of, own_definitions
 from aileron.mcp._server import ToolServer
-from aileron.mcp._texts import Said
-from aileron.mcp.waiting.calling import Etiquette
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._texts import ToolResult
+from aileron.mcp._tools import CallOptions
+from aileron.mcp.waiting.calling import ClientPolicy
 from tests.mcp.case import action
 
 Era = Literal["legacy", "auto"]
@@ -34,27 +34,27 @@ class ScriptedTools:
     :ivar keys: the idempotency key of each.
     """
 
-    def __init__(self, answer: Callable[[], Awaitable[Said]]) -> None:
+    def __init__(self, answer: Callable[[], Awaitable[ToolResult]]) -> None:
         self.called: list[tuple[str, Mapping[str, Any]]] = []
         self.keys: list[str] = []
         self._answer = answer
 
-    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
+    async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """One action, and our own."""
-        return (*cards_of([action()]), *own_cards(45))
+        return (*definitions_of([action()]), *own_definitions(45))
 
-    async def actions(self) -> tuple[Card, ...]:
+    async def actions(self) -> tuple[ToolDefinition, ...]:
         """One."""
-        return cards_of([action()])
+        return definitions_of([action()])
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """None."""
         return []
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, Any], options: CallOptions) -> ToolResult:
         """Note it, and answer."""
         self.called.append((tool, arguments))
-        self.keys.append(manner.key)
+        self.keys.append(options.key)
         return await self._answer()
 
     async def withdraw(self, key: str) -> None:
@@ -68,14 +68,14 @@ class ScriptedTools:
         """Nothing can be taken back."""
 
 
-async def done() -> Said:
+async def done() -> ToolResult:
     """A call that is done."""
-    return Said('{"ts":"1"}')
+    return ToolResult('{"ts":"1"}')
 
 
-def serving(answer: Callable[[], Awaitable[Said]] = done) -> ToolServer:
+def serving(answer: Callable[[], Awaitable[ToolResult]] = done) -> ToolServer:
     """A server over tools that answer so, whose heart beats fast."""
-    return ToolServer(ScriptedTools(answer), Etiquette(beats=lambda: itertools.repeat(0.02)))
+    return ToolServer(ScriptedTools(answer), ClientPolicy(beats=lambda: itertools.repeat(0.02)))
 
 
 @asynccontextmanager
@@ -166,8 +166,8 @@ class ListTests(ServerCase):
                 for _ in range(3):
                     await client.session.send_notification(t.InitializedNotification())
                 await client.list_tools()
-                self.assertEqual(len(server.hearing.hearers), 1)
-            self.assertEqual(len(server.hearing.hearers), 0)
+                self.assertEqual(len(server.notifier.subscribers), 1)
+            self.assertEqual(len(server.notifier.subscribers), 0)
             await server.announce_change()
 
         asyncio.run(talk())
@@ -219,8 +219,8 @@ class ResultTests(ServerCase):
     def test_error(self) -> None:
         """An error is a result that says so, with its text."""
 
-        async def refused() -> Said:
-            return Said("No.", is_error=True)
+        async def refused() -> ToolResult:
+            return ToolResult("No.", is_error=True)
 
         async def talk(era: Era) -> None:
             async with connected(serving(refused), era) as client:
@@ -232,7 +232,7 @@ class ResultTests(ServerCase):
     def test_fault_of_ours(self) -> None:
         """A fault of our own is a result that shows nothing of the inside."""
 
-        async def broken() -> Said:
+        async def broken() -> ToolResult:
             raise RuntimeError("hunter2")
 
         async def talk(era: Era) -> None:
@@ -266,9 +266,9 @@ class WaitTests(ServerCase):
             heard: list[float] = []
             enough = asyncio.Event()
 
-            async def slow() -> Said:
+            async def slow() -> ToolResult:
                 await enough.wait()
-                return Said("ok")
+                return ToolResult("ok")
 
             async def hear(progress: float, total: float | None, message: str | None) -> None:
                 heard.append(progress)
@@ -287,8 +287,8 @@ class WaitTests(ServerCase):
         async def talk(era: Era) -> None:
             began, ended = asyncio.Event(), asyncio.Event()
 
-            async def slow() -> Said:
-                never: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
+            async def slow() -> ToolResult:
+                never: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
                 began.set()
                 try:
                     return await never
@@ -309,9 +309,9 @@ class WaitTests(ServerCase):
         async def talk(era: Era) -> None:
             both = asyncio.Barrier(2)
 
-            async def together() -> Said:
+            async def together() -> ToolResult:
                 await both.wait()
-                return Said("ok")
+                return ToolResult("ok")
 
             async with connected(serving(together), era) as client:
                 calls = [client.call_tool("ship_update", {}) for _ in range(2)]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
-from collections.abc import AsyncIterator
 
 import mcp.types as t
 from hypothesis import given, settings
@@ -15,170 +12,125 @@ from mcp.shared.message import SessionMessage
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._stdio import Inbox, Outlet, Wire
+from aileron.mcp._stdio import InputStream, JsonLines, OutputStream
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-class WireCase(SynchronousTestCase):
-    """A wire with a transport in memory."""
+class LinesCase(SynchronousTestCase):
+    """Lines with a transport in memory."""
 
     def setUp(self) -> None:
         self.ended = 0
+        self.received: list[SessionMessage | Exception] = []
         self.transport = StringTransport()
-        self.wire = self.make()
+        self.lines = self.make()
 
-    def make(self) -> Wire:
-        """A fresh wire."""
-        wire = Wire(self.end)
-        wire.transport = self.transport
-        return wire
+    def make(self) -> JsonLines:
+        """A fresh protocol."""
+        lines = JsonLines(self.received.append, self.end)
+        lines.makeConnection(self.transport)  # type: ignore[no-untyped-call]
+        return lines
 
     def end(self) -> None:
         """Count."""
         self.ended += 1
 
-    def received(self, wire: Wire | None = None) -> list[SessionMessage | Exception]:
-        """What the SDK can read by now."""
-        return asyncio.run(_all_of((wire or self.wire).inbox))
 
-
-class ReadTests(WireCase):
+class ReadTests(LinesCase):
     """What the client sends."""
 
     @settings(deadline=None, max_examples=40)
     @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 30))
     def test_lines(self, ids: list[int], size: int) -> None:
         """Each line is one message, in order, however the bytes are cut."""
-        wire = self.make()
+        lines = self.make()
         data = b"".join(json.dumps({**PING, "id": number}).encode() + b"\r\n" for number in ids)
         for start in range(0, len(data), size):
-            wire.dataReceived(data[start : start + size])
-        messages = self.received(wire)
-        self.assertEqual([_request(message).id for message in messages], ids)
+            _receive(lines, data[start : start + size])
+        self.assertEqual([_request(message).id for message in self.received], ids)
+        self.received.clear()
 
     def test_malformed(self) -> None:
         """A line that is no message is passed on as a fault, and the next one is read."""
-        self.wire.dataReceived(b"{nonsense\n\n" + json.dumps(PING).encode() + b"\n\xff\n")
-        kinds = [isinstance(message, SessionMessage) for message in self.received()]
+        _receive(self.lines, b"{nonsense\n\n" + json.dumps(PING).encode() + b"\n\xff\n")
+        kinds = [isinstance(message, SessionMessage) for message in self.received]
         self.assertEqual((kinds, self.ended), ([False, True, False], 0))
 
     def test_endless_line(self) -> None:
         """A line without an end is not kept for ever."""
-        self.patch(sys.modules["aileron.mcp._stdio"], "MAX_LINE_BYTES", 100)
-        self.wire.dataReceived(b"x" * 100)
+        self.lines.MAX_LENGTH = 100
+        _receive(self.lines, b"x" * 100)
         self.assertEqual(self.ended, 0)
-        self.wire.dataReceived(b"x")
+        _receive(self.lines, b"x")
         self.assertEqual(self.ended, 1)
 
 
-class InboxTests(WireCase):
-    """The SDK reads."""
+class StreamTests(SynchronousTestCase):
+    """What the SDK reads from and writes to."""
 
     def test_waits(self) -> None:
         """Who reads before there is anything to read is given what comes next."""
 
         async def read() -> list[SessionMessage | Exception]:
-            waiting = asyncio.ensure_future(self.wire.inbox.receive())
+            stream, faults = InputStream(), [ValueError("1"), ValueError("2")]
+            waiting = asyncio.ensure_future(stream.receive())
             await asyncio.sleep(0)
-            for number in (1, 2):
-                self.wire.dataReceived(json.dumps({**PING, "id": number}).encode() + b"\n")
-            return [await waiting, *[each async for each in _first(self.wire)]]
+            for fault in faults:
+                stream.put(fault)
+            found = [await waiting]
+            async for message in stream:
+                return [*found, message]
+            return found
 
-        self.assertEqual([_request(message).id for message in asyncio.run(read())], [1, 2])
+        self.assertEqual([str(message) for message in asyncio.run(read())], ["1", "2"])
 
-
-class OutletTests(SynchronousTestCase):
-    """Lines on their way to a client that keeps up, and to one that does not."""
-
-    def setUp(self) -> None:
-        """A pipe that nobody reads yet."""
-        self.readable, self.writable = os.pipe()
-        os.set_blocking(self.writable, False)
-        self.addCleanup(os.close, self.readable)
-        self.later: list[bytes] = []
-        self.outlet = Outlet(self.writable, self.later.append)
-
-    def send(self, text: str) -> bytes:
-        """Send an answer that says so; its line."""
-        answer = t.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": text})
-        asyncio.run(self.outlet.send(SessionMessage(answer)))
-        return json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": text}}, separators=(",", ":")).encode() + b"\n"
-
-    def test_at_once(self) -> None:
-        """What a client takes at once needs no reactor: a line each, without the fields that nobody set."""
-        self.addCleanup(os.close, self.writable)
-        lines = self.send("a\nb") + self.send("two")
-        self.assertEqual((os.read(self.readable, 999), self.later), (lines, []))
-
-    def test_slow(self) -> None:
-        """From the byte on that does not fit everything goes by the reactor, also when there is room again."""
-        lines = [self.send(letter * 50_000) for letter in "ab"]
-        taken = os.read(self.readable, 200_000)
-        lines.append(self.send("c" * 50_000))
-        os.close(self.writable)
-        self.assertEqual(taken + b"".join(self.later), b"".join(lines))
-        self.assertEqual(os.read(self.readable, 99), b"")
-
-    def test_closed(self) -> None:
-        """After the close nothing is written, in neither way."""
-        self.outlet.close()
-        self.send("late")
-        os.close(self.writable)
-        self.assertEqual((os.read(self.readable, 99), self.later), (b"", []))
-
-    def test_broken(self) -> None:
-        """A broken output is left to the reactor, which tells of its end."""
-        os.close(self.writable)
-        line = self.send("one")
-        self.assertEqual(self.later, [line])
+    def test_writes(self) -> None:
+        """An answer is a line, without the fields that nobody set."""
+        written: list[bytes] = []
+        answer = t.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "a\nb"})
+        asyncio.run(OutputStream(written.append).send(SessionMessage(answer)))
+        self.assertEqual(written, [b'{"jsonrpc":"2.0","id":1,"result":{"text":"a\\nb"}}'])
 
 
-class EndTests(WireCase):
+class EndTests(LinesCase):
     """The client is gone."""
 
     def test_each_way(self) -> None:
-        """The end of input, a broken output and the loss of both each end the wire, and only once."""
-        for lose in (Wire.readConnectionLost, Wire.writeConnectionLost, Wire.connectionLost):
-            wire, before = self.make(), self.ended
-            lose(wire)
-            wire.connectionLost()
+        """The end of input, a broken output and the loss of both each end the lines, and only once."""
+        for lose in (JsonLines.readConnectionLost, JsonLines.writeConnectionLost, JsonLines.connectionLost):
+            lines, before = self.make(), self.ended
+            lose(lines)
+            lines.connectionLost()
             self.assertEqual(self.ended, before + 1)
 
     def test_late_line(self) -> None:
         """A line that comes after the end is not served."""
-        self.wire.writeConnectionLost()
-        self.wire.dataReceived(json.dumps(PING).encode() + b"\n")
-        self.assertEqual(self.received(), [])
+        self.lines.writeConnectionLost()
+        _receive(self.lines, json.dumps(PING).encode() + b"\n")
+        self.assertEqual(self.received, [])
 
     def test_late_word(self) -> None:
         """What is left to write when the client is gone goes nowhere."""
-        self.wire.write_line(b"in time\n")
-        self.wire.readConnectionLost()
-        self.wire.write_line(b"late\n")
+        self.lines.write_line(b"in time")
+        self.lines.readConnectionLost()
+        self.lines.write_line(b"late")
         self.assertEqual(self.transport.value(), b"in time\n")
+
+    def test_closed(self) -> None:
+        """After the close nothing is read or written, and nothing ends a second time."""
+        self.lines.close()
+        _receive(self.lines, json.dumps(PING).encode() + b"\n")
+        self.lines.write_line(b"late")
+        self.lines.connectionLost()
+        self.assertEqual((self.received, self.transport.value(), self.ended), ([], b"", 0))
+
+
+def _receive(lines: JsonLines, data: bytes) -> None:
+    lines.dataReceived(data)  # type: ignore[no-untyped-call]
 
 
 def _request(message: SessionMessage | Exception) -> t.JSONRPCRequest:
     assert isinstance(message, SessionMessage)
     assert isinstance(message.message, t.JSONRPCRequest)
     return message.message
-
-
-async def _first(wire: Wire) -> AsyncIterator[SessionMessage | Exception]:
-    """The next message, by the way of an iteration."""
-    async for message in wire.inbox:
-        yield message
-        return
-
-
-async def _all_of(inbox: Inbox) -> list[SessionMessage | Exception]:
-    """What there is to read without waiting."""
-    found: list[SessionMessage | Exception] = []
-    while True:
-        reading = asyncio.ensure_future(inbox.receive())
-        await asyncio.sleep(0)
-        if not reading.done():
-            reading.cancel()
-            return found
-        found.append(reading.result())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable
-from aileron.mcp._texts import Said, of_error, of_run, of_status, with_their_words
+from aileron.mcp._texts import ToolResult, of_error, of_run, of_status, with_their_words
 from aileron.values import Attachment, Fault
 
 JSON_VALUES = st.recursive(
@@ -27,7 +27,7 @@ def fault(kind: str, message: str = "No.", status: int = 400, **details: Any) ->
 class RunTests(SynchronousTestCase):
     """The answer to a run."""
 
-    def done(self, output: object, **more: object) -> Said:
+    def done(self, output: object, **more: object) -> ToolResult:
         """A run that is done."""
         return of_run(Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more}))
 
@@ -39,46 +39,46 @@ class RunTests(SynchronousTestCase):
 
     def test_output(self) -> None:
         """The output is compact JSON, or the text itself."""
-        self.assertEqual(self.done({"ts": "1", "ok": True}), Said('{"ts":"1","ok":true}'))
-        self.assertEqual(self.done("Grüße\nzwei"), Said("Grüße\nzwei"))
+        self.assertEqual(self.done({"ts": "1", "ok": True}), ToolResult('{"ts":"1","ok":true}'))
+        self.assertEqual(self.done("Grüße\nzwei"), ToolResult("Grüße\nzwei"))
         self.assertEqual(self.done([]).text, "[]")
         self.assertEqual(self.done(False).text, "false")
 
     def test_no_output(self) -> None:
         """Nothing is never an empty text, which some clients show as a failure."""
-        self.assertEqual(self.done(None), Said("Done. The action gave no output."))
+        self.assertEqual(self.done(None), ToolResult("Done. The action gave no output."))
 
     def test_attachments(self) -> None:
         """They stand beside the text, which says where each was, whoever asks for the result."""
         output = {"caption": "c", "picture": {"media_type": "image/png", "base64": "AAEC"}}
         picture = (Attachment("image/png", base64="AAEC"),)
         text = '{"caption":"c","picture":"[attachment 1: image/png, 3 bytes]"}'
-        self.assertEqual(self.done(output), Said(text, run_id="R", attachments=picture))
+        self.assertEqual(self.done(output), ToolResult(text, run_id="R", attachments=picture))
         status = {"status": "completed", "run_id": "R", "audit_id": "A", "result": {"output": output}}
-        said = of_status(status)
-        self.assertEqual((said.run_id, said.attachments), ("R", picture))
-        self.assertEqual(said.text, f"status: completed (audit_id=A)\nresult: {text}")
+        result = of_status(status)
+        self.assertEqual((result.run_id, result.attachments), ("R", picture))
+        self.assertEqual(result.text, f"status: completed (audit_id=A)\nresult: {text}")
 
     def test_edited(self) -> None:
         """Before the output stands what the user changed."""
-        said = self.done("ok", edited={"text": {"from": "a", "to": "b"}})
+        result = self.done("ok", edited={"text": {"from": "a", "to": "b"}})
         self.assertEqual(
-            said.text, 'The user changed the arguments before approving: {"text":{"from":"a","to":"b"}}\nok'
+            result.text, 'The user changed the arguments before approving: {"text":{"from":"a","to":"b"}}\nok'
         )
 
     def test_edited_and_failed(self) -> None:
         """That the user changed the arguments is told however it ended, and is not taken for a success."""
         changes = [{"path": "/text", "kind": "changed", "before": "a", "after": "b"}]
         for status in ("failed", "unknown"):
-            said = of_status({"status": status, "edited": changes, "failure": {"message": "No", "class": "x"}})
-            self.assertIn('The user changed the arguments before approving: [{"path":"/text"', said.text)
-            self.assertTrue(said.text.startswith(f"status: {status}\n"))
+            result = of_status({"status": status, "edited": changes, "failure": {"message": "No", "class": "x"}})
+            self.assertIn('The user changed the arguments before approving: [{"path":"/text"', result.text)
+            self.assertTrue(result.text.startswith(f"status: {status}\n"))
         self.assertIn("The user changed", of_error(fault("external_api_error", edited=changes)).text)
 
     def test_pending(self) -> None:
         """A pending run is no error, shows the daemon's message as it is, and names the approval."""
         body = {"status": "pending_approval", "approval_id": "R", "message": "Ask the user to review it at …"}
-        self.assertEqual(of_run(Answer(202, body)), Said("Ask the user to review it at …\napproval_id: R"))
+        self.assertEqual(of_run(Answer(202, body)), ToolResult("Ask the user to review it at …\napproval_id: R"))
 
     def test_pending_without_a_message(self) -> None:
         """Even without a message it cannot be taken for done."""
@@ -98,7 +98,7 @@ class StatusTests(SynchronousTestCase):
     def test_completed(self) -> None:
         """Status, audit id and result."""
         body = {"status": "completed", "audit_id": "A", "result": {"output": {"a": 1}}}
-        self.assertEqual(of_status(body), Said('status: completed (audit_id=A)\nresult: {"a":1}'))
+        self.assertEqual(of_status(body), ToolResult('status: completed (audit_id=A)\nresult: {"a":1}'))
 
     def test_denied(self) -> None:
         """The user's reason, or that there is none."""
@@ -140,9 +140,9 @@ class ErrorTests(SynchronousTestCase):
     def test_problems(self) -> None:
         """Every offending argument is listed."""
         problems = [{"pointer": "/args/text", "message": "is missing"}, {"pointer": "", "message": "too many"}]
-        said = of_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
+        result = of_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
         lines = ["The arguments are wrong.", "- text: is missing", "- arguments: too many"]
-        self.assertEqual(said, Said("\n".join([*lines, "(class: invalid_request, run_id: R)"]), is_error=True))
+        self.assertEqual(result, ToolResult("\n".join([*lines, "(class: invalid_request, run_id: R)"]), is_error=True))
 
     def test_odd_problems(self) -> None:
         """Problems of another shape harm nothing."""
@@ -162,9 +162,9 @@ class ErrorTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """What never left says that nothing was done."""
-        said = of_error(DaemonUnreachable("No daemon."))
-        self.assertTrue(said.is_error)
-        self.assertIn("Nothing was sent", said.text)
+        result = of_error(DaemonUnreachable("No daemon."))
+        self.assertTrue(result.is_error)
+        self.assertIn("Nothing was sent", result.text)
 
     def test_lost(self) -> None:
         """What may have arrived never says so, and must not be repeated."""
@@ -174,16 +174,16 @@ class ErrorTests(SynchronousTestCase):
 
     def test_not_understood(self) -> None:
         """Of an answer that is not understood, or too long, nobody knows what was done before it."""
-        said = of_error(AnswerNotUnderstood("The daemon's answer is too long.", 200))
-        self.assertIn("It may still happen: do not repeat it", said.text)
-        self.assertNotIn("Nothing was sent", said.text)
+        result = of_error(AnswerNotUnderstood("The daemon's answer is too long.", 200))
+        self.assertIn("It may still happen: do not repeat it", result.text)
+        self.assertNotIn("Nothing was sent", result.text)
 
     def test_their_words(self) -> None:
         """What a person said themselves is not for the model to mend."""
-        refused = Said("No.", is_error=True)
+        refused = ToolResult("No.", is_error=True)
         self.assertIn("in a form: channel. Change nothing", with_their_words(refused, ["channel"]).text)
         self.assertEqual(with_their_words(refused, []), refused)
-        self.assertEqual(with_their_words(Said("ok"), ["channel"]), Said("ok"))
+        self.assertEqual(with_their_words(ToolResult("ok"), ["channel"]), ToolResult("ok"))
 
     def test_refused_after_a_loss(self) -> None:
         """A refusal that follows a lost attempt says that the first may have arrived."""

@@ -34,7 +34,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
     "api": _GROUND | {"credentials", "runner", "http1"},
     "web": _GROUND | {"runner"},
-    "client": _GROUND | {"http1"},
+    "client": _GROUND,
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
     "launch": _GROUND | _AGENT_SIDE | {"toml"},
     "demo": _GROUND | _AGENT_SIDE,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Mutable
 from typing import Any, TypeAlias
 
 from aileron.errors import InternalError
-from aileron.mcp._bridge import IBridge, SideGone
+from aileron.mcp._bridge import SideGone, ThreadBridge
 from aileron.values import McpReply, McpRequest
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -23,7 +23,7 @@ _OF_THE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encodin
 _CREDENTIALS = frozenset((b"authorization", b"cookie"))
 
 
-async def exchanged(bridge: IBridge, app: App, request: McpRequest) -> McpReply:
+async def exchanged(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
     """Have C{app} answer, and return once the head of its answer is there; the body comes as it is asked for.
 
     :raises InternalError: it ended without an answer.
@@ -37,7 +37,7 @@ async def exchanged(bridge: IBridge, app: App, request: McpRequest) -> McpReply:
     return McpReply(status, headers, _chunks(bridge, exchange), lambda: _leave(bridge, exchange))
 
 
-async def _chunks(bridge: IBridge, exchange: Exchange) -> AsyncIterator[bytes]:
+async def _chunks(bridge: ThreadBridge, exchange: Exchange) -> AsyncIterator[bytes]:
     yield b""  # sends the head: a stream's client waits for it, and the first event may be long in coming
     more = True
     while more:
@@ -48,7 +48,7 @@ async def _chunks(bridge: IBridge, exchange: Exchange) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _leave(bridge: IBridge, exchange: Exchange) -> None:
+def _leave(bridge: ThreadBridge, exchange: Exchange) -> None:
     with contextlib.suppress(SideGone):
         bridge.post(exchange.leave)
 

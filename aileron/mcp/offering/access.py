@@ -1,16 +1,23 @@
-"""The tools by which actions are found, read and run that are not listed."""
+"""Which actions are listed as tools, and the tools by which the others are found, read and run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from aileron.mcp._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, Card
+from attrs import define
+
+from aileron.client import DaemonError, IDaemon
+from aileron.mcp._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, ToolDefinition
 from aileron.mcp._forms import relaxed
-from aileron.mcp._texts import Said
+from aileron.mcp._texts import ToolResult
 from aileron.values import JSON, plain
 
-from .search import search
+_WORD = re.compile(r"[^\W_]+")
+_NAME_WEIGHT, _TITLE_WEIGHT, _TEXT_WEIGHT = 6, 4, 1  # how much a word counts that stands there
+_PREFIX_DIVISOR = 2  # one that only begins so counts that much less
 
 MOST_FOUND = 10
 _MOST_ABOUT = 200
@@ -21,8 +28,8 @@ def _object(properties: Mapping[str, JSON], *required: str) -> Mapping[str, JSON
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-ACCESS_CARDS = (
-    Card(
+ACCESS_DEFINITIONS = (
+    ToolDefinition(
         name=DESCRIBE_TOOL,
         title="Describe an action",
         description="Tells what an action does, whether it needs the user's approval, and which arguments it takes. "
@@ -31,7 +38,7 @@ ACCESS_CARDS = (
         read_only=True,
         idempotent=True,
     ),
-    Card(
+    ToolDefinition(
         name=RUN_TOOL,
         title="Run an action",
         description="Runs an action that is not listed as a tool of its own. It answers as that action's tool would: "
@@ -45,7 +52,7 @@ ACCESS_CARDS = (
         destructive=True,
         open_world=True,
     ),
-    Card(
+    ToolDefinition(
         name=SEARCH_TOOL,
         title="Search actions",
         description="Finds actions by words. More are installed than are listed here: search before you say that "
@@ -59,76 +66,150 @@ ACCESS_CARDS = (
 )
 
 
-def found(cards: Sequence[Card], query: object) -> Said:
+def found(definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
     """The answer of a search."""
     if not isinstance(query, str) or not query.strip():
-        return Said("query must be a few words.", is_error=True)
-    best = search(cards, query)
+        return ToolResult("query must be a few words.", is_error=True)
+    best = search(definitions, query)
     if not best:
-        return Said(f"No action of {len(cards)} has these words. Try others, or fewer.")
+        return ToolResult(f"No action of {len(definitions)} has these words. Try others, or fewer.")
     more = [f"{len(best) - MOST_FOUND} more have some of these words."] if len(best) > MOST_FOUND else []
-    return Said("\n".join([*map(_line, best[:MOST_FOUND]), *more, f"{DESCRIBE_TOOL} tells the arguments of one."]))
+    return ToolResult(
+        "\n".join([*map(_line, best[:MOST_FOUND]), *more, f"{DESCRIBE_TOOL} tells the arguments of one."])
+    )
 
 
-def named(cards: Sequence[Card], name: object) -> Card | Said:
+def named(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition | ToolResult:
     """The action of that name, or of that tool's name, in large or small letters; or why there is none."""
     wanted = name.casefold() if isinstance(name, str) else None
-    for card in cards:
-        if card.action is not None and wanted in (card.action.casefold(), card.name.casefold()):
-            return card
+    for definition in definitions:
+        if definition.action is not None and wanted in (definition.action.casefold(), definition.name.casefold()):
+            return definition
     if not isinstance(name, str) or not name:
-        return Said(f"name must be that of an action; {SEARCH_TOOL} finds it.", is_error=True)
-    return Said(f"There is no action {name!r} (any more). {SEARCH_TOOL} finds those that there are.", is_error=True)
+        return ToolResult(f"name must be that of an action; {SEARCH_TOOL} finds it.", is_error=True)
+    return ToolResult(
+        f"There is no action {name!r} (any more). {SEARCH_TOOL} finds those that there are.", is_error=True
+    )
 
 
-def described(cards: Sequence[Card], name: object) -> Said:
+def described(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
     """The answer to who asks what an action is."""
-    card = named(cards, name)
-    return card if isinstance(card, Said) else Said(document(card))
+    definition = named(definitions, name)
+    return definition if isinstance(definition, ToolResult) else ToolResult(document(definition))
 
 
 def asked_for(
-    cards: Sequence[Card], tool: str, arguments: Mapping[str, JSON]
-) -> tuple[Card, Mapping[str, JSON]] | Said:
+    definitions: Sequence[ToolDefinition], tool: str, arguments: Mapping[str, JSON]
+) -> tuple[ToolDefinition, Mapping[str, JSON]] | ToolResult:
     """The action that a call of C{tool} is to run, listed or not, and with what; or why there is none."""
     if tool != RUN_TOOL:
-        card = next((card for card in cards if card.name == tool), None)
+        definition = next((definition for definition in definitions if definition.name == tool), None)
         gone = f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered."
-        return Said(gone, is_error=True) if card is None else (card, arguments)
+        return ToolResult(gone, is_error=True) if definition is None else (definition, arguments)
     if others := sorted(arguments.keys() - {"name", "args"}):
         # Left out of the action's arguments, it would run with others than were meant.
-        return Said(
+        return ToolResult(
             f"{RUN_TOOL} takes name and args; put into args what is the action's: {', '.join(others)}.", is_error=True
         )
-    found_or_not, given = named(cards, arguments.get("name")), arguments.get("args", {})
-    if isinstance(found_or_not, Said):
+    found_or_not, given = named(definitions, arguments.get("name")), arguments.get("args", {})
+    if isinstance(found_or_not, ToolResult):
         return found_or_not
-    return (found_or_not, given) if isinstance(given, Mapping) else Said("args must be an object.", is_error=True)
+    return (found_or_not, given) if isinstance(given, Mapping) else ToolResult("args must be an object.", is_error=True)
 
 
-def document(card: Card) -> str:
+def document(definition: ToolDefinition) -> str:
     """All that there is to know of an action before it is run."""
     parts = [
-        f"# {card.title}",
-        card.description,
-        f"Action `{card.action}`, tool `{card.name}`; {_traits(card)}.",
-        f"Arguments:\n{_pretty(relaxed(card) if card.asks else card.input_schema)}",
+        f"# {definition.title}",
+        definition.description,
+        f"Action `{definition.action}`, tool `{definition.name}`; {_traits(definition)}.",
+        f"Arguments:\n{_pretty(relaxed(definition) if definition.asks else definition.input_schema)}",
     ]
-    if card.output_schema is not None:
-        parts.append(f"Output:\n{_pretty(card.output_schema)}")
+    if definition.output_schema is not None:
+        parts.append(f"Output:\n{_pretty(definition.output_schema)}")
     return "\n\n".join(part for part in parts if part)
 
 
-def _traits(card: Card) -> str:
-    effect = "it only reads" if card.read_only else "it changes something"
-    return f"{effect}, {'after' if card.gated else 'without'} the user's approval"
+def _traits(definition: ToolDefinition) -> str:
+    effect = "it only reads" if definition.read_only else "it changes something"
+    return f"{effect}, {'after' if definition.gated else 'without'} the user's approval"
 
 
-def _line(card: Card) -> str:
-    about = " ".join(card.about.split())
+def _line(definition: ToolDefinition) -> str:
+    about = " ".join(definition.about.split())
     short = about if len(about) <= _MOST_ABOUT else f"{about[: _MOST_ABOUT - 1]}…"
-    return f"- {card.action}: {card.title}. {short}{' (needs approval)' if card.gated else ''}"
+    return f"- {definition.action}: {definition.title}. {short}{' (needs approval)' if definition.gated else ''}"
 
 
 def _pretty(schema: Mapping[str, JSON]) -> str:
     return f"```json\n{json.dumps(plain(schema), ensure_ascii=False, indent=1)}\n```"
+
+
+def search(definitions: Sequence[ToolDefinition], query: str) -> list[ToolDefinition]:
+    """Those of C{definitions} that any word of C{query} is found in, best first; equals by name.
+
+    A word counts more in a name than in a title, and there more than in a description; and whole more than as the
+    beginning of another.
+    """
+    wanted = _words(query)
+    scored = [(_score(definition, wanted), definition) for definition in definitions]
+    return [definition for score, definition in sorted(scored, key=lambda pair: (-pair[0], pair[1].name)) if score > 0]
+
+
+def _score(definition: ToolDefinition, wanted: Iterable[str]) -> float:
+    places = (
+        (_NAME_WEIGHT, _words(definition.name)),
+        (_TITLE_WEIGHT, _words(definition.title)),
+        (_TEXT_WEIGHT, _words(definition.description)),
+    )
+    return sum(max(weight * _found(word, words) for weight, words in places) for word in wanted)
+
+
+def _found(word: str, words: frozenset[str]) -> float:
+    if word in words:
+        return 1.0
+    return 1 / _PREFIX_DIVISOR if any(other.startswith(word) for other in words) else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+MOST_FAVOURITES = 12
+
+_log = logging.getLogger(__name__)
+
+
+@define
+class Shortlist:
+    """The actions that are listed: all, or where they are more than C{limit}, those that are used most.
+
+    Which these are is asked once, and one action more does not take away the others: a list that changes with use
+    would spoil what clients and models keep of it.
+
+    :ivar limit: how many may be listed; where all were, twice as many.
+    """
+
+    _daemon: IDaemon
+    limit: int
+    _favourites: frozenset[str] | None = None
+    _all_were: bool = False
+
+    async def of(self, definitions: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+        """Those of C{definitions} that are listed, in their order."""
+        if len(definitions) <= self.limit * (2 if self._all_were else 1):
+            self._all_were = self._all_were or bool(definitions)
+            return tuple(definitions)
+        names = await self._names()
+        return tuple(definition for definition in definitions if definition.action in names)
+
+    async def _names(self) -> frozenset[str]:
+        if self._favourites is None:
+            try:
+                names = await self._daemon.most_used(min(self.limit, MOST_FAVOURITES)) if self.limit else ()
+            except DaemonError as error:
+                # Nothing hangs on it: whatever is not listed can be searched for.
+                _log.info("which actions are used most could not be learned: %s", error)
+                return frozenset()
+            self._favourites = frozenset(names)
+        return self._favourites

@@ -9,9 +9,9 @@ from urllib.parse import quote, unquote
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
-from aileron.mcp._cards import Card
 from aileron.mcp._contents import attachment_uri, run_uri
-from aileron.mcp._texts import Said
+from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._texts import ToolResult
 
 from .access import named
 
@@ -28,20 +28,20 @@ _RUN = re.compile(run_uri("([0-9A-Z]{1,64})"))
 _ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
-def address_of(card: Card) -> str:
+def address_of(definition: ToolDefinition) -> str:
     """Where an action's document is, as it is listed."""
-    return f"{_ACTIONS}{quote(str(card.action), safe='')}"
+    return f"{_ACTIONS}{quote(str(definition.action), safe='')}"
 
 
-def action_at(uri: str, cards: Sequence[Card]) -> Card:
+def action_at(uri: str, definitions: Sequence[ToolDefinition]) -> ToolDefinition:
     """The action whose document is at C{uri}, which may name its tool, or be written otherwise than it is listed.
 
     :raises MCPError: there is none.
     """
-    card = named(cards, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
-    if isinstance(card, Said):
+    definition = named(definitions, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
+    if isinstance(definition, ToolResult):
         raise no_document(uri)
-    return card
+    return definition
 
 
 def run_at(uri: str) -> str | None:

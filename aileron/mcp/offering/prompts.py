@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import mcp.types as t
 
 from aileron.client import DaemonFault
-from aileron.mcp._cards import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, Card
 from aileron.mcp._contents import blocks_of, run_uri
-from aileron.mcp._texts import Said, of_status
+from aileron.mcp._definitions import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition
+from aileron.mcp._texts import ToolResult, of_status
+from aileron.mcp._tools import IOffers
 
 from .access import document, named
 from .documents import ACTION_TYPE, RUN_TYPE, address_of
-from .offers import IOffers
 
 GUIDE, USE, SHOW = "how_to_use_aileron", "use_action", "show_result"
 ACTION_ARGUMENT, WISH_ARGUMENT, RUN_ARGUMENT = "action", "wish", "run"
@@ -81,13 +81,14 @@ async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.
     return _said(t.TextContent(text=guide))
 
 
-def _use(arguments: Mapping[str, str], cards: Sequence[Card]) -> t.GetPromptResult:
-    card = named(cards, arguments.get(ACTION_ARGUMENT))
-    if isinstance(card, Said):
-        raise NoPrompt(card.text)
+def _use(arguments: Mapping[str, str], definitions: Sequence[ToolDefinition]) -> t.GetPromptResult:
+    definition = named(definitions, arguments.get(ACTION_ARGUMENT))
+    if isinstance(definition, ToolResult):
+        raise NoPrompt(definition.text)
     wish = arguments.get(WISH_ARGUMENT) or "Ask me what I want to have done with it."
-    task = f"Use the action `{card.action}`, whose document is above, by the tool `{card.name}` or else {RUN_TOOL}."
-    return _said(_attached(card), t.TextContent(text=f"{task} {wish}"))
+    action, tool = definition.action, definition.name
+    task = f"Use the action `{action}`, whose document is above, by the tool `{tool}` or else {RUN_TOOL}."
+    return _said(_attached(definition), t.TextContent(text=f"{task} {wish}"))
 
 
 async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
@@ -97,25 +98,27 @@ async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
         if error.fault.kind != "not_found":
             raise
         raise NoPrompt(f"There is no run {run_id!r} of this session.") from None
-    said = of_status(run)
-    shown = t.TextResourceContents(uri=run_uri(run_id), mime_type=RUN_TYPE, text=said.text)
+    result = of_status(run)
+    shown = t.TextResourceContents(uri=run_uri(run_id), mime_type=RUN_TYPE, text=result.text)
     task = t.TextContent(text=_SHOWN.format(action=run.get("action")))
-    return _said(t.EmbeddedResource(resource=shown), *blocks_of(said), task)
+    return _said(t.EmbeddedResource(resource=shown), *blocks_of(result), task)
 
 
-def _installed(cards: Sequence[Card]) -> str:
-    if not cards:
+def _installed(definitions: Sequence[ToolDefinition]) -> str:
+    if not definitions:
         return "No action is installed now."
-    lines = [f"- {card.action}: {card.title}" for card in cards[:_MOST_TOLD]]
-    left = len(cards) - len(lines)
+    lines = [f"- {definition.action}: {definition.title}" for definition in definitions[:_MOST_TOLD]]
+    left = len(definitions) - len(lines)
     more = [f"- and {left} more: {SEARCH_TOOL} finds them."] if left else []
     return "\n".join(["Installed now:", *lines, *more])
 
 
-def _attached(card: Card) -> t.EmbeddedResource:
+def _attached(definition: ToolDefinition) -> t.EmbeddedResource:
     """An action's document, which clients show as something attached."""
-    text = document(card)
-    return t.EmbeddedResource(resource=t.TextResourceContents(uri=address_of(card), mime_type=ACTION_TYPE, text=text))
+    text = document(definition)
+    return t.EmbeddedResource(
+        resource=t.TextResourceContents(uri=address_of(definition), mime_type=ACTION_TYPE, text=text)
+    )
 
 
 def _said(*contents: t.ContentBlock) -> t.GetPromptResult:

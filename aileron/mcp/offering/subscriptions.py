@@ -8,8 +8,8 @@ import mcp.types as t
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from aileron.mcp._cards import Card
-from aileron.mcp._hearing import MOST_SUBSCRIPTIONS, Context, Hearing
+from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._notifier import MOST_SUBSCRIPTIONS, ChangeNotifier, Context
 
 from .access import document
 from .documents import RUNS_URI, action_at, address_of
@@ -24,27 +24,27 @@ class Subscriptions:
     :param actions: every action there is now.
     """
 
-    def __init__(self, actions: Callable[[], Awaitable[Sequence[Card]]], hearing: Hearing) -> None:
+    def __init__(self, actions: Callable[[], Awaitable[Sequence[ToolDefinition]]], notifier: ChangeNotifier) -> None:
         self._actions = actions
-        self._hearing = hearing
-        self._listening = ListenHandler(hearing.bus)
-        self._known: Mapping[str, Card] = {}
+        self._notifier = notifier
+        self._listening = ListenHandler(notifier.bus)
+        self._known: Mapping[str, ToolDefinition] = {}
 
     async def subscribe(self, ctx: Context, params: t.SubscribeRequestParams) -> t.EmptyResult:
         """Answer C{resources/subscribe}."""
         address = await self._address(params.uri)
-        hearer = self._hearing.hearer(ctx.session)
-        if hearer is None:
+        subscriber = self._notifier.subscriber(ctx.session)
+        if subscriber is None:
             raise MCPError(t.INVALID_REQUEST, _TOO_EARLY)
-        if not hearer.subscribe(params.uri, address):
+        if not subscriber.subscribe(params.uri, address):
             raise MCPError(t.INVALID_REQUEST, _TOO_MANY)
         return t.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: t.UnsubscribeRequestParams) -> t.EmptyResult:
         """Answer C{resources/unsubscribe}, of a document that is no more, too."""
-        hearer = self._hearing.hearer(ctx.session)
-        if hearer is not None:
-            hearer.unsubscribe(params.uri)
+        subscriber = self._notifier.subscriber(ctx.session)
+        if subscriber is not None:
+            subscriber.unsubscribe(params.uri)
         return t.EmptyResult()
 
     async def listen(self, ctx: Context, params: t.SubscriptionsListenRequestParams) -> t.SubscriptionsListenResult:
@@ -53,14 +53,14 @@ class Subscriptions:
             raise MCPError(t.INVALID_PARAMS, _TOO_MANY)
         return await self._listening(ctx, params)
 
-    async def look(self) -> Sequence[Card]:
+    async def look(self) -> Sequence[ToolDefinition]:
         """Every action there is now; whoever subscribed to a document that is another, came or went, is told."""
-        cards = await self._actions()
-        before, self._known = self._known, {address_of(card): card for card in cards}
+        definitions = await self._actions()
+        before, self._known = self._known, {address_of(definition): definition for definition in definitions}
         for address in sorted(before.keys() | self._known.keys()):
             if _differ(before.get(address), self._known.get(address)):
-                await self._hearing.publish(ResourceUpdated(address))
-        return cards
+                await self._notifier.publish(ResourceUpdated(address))
+        return definitions
 
     async def _address(self, uri: str) -> str:
         """The address, as it is listed, of a document that is there.
@@ -71,8 +71,8 @@ class Subscriptions:
         return RUNS_URI if uri == RUNS_URI else address_of(action_at(uri, await self.look()))
 
 
-def _differ(before: Card | None, now: Card | None) -> bool:
-    """Whether the documents are others, not only the cards."""
+def _differ(before: ToolDefinition | None, now: ToolDefinition | None) -> bool:
+    """Whether the documents are others, not only the tools."""
     if before is None or now is None:
         return before is not now
     return before != now and document(before) != document(now)

@@ -13,15 +13,14 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from aileron.client import LONGEST_WAIT_SECONDS, DaemonError, SessionEnvironment
-from aileron.mcp._texts import Pending, Said
+from aileron.mcp._forms import Continuation
+from aileron.mcp._texts import Pending, ToolResult
+from aileron.mcp._tools import CallOptions, ICalls
 
 from .cancelling import Cancelling
-from .clients import Client, Context, client_of
+from .clients import Beats, Client, Context, alive, client_of, usual_beats
 from .forms import MOST_FORMS, filled_in_here, form_first, heard
-from .manner import ICalls, Manner
-from .progress import Beats, alive, usual_beats
 from .reviews import asked_first, asked_meanwhile
-from .rounds import Round
 from .tasks import Tasks, result_of
 
 AUDIENCE = "aileron"
@@ -31,7 +30,7 @@ CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 
 
 @frozen
-class Etiquette:
+class ClientPolicy:
     """How clients are treated.
 
     :ivar session: what the launcher said of them.
@@ -46,18 +45,18 @@ class Etiquette:
     new_key: Callable[[], str] = lambda: secrets.token_urlsafe(24)
 
 
-class Calling:
+class CallHandler:
     """Answers calls."""
 
-    def __init__(self, calls: ICalls, etiquette: Etiquette) -> None:
+    def __init__(self, calls: ICalls, policy: ClientPolicy) -> None:
         self._calls = calls
-        self._etiquette = etiquette
+        self._policy = policy
         self._tasks = Tasks(calls)
         self._cancelling = Cancelling(calls.withdraw)
 
     def serve(self, server: Server[Any]) -> None:
         """Have C{server} do what goes with it: seal what clients bring back, hear them cancel, offer tasks."""
-        sealing = self._etiquette.sealing or RequestStateSecurity.ephemeral(ttl=LONGEST_WAIT_SECONDS)
+        sealing = self._policy.sealing or RequestStateSecurity.ephemeral(ttl=LONGEST_WAIT_SECONDS)
         server.middleware.append(RequestStateBoundary(sealing, default_audience=AUDIENCE))
         server.middleware.append(self._cancelling.listen)
         self._tasks.serve(server)
@@ -65,65 +64,65 @@ class Calling:
     async def answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         """The call's result; or a form to be filled in or a page to be opened first; or a task."""
         answer = await self._answer(ctx, params)
-        if not isinstance(answer, Said):
+        if not isinstance(answer, ToolResult):
             return answer
         return result_of(answer, sound=str(ctx.session.protocol_version) >= _FIRST_WITH_SOUND)
 
-    async def _answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer | Said:
+    async def _answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer | ToolResult:
         if params.input_responses and params.request_state is None:
             # Without it nobody knows which run is meant, and to run it anew would be to do it twice.
-            return Said("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
-        client = client_of(ctx, self._etiquette.session)
-        so_far = heard(Round.of(params.request_state, self._etiquette.new_key), params.input_responses)
-        if isinstance(so_far, Said):
+            return ToolResult("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
+        client = client_of(ctx, self._policy.session)
+        so_far = heard(Continuation.of(params.request_state, self._policy.new_key), params.input_responses)
+        if isinstance(so_far, ToolResult):
             return so_far
         early = client.runs_tasks or (client.opens_urls and not so_far.shown)
         answers = so_far.answers if client.shows_forms else so_far.answers or {}
-        manner = Manner(so_far.key, client.patience_seconds, early=early, answers=answers)
-        with self._cancelling.calling(ctx, manner.key):
-            said, manner = await self._after_forms(ctx, params, client, manner)
-            if said.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:
-                return form_first(said.wanted, evolve(so_far, answers=manner.answers))
-            if said.pending is None or not early:
-                return said
+        options = CallOptions(so_far.key, client.patience_seconds, early=early, answers=answers)
+        with self._cancelling.calling(ctx, options.key):
+            result, options = await self._after_forms(ctx, params, client, options)
+            if result.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:
+                return form_first(result.wanted, evolve(so_far, answers=options.answers))
+            if result.pending is None or not early:
+                return result
             try:
-                return await self._while_pending(ctx, params, client, manner, said.pending)
+                return await self._while_pending(ctx, params, client, options, result.pending)
             except DaemonError:  # it went away just now; that the call waits, and by which id, is known all the same
-                return said
+                return result
 
     async def _after_forms(
-        self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner
-    ) -> tuple[Said, Manner]:
+        self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions
+    ) -> tuple[ToolResult, CallOptions]:
         """What the call brings once a client that can be asked meanwhile had its person say what is wanted.
 
         The time that this takes is the call's: its client gives up no later for it.
         """
         clock = asyncio.get_running_loop().time
         over = clock() + client.patience_seconds
-        said = await self._said(ctx, params, manner)
+        result = await self._said(ctx, params, options)
         for _ in range(MOST_FORMS):
-            if said.wanted is None or client.modern or not client.shows_forms:
+            if result.wanted is None or client.modern or not client.shows_forms:
                 break
-            answers = await filled_in_here(ctx, said.wanted, over - clock(), self._etiquette.beats)
-            if isinstance(answers, Said):
-                return answers, manner
-            told = {**(manner.answers or {}), **(answers or {})}
-            manner = evolve(manner, answers=told, wait_seconds=max(over - clock(), 0.0))
-            said = await self._said(ctx, params, manner)
+            answers = await filled_in_here(ctx, result.wanted, over - clock(), self._policy.beats)
+            if isinstance(answers, ToolResult):
+                return answers, options
+            told = {**(options.answers or {}), **(answers or {})}
+            options = evolve(options, answers=told, wait_seconds=max(over - clock(), 0.0))
+            result = await self._said(ctx, params, options)
             if answers is None:
                 break
-        return said, manner
+        return result, options
 
     async def _while_pending(
-        self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner, pending: Pending
-    ) -> CallAnswer | Said:
+        self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions, pending: Pending
+    ) -> CallAnswer | ToolResult:
         if client.runs_tasks:
             return await self._tasks.begun(pending, shown=client.opens_urls)
         if client.modern:
-            return asked_first(pending, Round(manner.key, manner.answers))
-        waiting = self._said(ctx, params, evolve(manner, early=False))
+            return asked_first(pending, Continuation(options.key, options.answers))
+        waiting = self._said(ctx, params, evolve(options, early=False))
         return await asked_meanwhile(ctx, pending, waiting)
 
-    async def _said(self, ctx: Context, params: t.CallToolRequestParams, manner: Manner) -> Said:
-        call = self._calls.call(params.name, params.arguments or {}, manner)
-        return await alive(ctx, call, self._etiquette.beats)
+    async def _said(self, ctx: Context, params: t.CallToolRequestParams, options: CallOptions) -> ToolResult:
+        call = self._calls.call(params.name, params.arguments or {}, options)
+        return await alive(ctx, call, self._policy.beats)

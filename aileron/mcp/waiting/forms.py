@@ -10,13 +10,11 @@ from typing import Any
 import mcp.types as t
 from attrs import evolve
 
-from aileron.mcp._forms import Answers, Form
-from aileron.mcp._texts import Said
+from aileron.mcp._forms import Answers, Continuation, Form
+from aileron.mcp._texts import ToolResult
 from aileron.values import plain
 
-from .clients import Context
-from .progress import FOR_A_FORM, Beats, alive
-from .rounds import Round
+from .clients import FOR_A_FORM, Beats, Context, alive
 
 FORM = "arguments"
 """What we call the question."""
@@ -27,7 +25,7 @@ MOST_FORMS = 3
 _log = logging.getLogger(__name__)
 
 
-def form_first(form: Form, so_far: Round) -> t.InputRequiredResult:
+def form_first(form: Form, so_far: Continuation) -> t.InputRequiredResult:
     """Of the protocol without a handshake: have it filled in, then call again."""
     schema: Any = plain(form.schema)
     question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
@@ -35,7 +33,7 @@ def form_first(form: Form, so_far: Round) -> t.InputRequiredResult:
     return t.InputRequiredResult(input_requests={FORM: question}, request_state=state)
 
 
-def heard(so_far: Round, responses: Mapping[str, object] | None) -> Round | Said:
+def heard(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
     """What is known with what the client brings back; or why the call is over."""
     answer = (responses or {}).get(FORM)
     if not isinstance(answer, t.ElicitResult) or so_far.shown:
@@ -45,7 +43,7 @@ def heard(so_far: Round, responses: Mapping[str, object] | None) -> Round | Said
     return evolve(so_far, answers={**(so_far.answers or {}), **(answer.content or {})})
 
 
-async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | Said | None:
+async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
     """Of the protocol with a handshake: have it filled in while the call waits.
 
     :param seconds: how long the person has for that.
@@ -57,14 +55,14 @@ async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats)
             asking = ctx.session.elicit_form(form.message, schema, related_request_id=ctx.request_id)
             answer = await alive(ctx, asking, beats, FOR_A_FORM)
     except TimeoutError:
-        return Said(f"The user was asked for {form.names} and has not answered. Nothing was sent.", is_error=True)
+        return ToolResult(f"The user was asked for {form.names} and has not answered. Nothing was sent.", is_error=True)
     except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call is answered
         _log.info("the client showed no form", exc_info=True)
         return None
     return (answer.content or {}) if answer.action == "accept" else _NOT_SAID
 
 
-_NOT_SAID = Said(
+_NOT_SAID = ToolResult(
     "The user was asked for what this call leaves out, and did not say. Nothing was sent. Do not make it up.",
     is_error=True,
 )

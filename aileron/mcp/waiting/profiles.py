@@ -43,14 +43,14 @@ class Profile:
     learns: Learns = Learns.LIVE
     launched_learns: Learns = Learns.LIVE
 
-    def patience(self, said: float | None, *, hears_progress: bool) -> float:
+    def patience(self, result: float | None, *, hears_progress: bool) -> float:
         """How long a call waits for a person, in seconds.
 
-        :param said: what whoever started it said, who knows which limit was set.
+        :param result: what whoever started it said, who knows which limit was set.
         :param hears_progress: whether it asked to hear of this call's progress.
         """
-        if said is not None:
-            return said
+        if result is not None:
+            return result
         if self.limit_seconds is None or (self.progress_extends and hears_progress):
             return USUAL_SECONDS
         return min(USUAL_SECONDS, self.limit_seconds - MARGIN_SECONDS)

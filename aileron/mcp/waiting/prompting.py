@@ -10,17 +10,15 @@ from attrs import evolve
 from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, SessionEnvironment
-from aileron.mcp._forms import Answers, Form
-from aileron.mcp._texts import Said
-from aileron.mcp.offering.choices import OF_PROMPTS, choices
-from aileron.mcp.offering.offers import IOffers
+from aileron.mcp._forms import Answers, Continuation, Form
+from aileron.mcp._texts import ToolResult
+from aileron.mcp._tools import IOffers
+from aileron.mcp.offering.completion import OF_PROMPTS, choices
 from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
 from aileron.values import JSON
 
-from .clients import Client, Context, client_of
+from .clients import Beats, Client, Context, client_of
 from .forms import MOST_FORMS, filled_in_here, form_first, heard
-from .progress import Beats
-from .rounds import Round
 
 MOST_CHOICES = 100
 """Of more a person types the name."""
@@ -46,15 +44,17 @@ class Prompting:
     async def _answer(
         self, ctx: Context, params: t.GetPromptRequestParams, client: Client
     ) -> t.GetPromptResult | t.InputRequiredResult:
-        so_far = heard(Round.of(params.request_state, str), params.input_responses)
-        given = _with(params.arguments, None if isinstance(so_far, Said) else so_far.answers)
+        so_far = heard(Continuation.of(params.request_state, str), params.input_responses)
+        given = _with(params.arguments, None if isinstance(so_far, ToolResult) else so_far.answers)
         form = await self._lacking(params.name, given) if client.shows_forms else None
-        if form is None or isinstance(so_far, Said) or so_far.forms >= MOST_FORMS:
+        if form is None or isinstance(so_far, ToolResult) or so_far.forms >= MOST_FORMS:
             return await prompt(params.name, given, self._offers)
         if client.modern:
             return form_first(form, evolve(so_far, answers=so_far.answers or {}))
         answers = await filled_in_here(ctx, form, client.patience_seconds, self._beats)
-        return await prompt(params.name, _with(given, None if isinstance(answers, Said) else answers), self._offers)
+        return await prompt(
+            params.name, _with(given, None if isinstance(answers, ToolResult) else answers), self._offers
+        )
 
     async def _lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
         """What a prompt must be told and is not."""
@@ -74,5 +74,5 @@ class Prompting:
 
 def _with(given: Mapping[str, str] | None, answers: Answers | None) -> dict[str, str]:
     """What was given; and of what was not, what the person said."""
-    said = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
-    return {**said, **(given or {})}
+    result = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
+    return {**result, **(given or {})}

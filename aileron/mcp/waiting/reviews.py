@@ -9,10 +9,10 @@ from collections.abc import Awaitable
 import mcp.types as t
 from attrs import evolve
 
-from aileron.mcp._texts import Pending, Said
+from aileron.mcp._forms import Continuation
+from aileron.mcp._texts import Pending, ToolResult
 
 from .clients import Context
-from .rounds import Round
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ REVIEW = "review"
 """What we call the question."""
 
 
-def asked_first(pending: Pending, so_far: Round) -> t.InputRequiredResult:
+def asked_first(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
     """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run."""
     state = evolve(so_far, shown=True).as_state()
     return t.InputRequiredResult(input_requests={REVIEW: page_of(pending)}, request_state=state)
@@ -36,17 +36,17 @@ def page_of(pending: Pending) -> t.ElicitRequest:
     return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=pending.review_url))
 
 
-async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[Said]) -> Said:
+async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
     """Of the protocol with a handshake: have the page opened while the call waits, which ends by itself."""
     asking = asyncio.ensure_future(_opened(ctx, pending))
     try:
-        said = await waiting
+        result = await waiting
     finally:
         opened = asking.done() and not asking.cancelled() and asking.result()
         asking.cancel()
-    if opened and said.pending is None:
+    if opened and result.pending is None:
         await _over(ctx, pending)
-    return said
+    return result
 
 
 async def _opened(ctx: Context, pending: Pending) -> bool:

@@ -1,27 +1,75 @@
-"""Runs one action for one call, waiting for a person in the manner that its client can bear."""
+"""Runs one action for one call, waiting for a person as long as its client can bear."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 
-from aileron.client import Answer, DaemonError, IDaemon
-from aileron.mcp._cards import Card
-from aileron.mcp._texts import Said, of_error, of_run
-from aileron.mcp.offering.structure import structured
+from aileron.client import Answer, DaemonError, DaemonUnreachable, IDaemon
+from aileron.mcp._contents import structured
+from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._texts import ToolResult, of_error, of_run
+from aileron.mcp._tools import CallOptions
 from aileron.values import JSON
 
-from .attempts import Attempts
-from .manner import Manner
 from .withdrawals import Withdrawals
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 3.0
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 2.0
+
+
+class Attempts:
+    """All attempts of one call, which together have one wait.
+
+    :ivar cut_off: whether one of them may have arrived and got no answer.
+    """
+
+    def __init__(self, clock: IReactorTime, wait_seconds: float) -> None:
+        self._clock = clock
+        self._wait_seconds = wait_seconds
+        self._began_at = clock.seconds()
+        self.cut_off = False
+
+    async def answer(self, ask: Callable[[float], Awaitable[T]]) -> T:
+        """Ask until an answer comes: a daemon that went away meanwhile has the whole wait to come back.
+
+        Whoever proves not to be the daemon is not asked again, unless that was it before.
+
+        :param ask: is told how much of the wait is left, in seconds.
+        :raises DaemonUnreachable: it did not come back, or was never there.
+        """
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return await ask(max(0.0, self._wait_seconds - self._passed()))
+            except DaemonUnreachable as lost:
+                self.cut_off = self.cut_off or lost.sent
+                if self._passed() + pause > self._patience(lost):
+                    raise evolve(lost, sent=self.cut_off) from None
+            await deferLater(self._clock, pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    def _patience(self, lost: DaemonUnreachable) -> float:
+        if self.cut_off:
+            return max(self._wait_seconds, GRACE_SECONDS)
+        return 0.0 if lost.misdirected else GRACE_SECONDS
+
+    def _passed(self) -> float:
+        return self._clock.seconds() - self._began_at
+
 
 _UNSETTLED = 202
 
 
 @frozen
-class Running:
+class ActionRunner:
     """Runs actions.
 
     :ivar withdrawals: of the calls that their clients cancelled.
@@ -31,37 +79,37 @@ class Running:
     clock: IReactorTime
     withdrawals: Withdrawals
 
-    async def run(self, card: Card, arguments: Mapping[str, JSON], manner: Manner) -> Said:
-        """Run the action behind C{card}.  Cancelling ends the wait, never the run."""
-        errand = _Errand(self.daemon, card, arguments, manner, Attempts(self.clock, manner.wait_seconds))
+    async def run(self, definition: ToolDefinition, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
+        """Run the action behind C{definition}.  Cancelling ends the wait, never the run."""
+        call = _Call(self.daemon, definition, arguments, options, Attempts(self.clock, options.wait_seconds))
         try:
-            answer = await self._answer(errand)
-            said = structured(card, answer, of_run(answer, card.title))
+            answer = await self._answer(call)
+            result = structured(definition, answer, of_run(answer, definition.title))
         except DaemonError as error:
-            said = of_error(error, cut_off=errand.attempts.cut_off)
-        if said.pending is None or not manner.early:
-            self.withdrawals.forget(manner.key)
-        return said
+            result = of_error(error, cut_off=call.attempts.cut_off)
+        if result.pending is None or not options.early:
+            self.withdrawals.forget(options.key)
+        return result
 
-    async def _answer(self, errand: _Errand) -> Answer:
-        first = await self._first(errand)
-        return first if first is not None and errand.is_content_with(first) else await errand.wait()
+    async def _answer(self, call: _Call) -> Answer:
+        first = await self._first(call)
+        return first if first is not None and call.is_content_with(first) else await call.wait()
 
-    async def _first(self, errand: _Errand) -> Answer | None:
+    async def _first(self, call: _Call) -> Answer | None:
         """How the run stands at once, where somebody wants to know that: most calls are one request."""
-        if errand.card.gated and errand.card.withdrawn_on_cancel:
-            return await self.withdrawals.begin(errand.manner.key, errand.begin)
-        return await errand.begin() if errand.card.gated and errand.manner.early else None
+        if call.definition.gated and call.definition.withdrawn_on_cancel:
+            return await self.withdrawals.begin(call.options.key, call.begin)
+        return await call.begin() if call.definition.gated and call.options.early else None
 
 
 @frozen
-class _Errand:
+class _Call:
     """One call, in one or two requests that are the same run."""
 
     daemon: IDaemon
-    card: Card
+    definition: ToolDefinition
     arguments: Mapping[str, JSON]
-    manner: Manner
+    options: CallOptions
     attempts: Attempts
 
     async def begin(self) -> Answer:
@@ -75,7 +123,7 @@ class _Errand:
     def is_content_with(self, first: Answer) -> bool:
         """Whether there is nothing to wait for, or nobody who wants to wait yet."""
         waits = first.status == _UNSETTLED
-        return not waits or (self.manner.early and first.body.get("status") == "pending_approval")
+        return not waits or (self.options.early and first.body.get("status") == "pending_approval")
 
     async def _run(self, wait_seconds: float) -> Answer:
-        return await self.daemon.run(self.card.action or "", self.arguments, self.manner.key, wait_seconds)
+        return await self.daemon.run(self.definition.action or "", self.arguments, self.options.key, wait_seconds)

@@ -15,14 +15,13 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
-from aileron.mcp._cards import Card
-from aileron.mcp._contents import contents_of
-from aileron.mcp._texts import Pending, Said, of_run, of_status
-from aileron.mcp.offering.structure import structured
+from aileron.mcp._contents import contents_of, structured
+from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._texts import Pending, ToolResult, of_run, of_status
+from aileron.mcp._tools import ICalls
 from aileron.values import plain
 
 from .clients import TASKS, Context
-from .manner import ICalls
 from .reviews import REVIEW, page_of
 
 MISSING_CAPABILITY = -32021
@@ -78,8 +77,10 @@ class Tasks:
     async def _outcome(self, run: Mapping[str, Any]) -> dict[str, Any]:
         if _task(run)["status"] != "completed":
             return {}
-        card = next((card for card in await self._calls.actions() if card.action == run.get("action")), None)
-        result = result_of(_said(run, card)).model_dump(by_alias=True, mode="json", exclude_none=True)
+        definition = next(
+            (definition for definition in await self._calls.actions() if definition.action == run.get("action")), None
+        )
+        result = result_of(_said(run, definition)).model_dump(by_alias=True, mode="json", exclude_none=True)
         return {"result": {**result, "resultType": "complete"}}
 
     def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,14 +133,14 @@ def _unreachable(error: DaemonError) -> MCPError:
     return MCPError(t.INTERNAL_ERROR, f"{error} The task goes on; ask again later.")
 
 
-def result_of(said: Said, *, sound: bool = True) -> t.CallToolResult:
+def result_of(result: ToolResult, *, sound: bool = True) -> t.CallToolResult:
     """A tool's result.
 
     :param sound: whether the client's protocol knows of sound.
     """
     # Some clients show structured content instead of the text, others the text alone: each says everything.
-    data: Any = None if said.data is None else plain(said.data)
-    return t.CallToolResult(content=contents_of(said, sound=sound), structured_content=data, is_error=said.is_error)
+    data: Any = None if result.data is None else plain(result.data)
+    return t.CallToolResult(content=contents_of(result, sound=sound), structured_content=data, is_error=result.is_error)
 
 
 def _task(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,12 +158,12 @@ def _task(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(run: Mapping[str, Any], card: Card | None) -> Said:
+def _said(run: Mapping[str, Any], definition: ToolDefinition | None) -> ToolResult:
     """What a run that is over comes to.
 
-    :param card: its action's; L{None}: it is not there any more.
+    :param definition: its action's; L{None}: it is not there any more.
     """
     if run.get("status") != "completed":
-        return Said(of_status(run).text, is_error=True)
+        return ToolResult(of_status(run).text, is_error=True)
     answer = Answer(200, run)
-    return of_run(answer) if card is None else structured(card, answer, of_run(answer))
+    return of_run(answer) if definition is None else structured(definition, answer, of_run(answer))

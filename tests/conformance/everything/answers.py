@@ -17,7 +17,7 @@ PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFB
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
 
-def said(*content: t.ContentBlock | str, is_error: bool = False) -> t.CallToolResult:
+def result(*content: t.ContentBlock | str, is_error: bool = False) -> t.CallToolResult:
     """A tool's whole answer."""
     blocks = [t.TextContent(text=each) if isinstance(each, str) else each for each in content]
     return t.CallToolResult(content=blocks, is_error=is_error)

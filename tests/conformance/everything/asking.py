@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp.types as t
 
-from .answers import Context, Tool, ToolAnswer, Tools, said
+from .answers import Context, Tool, ToolAnswer, Tools, result
 
 _CHOICES = ["active", "inactive", "pending"]
 _DEFAULTS: Mapping[str, Any] = {
@@ -30,7 +30,7 @@ async def _sampling(ctx: Context, params: t.CallToolRequestParams) -> ToolAnswer
     prompt = str((params.arguments or {})["prompt"])
     message = t.SamplingMessage(role="user", content=t.TextContent(text=prompt))
     answer = await ctx.session.create_message([message], max_tokens=100, related_request_id=ctx.request_id)
-    return said(f"LLM response: {answer.content}")
+    return result(f"LLM response: {answer.content}")
 
 
 async def _elicitation(ctx: Context, params: t.CallToolRequestParams) -> ToolAnswer:
@@ -48,7 +48,7 @@ def _form(message: str, properties: Mapping[str, Any]) -> Tool:
 async def _asked(ctx: Context, message: str, properties: Mapping[str, Any]) -> t.CallToolResult:
     schema = {"type": "object", "properties": properties}
     answer = await ctx.session.elicit_form(message, schema, related_request_id=ctx.request_id)
-    return said(f"User response: action={answer.action}, content={answer.content}")
+    return result(f"User response: action={answer.action}, content={answer.content}")
 
 
 ASKING: Tools = {

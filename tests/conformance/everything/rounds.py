@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import mcp.types as t
 
-from .answers import Context, Tool, ToolAnswer, Tools, form, said
+from .answers import Context, Tool, ToolAnswer, Tools, form, result
 
 Asked = Mapping[str, t.InputRequest]
 
@@ -30,7 +30,7 @@ def _once(asked: Asked, state: str | None = None) -> Tool:
     async def answer(_ctx: Context, params: t.CallToolRequestParams) -> ToolAnswer:
         answers = params.input_responses or {}
         if asked.keys() <= answers.keys() and params.request_state == state:
-            return said(f"state-ok: {', '.join(f'{key} is {value}' for key, value in answers.items())}")
+            return result(f"state-ok: {', '.join(f'{key} is {value}' for key, value in answers.items())}")
         return _ask(asked, state)
 
     return answer
@@ -39,7 +39,7 @@ def _once(asked: Asked, state: str | None = None) -> Tool:
 async def _three_rounds(_ctx: Context, params: t.CallToolRequestParams) -> ToolAnswer:
     answers, state = params.input_responses or {}, params.request_state
     if state == "round 2" and "step2" in answers:
-        return said(f"The answer: {answers['step2']}")
+        return result(f"The answer: {answers['step2']}")
     if state == "round 1" and "step1" in answers:
         return _ask({"step2": form("Step 2: What is your favorite color?", color={"type": "string"})}, "round 2")
     return _ask({"step1": form("Step 1: What is your name?", name={"type": "string"})}, "round 1")

@@ -35,9 +35,9 @@ _SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Everything:
-    """What a desk serves to a judge.
+    """What an agent's server serves to a judge.
 
-    :param sealing: of the desk; the judge must not be able to change what it is given to bring back.
+    :param sealing: of that server; the judge must not be able to change what it is given to bring back.
     :ivar server: the SDK's.
     """
 
@@ -69,10 +69,10 @@ class Everything:
     def stop(self) -> None:
         """Nothing goes on."""
 
-    def supervise(self, errand: Deferred[None], then: Callable[[], object]) -> None:
+    def supervise(self, serving: Deferred[None], then: Callable[[], object]) -> None:
         """Have trial see any failure but the end."""
-        errand.addErrback(lambda failure: failure.trap(CancelledError))
-        errand.addCallback(lambda _: then())
+        serving.addErrback(lambda failure: failure.trap(CancelledError))
+        serving.addCallback(lambda _: then())
 
     async def _list(self, _ctx: Context, _params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
         return t.ListToolsResult(tools=[_described(name) for name in self._tools])

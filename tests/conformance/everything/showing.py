@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import mcp.types as t
 
-from .answers import SOUND, Context, ToolAnswer, Tools, embedded, image, said
+from .answers import SOUND, Context, ToolAnswer, Tools, embedded, image, result
 
 
 async def _text(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
-    return said("This is a simple text response for testing.")
+    return result("This is a simple text response for testing.")
 
 
 async def _error(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
-    return said("This tool intentionally returns an error for testing", is_error=True)
+    return result("This tool intentionally returns an error for testing", is_error=True)
 
 
 async def _image(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
-    return said(image())
+    return result(image())
 
 
 async def _audio(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
-    return said(t.AudioContent(data=SOUND, mime_type="audio/wav"))
+    return result(t.AudioContent(data=SOUND, mime_type="audio/wav"))
 
 
 async def _embedded(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
-    return said(embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."))
+    return result(embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."))
 
 
 async def _mixed(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
     document = embedded("test://mixed-content-resource", "application/json", '{"test": "data", "value": 123}')
-    return said("Multiple content types test:", image(), document)
+    return result("Multiple content types test:", image(), document)
 
 
 async def _region(_ctx: Context, params: t.CallToolRequestParams) -> ToolAnswer:
-    return said(f"region={params.arguments}")
+    return result(f"region={params.arguments}")
 
 
 SHOWING: Tools = {

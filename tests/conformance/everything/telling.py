@@ -9,7 +9,7 @@ import mcp.types as t
 from mcp.server.subscriptions import PromptsListChanged, ServerEvent, SubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from .answers import Context, Tool, ToolAnswer, Tools, form, said
+from .answers import Context, Tool, ToolAnswer, Tools, form, result
 
 _BETWEEN_SECONDS = 0.05
 
@@ -18,14 +18,14 @@ async def _with_progress(ctx: Context, _params: t.CallToolRequestParams) -> Tool
     for done in (0, 50, 100):
         await ctx.session.report_progress(done, 100, f"Completed step {done} of 100")
         await asyncio.sleep(_BETWEEN_SECONDS)
-    return said("All steps are completed.")
+    return result("All steps are completed.")
 
 
 async def _with_logging(ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
     for happened in ("started", "processing data", "completed"):
         await ctx.session.send_log_message("info", f"Tool execution {happened}", related_request_id=ctx.request_id)
         await asyncio.sleep(_BETWEEN_SECONDS)
-    return said("Whoever wants a log has it.")
+    return result("Whoever wants a log has it.")
 
 
 async def _streaming(ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
@@ -38,7 +38,7 @@ async def _missing_capability(ctx: Context, _params: t.CallToolRequestParams) ->
     if declared is None or declared.sampling is None:
         wanted: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(t.MISSING_REQUIRED_CLIENT_CAPABILITY, "This tool asks the client's model.", wanted)
-    return said("The client has a model.")
+    return result("The client has a model.")
 
 
 def telling(bus: SubscriptionBus) -> Tools:
@@ -50,7 +50,7 @@ def telling(bus: SubscriptionBus) -> Tools:
     def changing(event: ServerEvent) -> Tool:
         async def change(_ctx: Context, _params: t.CallToolRequestParams) -> ToolAnswer:
             await bus.publish(event)
-            return said("The list is another.")
+            return result("The list is another.")
 
         return change
 

@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 from aileron.client import DaemonUnreachable
 from aileron.mcp.offering.completion import MOST_TOLD, completion
 from tests.mcp.case import action
-from tests.mcp.offering.test_shelf import Offered, ShelfCase, serving
+from tests.mcp.offering.test_catalog import Offered, ShelfCase, serving
 from tests.mcp.test_server import Era, connected
 
 PROMPT = t.PromptReference(name="use_action")

@@ -9,12 +9,11 @@ from twisted.internet.defer import Deferred
 
 from aileron.client import DaemonError
 from aileron.mcp._calls import Calls
-from aileron.mcp._cards import Card, cards_of
-from aileron.mcp._texts import Said
-from aileron.mcp.offering.access import described
-from aileron.mcp.offering.shelf import tool_of
-from aileron.mcp.offering.shortlist import Shortlist
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._definitions import ToolDefinition, definitions_of
+from aileron.mcp._texts import ToolResult
+from aileron.mcp._tools import CallOptions
+from aileron.mcp.offering.access import Shortlist, described
+from aileron.mcp.offering.catalog import tool_of
 from aileron.mcp.waiting.withdrawals import Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 
@@ -24,9 +23,11 @@ DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}
 ABOUT = "# Open an issue\n\nOpens an issue in the tracker, and links it to the branch that is checked out.\n"
 
 
-def size(cards: tuple[Card, ...]) -> int:
+def size(definitions: tuple[ToolDefinition, ...]) -> int:
     """Of the list of these tools, in bytes."""
-    tools = [tool_of(card).model_dump(by_alias=True, mode="json", exclude_none=True) for card in cards]
+    tools = [
+        tool_of(definition).model_dump(by_alias=True, mode="json", exclude_none=True) for definition in definitions
+    ]
     return len(json.dumps({"tools": tools}).encode())
 
 
@@ -45,11 +46,14 @@ class LeanCase(DaemonCase):
 
     def listed(self, calls: Calls) -> list[str]:
         """The names of the tools that are listed."""
-        return [card.name for card in self.successResultOf(Deferred.fromCoroutine(calls.offered(hears_changes=True)))]
+        return [
+            definition.name
+            for definition in self.successResultOf(Deferred.fromCoroutine(calls.offered(hears_changes=True)))
+        ]
 
-    def call(self, calls: Calls, tool: str, **arguments: Any) -> Deferred[Said]:
+    def call(self, calls: Calls, tool: str, **arguments: Any) -> Deferred[ToolResult]:
         """Call a tool."""
-        return Deferred.fromCoroutine(calls.call(tool, arguments, Manner("K1", 45)))
+        return Deferred.fromCoroutine(calls.call(tool, arguments, CallOptions("K1", 45)))
 
 
 class ListTests(LeanCase):
@@ -79,13 +83,15 @@ class ListTests(LeanCase):
 
     def test_one_more(self) -> None:
         """An action that is added does not take the others from the list, unless the list has become too long."""
-        cards = cards_of([action(f"a-{each}") for each in range(7)])
+        definitions = definitions_of([action(f"a-{each}") for each in range(7)])
         shortlist = Shortlist(self.daemon, 3)
         for number in (0, 3, 4, 6):
-            self.assertEqual(len(self.successResultOf(Deferred.fromCoroutine(shortlist.of(cards[:number])))), number)
-        listing = Deferred.fromCoroutine(shortlist.of(cards))
+            self.assertEqual(
+                len(self.successResultOf(Deferred.fromCoroutine(shortlist.of(definitions[:number])))), number
+            )
+        listing = Deferred.fromCoroutine(shortlist.of(definitions))
         self.site.answer(200, {"items": ["a-5"]})
-        self.assertEqual([card.action for card in self.successResultOf(listing)], ["a-5"])
+        self.assertEqual([definition.action for definition in self.successResultOf(listing)], ["a-5"])
 
     def test_not_learned(self) -> None:
         """If the daemon cannot say which are used, none is listed, and it is asked again the next time."""
@@ -124,7 +130,7 @@ class UsualTests(LeanCase):
 class AccessTests(LeanCase):
     """What is not listed is reached all the same, by the daemon's one door."""
 
-    def run_once(self, calling: Deferred[Said]) -> Any:
+    def run_once(self, calling: Deferred[ToolResult]) -> Any:
         """Have the daemon carry it out; what it was asked."""
         asked = self.site.asked[-1]
         self.assertEqual(asked.path, "/v1/actions/action-004/run")
@@ -171,8 +177,8 @@ class AccessTests(LeanCase):
     def test_describe_what_is_asked(self) -> None:
         """What is for the person to say is described as such, and not as what the agent must give."""
         schema = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a", "b"]}
-        [card] = cards_of([action(input_schema=schema, asks=["b"])])
-        text = described([card], "ship-update").text
+        [definition] = definitions_of([action(input_schema=schema, asks=["b"])])
+        text = described([definition], "ship-update").text
         self.assertIn("never for you to make up: b.", text)
         self.assertEqual(json.loads(text.split("```json")[1].split("```")[0])["required"], ["a"])
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.offering.pages import BadCursor, page
+from aileron.mcp.offering.catalog import BadCursor, page
 
 
 def pages(names: list[str], size: int) -> list[list[str]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._cards import Card, cards_of
-from aileron.mcp.offering.access import MOST_FOUND, document, found, named
-from aileron.mcp.offering.search import search
+from aileron.mcp._definitions import ToolDefinition, definitions_of
+from aileron.mcp.offering.access import MOST_FOUND, document, found, named, search
 from tests.mcp.case import action
 
-CARDS = cards_of(
+CARDS = definitions_of(
     [
         action("mail-send", description="# Send a mail\n\nTo one person, or to a list."),
         action("mail-list", description="# Mails\n\nLists what came."),
@@ -24,7 +23,7 @@ class SearchTests(SynchronousTestCase):
 
     def found(self, query: str) -> list[str | None]:
         """The names, best first."""
-        return [card.action for card in search(CARDS, query)]
+        return [definition.action for definition in search(CARDS, query)]
 
     def test_order(self) -> None:
         """A name counts more than a title, that more than the text; equals are in the order of their names."""
@@ -45,7 +44,7 @@ class SearchTests(SynchronousTestCase):
         """What is found is told on a line each, with its need of approval; of many, the best, and how many more."""
         text = found(CARDS, "deploy").text
         self.assertIn("- deploy: Deploy. Ships it, and tells the team by mail. (needs approval)", text)
-        many = cards_of([action(f"a-{number:02}") for number in range(MOST_FOUND + 3)])
+        many = definitions_of([action(f"a-{number:02}") for number in range(MOST_FOUND + 3)])
         lines = found(many, "update").text.splitlines()
         self.assertEqual(len([line for line in lines if line.startswith("- a-")]), MOST_FOUND)
         self.assertIn("3 more have some of these words.", lines)
@@ -58,8 +57,8 @@ class SearchTests(SynchronousTestCase):
 
     def test_long(self) -> None:
         """A long description is cut in the list of what was found."""
-        (card,) = cards_of([action(description="# T\n\n" + "word " * 500)])
-        self.assertLess(len(found((card,), "word").text), 400)
+        (definition,) = definitions_of([action(description="# T\n\n" + "word " * 500)])
+        self.assertLess(len(found((definition,), "word").text), 400)
 
 
 class NamedTests(SynchronousTestCase):
@@ -68,22 +67,24 @@ class NamedTests(SynchronousTestCase):
     def test_either_name(self) -> None:
         """An action is named by its own name or by its tool's."""
         for name in ("mail-send", "mail_send"):
-            card = named(CARDS, name)
-            assert isinstance(card, Card)
-            self.assertEqual(card.action, "mail-send")
+            definition = named(CARDS, name)
+            assert isinstance(definition, ToolDefinition)
+            self.assertEqual(definition.action, "mail-send")
 
     def test_none(self) -> None:
         """Whatever names none is an error that tells how to find one."""
         for name in ("nothing", "", None, 7, ["deploy"]):
-            said = named(CARDS, name)
-            assert not isinstance(said, Card)
-            self.assertTrue(said.is_error)
-            self.assertIn("search_actions", said.text)
+            result = named(CARDS, name)
+            assert not isinstance(result, ToolDefinition)
+            self.assertTrue(result.is_error)
+            self.assertIn("search_actions", result.text)
 
     def test_document(self) -> None:
         """A document tells title, text, names, approval, and the schemas."""
-        (card,) = cards_of([action(gated=True, output_schema={"type": "object", "title": "What came of it"})])
-        text = document(card)
+        (definition,) = definitions_of(
+            [action(gated=True, output_schema={"type": "object", "title": "What came of it"})]
+        )
+        text = document(definition)
         for part in (
             "# Ship update",
             "Posts a message.",

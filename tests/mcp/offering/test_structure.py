@@ -8,9 +8,9 @@ from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer
-from aileron.mcp._cards import Card, cards_of
-from aileron.mcp._texts import Said, of_run
-from aileron.mcp.offering.structure import structured, wrapped
+from aileron.mcp._contents import structured, wrapped
+from aileron.mcp._definitions import ToolDefinition, definitions_of
+from aileron.mcp._texts import ToolResult, of_run
 from tests.mcp.case import action
 
 SCHEMA: dict[str, Any] = {
@@ -22,9 +22,9 @@ SCHEMA: dict[str, Any] = {
 EDITED = [{"path": "/text", "kind": "changed", "before": "a", "after": "b"}]
 
 
-def card(schema: Any = SCHEMA) -> Card:
+def definition(schema: Any = SCHEMA) -> ToolDefinition:
     """The tool of an action whose output is so."""
-    (found,) = cards_of([action(output_schema=schema)])
+    (found,) = definitions_of([action(output_schema=schema)])
     return found
 
 
@@ -38,17 +38,17 @@ class StructureTests(SynchronousTestCase):
 
     def data(self, answer: Answer) -> Any:
         """What a client gets, which is as the schema says that it was given."""
-        said = structured(card(), answer, of_run(answer))
-        self.assertEqual(said.text, of_run(answer).text)
+        result = structured(definition(), answer, of_run(answer))
+        self.assertEqual(result.text, of_run(answer).text)
         schema: Any = wrapped(SCHEMA)
         Draft202012Validator.check_schema(schema)
-        Draft202012Validator(schema).validate(said.data)
-        return said.data
+        Draft202012Validator(schema).validate(result.data)
+        return result.data
 
     def test_undeclared(self) -> None:
         """An action that declares nothing answers with text alone."""
         answer = done({"ts": "1"})
-        self.assertEqual(structured(card(None), answer, Said("x")), Said("x"))
+        self.assertEqual(structured(definition(None), answer, ToolResult("x")), ToolResult("x"))
 
     def test_completed(self) -> None:
         """The output is there as it is, and nothing is said twice."""
@@ -70,9 +70,9 @@ class StructureTests(SynchronousTestCase):
     def test_attachments(self) -> None:
         """No model is given base64 to read as data: the text says what is attached."""
         answer = done({"ts": "1", "picture": {"media_type": "image/png", "base64": "AAEC"}})
-        said = structured(card({"type": "object"}), answer, of_run(answer))
-        self.assertEqual(said.data, {"status": "completed", "text": said.text})
-        self.assertEqual((len(said.attachments), "attachment 1" in said.text), (1, True))
+        result = structured(definition({"type": "object"}), answer, of_run(answer))
+        self.assertEqual(result.data, {"status": "completed", "text": result.text})
+        self.assertEqual((len(result.attachments), "attachment 1" in result.text), (1, True))
 
     def test_pending(self) -> None:
         """What waits says so, in the same words as the text."""

@@ -11,11 +11,11 @@ import mcp.types as t
 from mcp import Client, MCPError
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
-from aileron.mcp._cards import cards_of
-from aileron.mcp._hearing import MOST_SUBSCRIPTIONS
+from aileron.mcp._definitions import definitions_of
+from aileron.mcp._notifier import MOST_SUBSCRIPTIONS
 from aileron.mcp._server import ToolServer
 from tests.mcp.case import action
-from tests.mcp.offering.test_shelf import Offered, ShelfCase
+from tests.mcp.offering.test_catalog import Offered, ShelfCase
 from tests.mcp.test_server import Era, connected
 
 RUNS, SHIP, POST = "aileron://runs", "aileron://actions/ship-update", "aileron://actions/post-note"
@@ -35,7 +35,7 @@ class Changing:
 
     async def change(self, *items: dict[str, Any]) -> None:
         """From now on there are these."""
-        self.tools.cards = cards_of(items)
+        self.tools.definitions = definitions_of(items)
         await self.server.announce_change()
 
 
@@ -61,7 +61,7 @@ class Ear:
 
     async def all(self, server: ToolServer) -> list[str]:
         """What was heard since the last time."""
-        await server.hearing.publish(ResourceUpdated(self.mark))
+        await server.notifier.publish(ResourceUpdated(self.mark))
         heard: list[str] = []
         while not heard or heard[-1] != self.mark:
             heard.append(await self._heard.get())
@@ -73,7 +73,7 @@ class Ear:
 
 
 @asynccontextmanager
-async def hearing(
+async def notifier(
     server: ToolServer, era: Era, uris: Sequence[str], mark: str = RUNS
 ) -> AsyncIterator[tuple[Client, Ear]]:
     """A client that has subscribed to these, and to the mark."""
@@ -114,7 +114,7 @@ class ActionTests(ShelfCase):
         async def talk(era: Era) -> None:
             changing = Changing()
             await changing.server.announce_change()
-            async with hearing(changing.server, era, [SHIP]) as (_client, ear):
+            async with notifier(changing.server, era, [SHIP]) as (_client, ear):
                 for items, expected in (
                     (both(), []),
                     (both(ship="Ships it."), [SHIP]),
@@ -134,7 +134,7 @@ class ActionTests(ShelfCase):
         async def talk(era: Era) -> None:
             changing = Changing()
             await changing.server.announce_change()
-            async with hearing(changing.server, era, [SHIP]) as (_client, ear):
+            async with notifier(changing.server, era, [SHIP]) as (_client, ear):
                 await changing.change(*[{**item, "idempotent": True} for item in both()])
                 self.assertEqual(await ear.all(changing.server), [])
 
@@ -149,7 +149,7 @@ class HandshakeTests(ShelfCase):
 
         async def talk() -> None:
             changing = Changing()
-            async with hearing(changing.server, "legacy", [SHIP]) as (_client, ear):
+            async with notifier(changing.server, "legacy", [SHIP]) as (_client, ear):
                 await changing.server.announce_change()
                 self.assertEqual(await ear.all(changing.server), [])
 
@@ -161,7 +161,7 @@ class HandshakeTests(ShelfCase):
 
         async def talk() -> None:
             changing = Changing()
-            async with hearing(changing.server, "legacy", written) as (_client, ear):
+            async with notifier(changing.server, "legacy", written) as (_client, ear):
                 await changing.change(*both()[1:])
                 self.assertEqual(await ear.all(changing.server), written)
 
@@ -171,7 +171,7 @@ class HandshakeTests(ShelfCase):
         """What is no document of ours is refused as when it is read; to be rid of it is not."""
 
         async def talk() -> None:
-            async with hearing(Changing().server, "legacy", ()) as (client, _ear):
+            async with notifier(Changing().server, "legacy", ()) as (client, _ear):
                 for uri in (
                     "aileron://actions/gone",
                     "aileron://actions/",
@@ -190,7 +190,7 @@ class HandshakeTests(ShelfCase):
 
         async def talk() -> None:
             changing = Changing()
-            async with hearing(changing.server, "legacy", [SHIP, SHIP]) as (client, ear):
+            async with notifier(changing.server, "legacy", [SHIP, SHIP]) as (client, ear):
                 await changing.change(*both()[1:])
                 self.assertEqual(await ear.all(changing.server), [SHIP])
                 for _ in range(2):
@@ -206,13 +206,13 @@ class HandshakeTests(ShelfCase):
         async def talk() -> None:
             changing = Changing()
             async with (
-                hearing(changing.server, "legacy", [POST]) as (_client, ear),
-                hearing(changing.server, "legacy", [SHIP]) as (_other_client, other),
+                notifier(changing.server, "legacy", [POST]) as (_client, ear),
+                notifier(changing.server, "legacy", [SHIP]) as (_other_client, other),
             ):
                 await changing.change(*both()[1:])
                 self.assertEqual(await other.all(changing.server), [SHIP])
                 self.assertEqual(await ear.all(changing.server), [])
-            async with hearing(changing.server, "legacy", ()) as (_client, ear):
+            async with notifier(changing.server, "legacy", ()) as (_client, ear):
                 await changing.change(*both())
                 self.assertEqual(await ear.all(changing.server), [])
 
@@ -225,8 +225,10 @@ class HandshakeTests(ShelfCase):
 
         async def talk() -> None:
             changing = Changing()
-            changing.tools.cards = cards_of([action(name, tool_name=name.replace("-", "_")) for name in names])
-            async with hearing(changing.server, "legacy", uris[1:-1]) as (client, _ear):
+            changing.tools.definitions = definitions_of(
+                [action(name, tool_name=name.replace("-", "_")) for name in names]
+            )
+            async with notifier(changing.server, "legacy", uris[1:-1]) as (client, _ear):
                 for _ in range(2):
                     await subscribe(client, uris[1])
                 with self.assertRaises(MCPError) as caught:
@@ -242,7 +244,7 @@ class HandshakeTests(ShelfCase):
         """Until the handshake is over there is nobody who could be told."""
 
         async def talk() -> None:
-            async with hearing(Changing().server, "legacy", ()) as (client, _ear):
+            async with notifier(Changing().server, "legacy", ()) as (client, _ear):
                 await client.session.send_request(_HELLO, t.InitializeResult)
                 with self.assertRaises(MCPError) as caught:
                     await subscribe(client, SHIP)
@@ -284,8 +286,8 @@ class RunsTests(ShelfCase):
             changing = Changing()
             await changing.server.announce_change()
             async with (
-                hearing(changing.server, era, ()) as (client, ear),
-                hearing(changing.server, era, (), mark=SHIP) as (_other, deaf),
+                notifier(changing.server, era, ()) as (client, ear),
+                notifier(changing.server, era, (), mark=SHIP) as (_other, deaf),
             ):
                 await client.call_tool("ship_update", {})
                 self.assertEqual(await ear.one(), RUNS)

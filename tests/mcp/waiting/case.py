@@ -13,18 +13,18 @@ from mcp import Client
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import SessionEnvironment
-from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._definitions import ToolDefinition, definitions_of
 from aileron.mcp._server import ToolServer
-from aileron.mcp._texts import Pending, Said
-from aileron.mcp.waiting.calling import Etiquette
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._texts import Pending, ToolResult
+from aileron.mcp._tools import CallOptions
+from aileron.mcp.waiting.calling import ClientPolicy
 from tests.mcp.case import action
 
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
 PATIENCE_SECONDS = 60
 URL = "http://127.0.0.1:9/approvals/R"
-PENDING = Said("It waits.", pending=Pending("R", "Ship update", URL))
+PENDING = ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
 ATTENDED = SessionEnvironment("", "", 45, "claude", attended=True)
 CLAUDE = t.Implementation(name="claude-code", version="2")
 
@@ -38,33 +38,33 @@ class WaitingTools:
     """
 
     def __init__(self) -> None:
-        self.manners: list[Manner] = []
+        self.manners: list[CallOptions] = []
         self.withdrawn: list[str] = []
         self.run: Mapping[str, Any] = {"id": "R", "status": "pending_approval", "received_at": "1", "changed_at": "2"}
         self.began, self.ended = asyncio.Event(), asyncio.Event()
-        self._decided: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
+        self._decided: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
 
-    def decide(self, said: Said = Said("ok")) -> None:  # noqa: B008 - frozen
+    def decide(self, result: ToolResult = ToolResult("ok")) -> None:  # noqa: B008 - frozen
         """Whoever waits gets this."""
-        self._decided.set_result(said)
+        self._decided.set_result(result)
 
-    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
+    async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """That action."""
-        return cards_of([action(gated=True)])
+        return definitions_of([action(gated=True)])
 
-    async def actions(self) -> tuple[Card, ...]:
+    async def actions(self) -> tuple[ToolDefinition, ...]:
         """The same, and one that declares its output."""
         declared = action("declared", output_schema={"type": "object"})
-        return cards_of([action(gated=True), declared])
+        return definitions_of([action(gated=True), declared])
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """None."""
         return []
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, Any], options: CallOptions) -> ToolResult:
         """Wait, or say so early."""
-        self.manners.append(manner)
-        if manner.early:
+        self.manners.append(options)
+        if options.early:
             return PENDING
         self.began.set()
         try:
@@ -117,7 +117,7 @@ async def connected(
     tools: WaitingTools, era: Era, session: SessionEnvironment = ATTENDED, **options: Any
 ) -> AsyncIterator[Client]:
     """A client of that era, for a few seconds at most."""
-    server = ToolServer(tools, Etiquette(session, beats=lambda: itertools.repeat(0.02)))
+    server = ToolServer(tools, ClientPolicy(session, beats=lambda: itertools.repeat(0.02)))
     options.setdefault("client_info", CLAUDE)
     async with asyncio.timeout(PATIENCE_SECONDS), Client(server.server, mode=era, **options) as client:
         yield client

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp.waiting.attempts import Attempts
+from aileron.mcp.waiting.running import Attempts
 
 CUT_OFF = DaemonUnreachable("cut off", sent=True)
 SOMEBODY_ELSE = DaemonUnreachable("somebody else", misdirected=True)

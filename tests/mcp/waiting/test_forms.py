@@ -12,10 +12,10 @@ from attrs import evolve
 from mcp import MCPError
 
 from aileron.client import SessionEnvironment
-from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._definitions import ToolDefinition, definitions_of
 from aileron.mcp._forms import Form, filled_in
-from aileron.mcp._texts import Pending, Said, of_form
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._texts import Pending, ToolResult, of_form
+from aileron.mcp._tools import CallOptions
 from tests.mcp.case import action
 from tests.mcp.test_forms import ASKS, PROPERTIES, SCHEMA
 from tests.mcp.waiting.case import ATTENDED, URL, Era, WaitingCase, WaitingTools, connected, text_of
@@ -38,22 +38,22 @@ class AskingTools(WaitingTools):
         if not gated:
             self.decided.set()
 
-    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
+    async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """It."""
-        return cards_of([action(input_schema=SCHEMA, asks=ASKS)])
+        return definitions_of([action(input_schema=SCHEMA, asks=ASKS)])
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, Any], options: CallOptions) -> ToolResult:
         """Make it, if nothing is missing."""
-        self.manners.append(manner)
-        [card] = await self.offered(hears_changes=True)
-        given = filled_in(card, arguments, manner.answers)
+        self.manners.append(options)
+        [definition] = await self.offered(hears_changes=True)
+        given = filled_in(definition, arguments, options.answers)
         if isinstance(given, Form):
             return of_form(given)
         self.sent.append(given)
-        if self.gated and manner.early:
-            return Said("It waits.", pending=Pending("R", "Ship update", URL))
+        if self.gated and options.early:
+            return ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
         await self.decided.wait()
-        return Said("ok")
+        return ToolResult("ok")
 
 
 class Filling:
@@ -75,8 +75,8 @@ class Filling:
         if isinstance(params, t.ElicitRequestURLParams):
             self._then()
             return t.ElicitResult(action="accept")
-        said: Any = self._contents.pop(0)
-        return t.ElicitResult(action=said) if said in ("decline", "cancel") else _accepted(said)
+        result: Any = self._contents.pop(0)
+        return t.ElicitResult(action=result) if result in ("decline", "cancel") else _accepted(result)
 
 
 def _accepted(content: Any) -> t.ElicitResult:

@@ -4,7 +4,7 @@ from itertools import accumulate, islice
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.waiting.progress import usual_beats
+from aileron.mcp.waiting.clients import usual_beats
 
 
 class BeatsTests(SynchronousTestCase):

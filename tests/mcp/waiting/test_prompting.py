@@ -11,7 +11,7 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._definitions import ToolDefinition, definitions_of
 from aileron.mcp.waiting.prompting import MOST_CHOICES
 from tests.mcp.case import action
 from tests.mcp.waiting.case import Era, WaitingCase, WaitingTools, connected
@@ -26,12 +26,12 @@ class Offered(WaitingTools):
 
     def __init__(self, count: int = 2, *, gone: bool = False) -> None:
         super().__init__()
-        self._cards = cards_of(action(f"a-{number:03}") for number in range(count))
+        self._definitions = definitions_of(action(f"a-{number:03}") for number in range(count))
         self._gone = gone
 
-    async def actions(self) -> tuple[Card, ...]:
+    async def actions(self) -> tuple[ToolDefinition, ...]:
         """As many."""
-        return self._cards
+        return self._definitions
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """Two."""
@@ -61,10 +61,10 @@ class PromptingTests(WaitingCase):
         async def talk(era: Era) -> None:
             person = Filling({"action": "a-001", "wish": "no"}, {"run": "R"})
             async with client_of(era, person, Offered()) as client:
-                said = await client.get_prompt("use_action", {"wish": "Say hello."})
+                result = await client.get_prompt("use_action", {"wish": "Say hello."})
                 shown = await client.get_prompt("show_result")
-            self.assertIn("Use the action `a-001`", text_of(said))
-            self.assertIn("Say hello.", text_of(said))
+            self.assertIn("Use the action `a-001`", text_of(result))
+            self.assertIn("Say hello.", text_of(result))
             self.assertIn("Read it", text_of(shown))
             action_form, run_form = (each.requested_schema for each in person.asked)
             titles = [{"const": f"a-00{number}", "title": "Ship update"} for number in range(2)]

@@ -9,9 +9,9 @@ import mcp.types as t
 from attrs import evolve
 from mcp import MCPError
 
-from aileron.mcp._texts import Pending, Said
+from aileron.mcp._forms import Continuation
+from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp.waiting.reviews import REVIEW, asked_first, page_of
-from aileron.mcp.waiting.rounds import Round
 from tests.mcp.waiting.case import ATTENDED, URL, Era, Person, WaitingCase, WaitingTools, connected, text_of
 
 
@@ -29,7 +29,7 @@ class ReviewTests(WaitingCase):
                 await tools.began.wait()
                 await asyncio.sleep(0.05)
                 self.assertFalse(calling.done())
-                tools.decide(Said("The user said no.", is_error=True))
+                tools.decide(ToolResult("The user said no.", is_error=True))
                 result = await calling
             self.assertEqual((text_of(result), result.is_error), ("The user said no.", True))
             self.assertEqual([each.early for each in tools.manners], [True, False])
@@ -74,7 +74,7 @@ class ReviewTests(WaitingCase):
     def test_question_that_stands(self) -> None:
         """A question that cannot be taken back says that it is to be closed, and not how the call stands."""
         pending = Pending("R", "Ship update", URL)
-        requests = asked_first(pending, Round("key")).input_requests
+        requests = asked_first(pending, Continuation("key")).input_requests
         assert requests is not None
         for question in (page_of(pending), requests[REVIEW]):
             assert isinstance(question.params, t.ElicitRequestURLParams)

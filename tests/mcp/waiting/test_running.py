@@ -8,17 +8,17 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.mcp._cards import cards_of
-from aileron.mcp._texts import Pending, Said
-from aileron.mcp.waiting.manner import Manner
-from aileron.mcp.waiting.running import Running
+from aileron.mcp._definitions import definitions_of
+from aileron.mcp._texts import Pending, ToolResult
+from aileron.mcp._tools import CallOptions
+from aileron.mcp.waiting.running import ActionRunner
 from aileron.mcp.waiting.withdrawals import MOST, Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 
 URL = "http://127.0.0.1:9/approvals/R"
 WAITS = {"status": "pending_approval", "run_id": "R", "approval_id": "R", "review_url": URL, "message": "Wait."}
 DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "ok", "steps": {}}}
-LATE = Manner("K", 45)
+LATE = CallOptions("K", 45)
 EARLY = evolve(LATE, early=True)
 
 
@@ -28,12 +28,12 @@ class RunningCase(DaemonCase):
     def setUp(self) -> None:
         super().setUp()
         self.withdrawals = Withdrawals(self.daemon)
-        self.running = Running(self.daemon, self.clock, self.withdrawals)
+        self.running = ActionRunner(self.daemon, self.clock, self.withdrawals)
 
-    def run_it(self, manner: Manner, **more: Any) -> Deferred[Said]:
+    def run_it(self, options: CallOptions, **more: Any) -> Deferred[ToolResult]:
         """Run an action that is gated unless said otherwise."""
-        [card] = cards_of([action(**{"gated": True, **more})])
-        return Deferred.fromCoroutine(self.running.run(card, {}, manner))
+        [definition] = definitions_of([action(**{"gated": True, **more})])
+        return Deferred.fromCoroutine(self.running.run(definition, {}, options))
 
     def withdraw(self) -> Deferred[None]:
         """The client cancelled it."""
@@ -55,7 +55,7 @@ class EarlyTests(RunningCase):
         self.assertEqual(self.successResultOf(first).pending, Pending("R", "Ship update", URL))
         second = self.run_it(LATE)
         self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(second), Said("ok"))
+        self.assertEqual(self.successResultOf(second), ToolResult("ok"))
         self.assertEqual({asked.body["idempotency_key"] for asked in self.site.asked}, {"K"})
         self.assertEqual(self.waits, ["wait=0", "wait=45"])
 
@@ -64,7 +64,7 @@ class EarlyTests(RunningCase):
         calling = self.run_it(EARLY)
         self.site.answer(202, {"status": "running", "run_id": "R"})
         self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling), Said("ok"))
+        self.assertEqual(self.successResultOf(calling), ToolResult("ok"))
 
     def test_refused_at_once(self) -> None:
         """A refusal is the answer, and is not asked for twice."""
@@ -75,9 +75,9 @@ class EarlyTests(RunningCase):
 
     def test_one_request(self) -> None:
         """An action that asks nobody, and a client that shows nothing, cost one request."""
-        for manner, gated in [(EARLY, False), (LATE, True), (LATE, False)]:
+        for options, gated in [(EARLY, False), (LATE, True), (LATE, False)]:
             before = len(self.site.asked)
-            calling = self.run_it(manner, gated=gated)
+            calling = self.run_it(options, gated=gated)
             self.site.answer(200, DONE)
             self.successResultOf(calling)
             self.assertEqual(len(self.site.asked) - before, 1)
@@ -97,7 +97,7 @@ class EarlyTests(RunningCase):
 class WithdrawnTests(RunningCase):
     """A call that its client cancels."""
 
-    def cancel(self, calling: Deferred[Said]) -> None:
+    def cancel(self, calling: Deferred[ToolResult]) -> None:
         """As the SDK does."""
         calling.cancel()
         self.failureResultOf(calling, CancelledError)
@@ -132,8 +132,8 @@ class WithdrawnTests(RunningCase):
 
     def test_kept(self) -> None:
         """Otherwise only the wait ends."""
-        for said in ({}, {"on_cancel": "keep"}, {"on_cancel": "?"}):
-            calling = self.run_it(LATE, **said)
+        for result in ({}, {"on_cancel": "keep"}, {"on_cancel": "?"}):
+            calling = self.run_it(LATE, **result)
             self.cancel(calling)
             self.successResultOf(self.withdraw())
         self.assertEqual(self.asked_to_withdraw, 0)
@@ -183,7 +183,7 @@ class WithdrawnTests(RunningCase):
     def test_bounded(self) -> None:
         """Cancelled calls of which nobody hears again are forgotten, the oldest first; at the end, all are."""
         for number in range(MOST + 3):
-            calling = self.run_it(Manner(f"K{number}", 45), on_cancel="withdraw")
+            calling = self.run_it(CallOptions(f"K{number}", 45), on_cancel="withdraw")
             self.cancel(calling)
         self.assertEqual(self.site.waiting, MOST)
         self.withdrawals.stop()

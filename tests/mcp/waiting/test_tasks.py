@@ -12,7 +12,7 @@ from mcp import Client, MCPError
 from mcp.client.extension import ClientExtension, ResultClaim
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable
-from aileron.mcp._texts import Pending, Said
+from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, Tasks, UpdateTaskParams
 from aileron.values import Fault
@@ -270,7 +270,7 @@ class TaskTests(WaitingCase):
 
         async def talk() -> None:
             tools = WaitingTools()
-            tools.decide(Said("ok"))
+            tools.decide(ToolResult("ok"))
             async with connected(tools, "auto", NOBODY) as client:
                 self.assertEqual(text_of(await client.call_tool("ship_update", {})), "ok")
 

@@ -1,0 +1,215 @@
+"""The agent site's methods: what a launcher and an agent's session may ask of the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from zope.interface import Interface, implementer
+
+from aileron.values import JSON
+
+from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault
+from ._requests import DaemonClient
+
+LEASE_PAUSE_SECONDS = 1.0
+_LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
+_NO_SESSION = 404
+
+
+@frozen
+class OpenedSession:
+    """A session as it was opened; its secrets are shown this once.
+
+    :ivar token: for the agent's requests.
+    :ivar gateway_key: for the agent's LLM traffic.
+    """
+
+    id: str
+    token: str = field(repr=False)
+    gateway_key: str = field(repr=False)
+
+
+class IDaemon(Interface):
+    """What an agent's session asks of the daemon.
+
+    Each raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}; cancelling ends the wait, never a run.
+    """
+
+    async def status() -> Mapping[str, Any]:
+        """Version, vault state, counts."""
+
+    async def actions(generation: int | None, wait_seconds: float) -> Mapping[str, Any]:
+        """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
+
+    async def run(name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float) -> Answer:
+        """Run an action: 200 with the result, or 202 where it is not settled after C{wait_seconds}.
+
+        The same key with the same arguments is the same run, so asking again is safe.
+        """
+
+    async def result(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
+        """How a run stands, as soon as it is settled or the wait is over."""
+
+    async def run_status(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
+        """One run of this session, with its action and its times, as soon as it is settled or the wait is over."""
+
+    async def withdraw(run_id: str, reason: str | None) -> Mapping[str, Any]:
+        """Take a run back before anything is sent, and say how it stands.
+
+        :raises DaemonFault: C{conflict}: it is too late for that.
+        """
+
+    async def most_used(limit: int) -> Sequence[str]:
+        """The names of the actions that were lately carried out most often, by any session."""
+
+    async def runs(limit: int) -> Mapping[str, Any]:
+        """C{{items, cursor}}: the session's own runs, newest first."""
+
+
+@implementer(IDaemon)
+@frozen
+class Daemon:
+    """The agent site, with a launch key or an agent token."""
+
+    _client: DaemonClient
+
+    async def health(self) -> Mapping[str, Any]:
+        """C{{status, service, version, timestamp}}."""
+        return (await self._client.ask("GET", "v1", "health")).body
+
+    async def status(self) -> Mapping[str, Any]:
+        """Version, vault state, counts."""
+        return (await self._client.ask("GET", "v1", "status")).body
+
+    async def vault_status(self) -> Mapping[str, Any]:
+        """C{{state}}."""
+        return (await self._client.ask("GET", "v1", "vault", "status")).body
+
+    async def open_session(
+        self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None
+    ) -> OpenedSession:
+        """Open a session.  Both arguments are claims, and shown as such.
+
+        :param client: whether the client does that itself, as whom it may, and nobody launched it.
+        :param leased: whether it ends when L{hold_lease} is called no more.
+        :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
+        """
+        body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir}
+        if client:
+            body["client"] = True
+        if leased:
+            body["lease"] = True
+        if minutes is not None:
+            body["minutes"] = minutes
+        answer = await self._client.ask("POST", "v1", "sessions", body=body)
+        try:
+            told = answer.body
+            return OpenedSession(id=told["id"], token=told["token"], gateway_key=told["gateway_key"])
+        except KeyError:
+            raise AnswerNotUnderstood("The daemon opened a session but did not say which.", answer.status) from None
+
+    async def hold_lease(self, session_id: str) -> None:
+        """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
+        await self._client.follow("v1", "sessions", session_id, "lease", on_event=_ignore_event)
+
+    async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
+        """End the session.  Twice is safe."""
+        body = {"exit_code": exit_code}
+        return (await self._client.ask("POST", "v1", "sessions", session_id, "end", body=body)).body
+
+    async def session(self, session_id: str) -> Mapping[str, Any]:
+        """One session."""
+        return (await self._client.ask("GET", "v1", "sessions", session_id)).body
+
+    async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """C{{generation, items, load_errors}}, at once, or by long poll."""
+        query = {"generation": generation, "wait": _seconds(wait_seconds)}
+        return (await self._client.ask("GET", "v1", "actions", query=query, wait_seconds=wait_seconds)).body
+
+    async def action(self, name: str) -> Mapping[str, Any]:
+        """One action."""
+        return (await self._client.ask("GET", "v1", "actions", name)).body
+
+    async def run(
+        self,
+        name: str,
+        arguments: Mapping[str, JSON],
+        idempotency_key: str | None = None,
+        wait_seconds: float | None = None,
+    ) -> Answer:
+        """Run an action.
+
+        :param wait_seconds: L{None}: until settled if it is not gated, not at all if it is.
+        :return: 200 with the result, or 202 with what waits.
+        """
+        key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
+        prefer = {} if wait_seconds is None else {"Prefer": f"wait={int(wait_seconds)}"}
+        held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
+        body: dict[str, JSON] = {"args": arguments, **key}
+        return await self._client.ask(
+            "POST", "v1", "actions", name, "run", body=body, headers=prefer, wait_seconds=held
+        )
+
+    async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """How a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
+        query = {"wait": _seconds(wait_seconds)}
+        path = ("v1", "action-approvals", run_id, "result")
+        return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
+
+    async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """One run, gated or not."""
+        query = {"wait": _seconds(wait_seconds)}
+        return (await self._client.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
+
+    async def most_used(self, limit: int) -> Sequence[str]:
+        """The names of the actions that were lately carried out most often, by any session."""
+        body = (await self._client.ask("GET", "v1", "most-used", query={"limit": limit})).body
+        items = body.get("items")
+        return [str(name) for name in items] if isinstance(items, list) else []
+
+    async def runs(self, limit: int) -> Mapping[str, Any]:
+        """C{{items, cursor}}: the session's own runs, newest first."""
+        return (await self._client.ask("GET", "v1", "runs", query={"limit": limit})).body
+
+    async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
+        """Take a run back before anything is sent."""
+        body = {} if reason is None else {"reason": reason}
+        return (await self._client.ask("POST", "v1", "action-approvals", run_id, "withdraw", body=body)).body
+
+
+@frozen
+class Lease:
+    """A session's lease: a request that stays open.
+
+    :param daemon: the agent site with the launch key, as they are now, since a daemon that starts makes a new key;
+        L{None}: none runs.
+    """
+
+    _daemon: Callable[[], Daemon | None]
+    _clock: IReactorTime
+
+    async def hold(self, session_id: str) -> None:
+        """Hold it until this is cancelled, or the session has ended; what cuts it off has it asked for again."""
+        while True:
+            daemon = self._daemon()
+            try:
+                if daemon is not None:
+                    await daemon.hold_lease(session_id)
+            except DaemonFault as fault:
+                if fault.status == _NO_SESSION:
+                    return
+            except DaemonError:
+                """It is asked again."""
+            await deferLater(self._clock, LEASE_PAUSE_SECONDS)
+
+
+def _seconds(wait: float) -> int | None:
+    return int(wait) or None
+
+
+def _ignore_event() -> None:
+    """That a lease is held needs no answer."""

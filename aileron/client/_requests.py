@@ -1,0 +1,181 @@
+"""Sends requests to the daemon: each with a deadline, its answer read up to a cap, understood or raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from urllib.parse import quote, urlencode
+
+from attrs import field, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectError, ConnectingCancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IResponse
+
+from aileron.addresses import read_origin, read_url
+from aileron.values import JSON, writer
+
+from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonUnreachable, read_answer
+from ._bodies import BodyTooLong, BytesProducer, EventStream, read_body
+from ._guard import NotConnected
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+DEADLINE_SECONDS = 15.0
+
+Query = Mapping[str, str | int | float | None]
+
+_to_json = writer(sort_keys=False, allow_nan=True)
+
+
+@lru_cache(maxsize=64)
+def _quote_segment(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _normalize_url(url: str) -> str:
+    scheme, colon, rest = url.partition(":")
+    return scheme.lower() + colon + rest.rstrip("/")
+
+
+@frozen
+class DaemonClient:
+    """Asks one site of the daemon with one credential.
+
+    :ivar agent: what reaches the site.
+    :ivar base_url: the site's, without a path.
+    :ivar token: sent as bearer, shown nowhere.
+    """
+
+    agent: IAgent
+    base_url: str = field(converter=_normalize_url)
+    token: str | None = field(repr=False)
+    clock: IReactorTime
+
+    @base_url.validator
+    def _check_url(self, _attribute: object, value: str) -> None:
+        try:
+            url = read_url(value)
+        except ValueError:
+            url = None
+        if url is None or (url.user_info, url.query, url.fragment) != (None, None, None):
+            raise ValueError("the daemon's address must be an http URL without credentials")
+
+    @token.validator
+    def _check_token(self, _attribute: object, value: str | None) -> None:
+        if value is not None and not all("!" <= letter <= "~" for letter in value):
+            raise ValueError("the daemon's token must be visible ASCII")
+
+    async def ask(
+        self,
+        method: str,
+        *path: str,
+        query: Query | None = None,
+        body: Mapping[str, JSON] | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait_seconds: float = 0.0,
+    ) -> Answer:
+        """Send one request and understand its answer.
+
+        Cancelling ends the connection, which ends the daemon's wait and nothing else.
+
+        :param path: segments, not yet encoded.
+        :param query: what is L{None} is left out.
+        :param wait_seconds: how long the daemon was asked to hold the answer back; the deadline grows by it.
+        :raises DaemonUnreachable: no answer within the deadline.
+        :raises DaemonFault: the daemon's error envelope came.
+        :raises AnswerNotUnderstood: anything else came.
+        """
+        seconds = DEADLINE_SECONDS + wait_seconds
+        # What JSON cannot say is left to the daemon to refuse, in its own words.
+        content = None if body is None else _to_json(body).encode("ascii")
+        asking = Deferred.fromCoroutine(self._exchange(method, path, query or {}, headers or {}, content))
+        return await asking.addTimeout(seconds, self.clock, lambda _result, _seconds: _timed_out(seconds))
+
+    async def follow(self, *path: str, on_event: Callable[[], None]) -> None:
+        """Ask for a stream of events, and return when it is over; cancelling ends it.
+
+        :param on_event: called for each event.
+        :raises DaemonUnreachable: it could not be asked for.
+        :raises DaemonFault: the daemon refuses.
+        :raises AnswerNotUnderstood: anything else came.
+        """
+        stream = EventStream(self.clock, on_event)
+        try:
+            response = await self._request("GET", path).addTimeout(DEADLINE_SECONDS, self.clock)
+            if response.code != 200:
+                read_answer(response.code, await read_body(response, MAX_BODY_BYTES))
+        except DaemonError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
+            raise self._describe_failure(error) from None
+        response.deliverBody(stream)
+        await stream.ended
+
+    async def _exchange(
+        self, method: str, path: tuple[str, ...], query: Query, headers: Mapping[str, str], content: bytes | None
+    ) -> Answer:
+        try:
+            response = await self._request(method, path, query, headers, content)
+            answered = await read_body(response, MAX_BODY_BYTES)
+        except BodyTooLong:
+            raise AnswerNotUnderstood("The daemon's answer is too long.", response.code) from None
+        except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
+            raise self._describe_failure(error) from None
+        return read_answer(response.code, answered)
+
+    def _request(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        query: Query | None = None,
+        more: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> Deferred[IResponse]:
+        producer = None if content is None else BytesProducer(content)
+        headers = self._make_headers(more or {}, typed=content is not None)
+        return self.agent.request(method.encode(), self._make_url(path, query or {}).encode(), headers, producer)
+
+    def _make_url(self, path: tuple[str, ...], query: Query) -> str:
+        given = {name: value for name, value in query.items() if value is not None}
+        url = f"{self.base_url}/{'/'.join(map(_quote_segment, path))}"
+        return f"{url}?{urlencode(given)}" if given else url
+
+    def _make_headers(self, more: Mapping[str, str], *, typed: bool) -> Headers:
+        headers = {"Host": read_origin(self.base_url).authority, "Accept": "application/json", **more}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {self.token}"
+        if typed:
+            headers["Content-Type"] = "application/json"
+        return Headers({name: [value] for name, value in headers.items()})
+
+    def _describe_failure(self, error: Exception) -> Exception:
+        """What is raised in the place of the transport's exception."""
+        if _was_cancelled(error):
+            return CancelledError()
+        why = _why_untrusted(error) if self.base_url.startswith("https:") else None
+        if why is not None:
+            return DaemonUnreachable(
+                f"What answers at {self.base_url} could not prove that it is called so: {why}. Nothing was sent to it.",
+                misdirected=True,
+            )
+        if isinstance(error, (ConnectError, NotConnected)):
+            return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
+        return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
+
+
+def _timed_out(seconds: float) -> Failure:
+    return Failure(DaemonUnreachable(f"The Aileron daemon did not answer within {seconds:g} s.", sent=True))
+
+
+def _why_untrusted(error: Exception) -> str | None:
+    from ._tls import why_untrusted  # by HTTPS a daemon is reached seldom, and its modules cost a start
+
+    return why_untrusted(error)
+
+
+def _was_cancelled(error: Exception) -> bool:
+    reasons = [reason.value for reason in getattr(error, "reasons", ())]
+    causes = [error, *reasons, getattr(error, "reason", None)]
+    return any(isinstance(cause, (CancelledError, ConnectingCancelledError)) for cause in causes)

@@ -1,0 +1,63 @@
+"""Decides by TLS whom we take for the daemon, and says why somebody was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.ssl import Certificate, trustRootFromCertificates
+from twisted.web.client import BrowserLikePolicyForHTTPS
+
+from aileron.addresses import read_certificates, system_authorities
+
+from ._guard import NotConnected
+
+_OPENSSL_UNVERIFIED = "certificate verify failed"
+"""What OpenSSL calls all that is wrong with a chain."""
+
+_MAX_FILE_BYTES = 1 << 20
+
+
+def load_certificates(path: str) -> tuple[Certificate, ...]:
+    """The authorities in a file in PEM.
+
+    :raises ValueError: there is none that can be read; the message repeats nothing of the file.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return tuple(map(Certificate.loadPEM, read_certificates(file.read(_MAX_FILE_BYTES))))
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({type(error).__name__})") from None
+
+
+def make_tls_policy(authorities: tuple[Certificate, ...]) -> Any:
+    """What makes connections that verify chain and name, by these alone, or by the system's where there are none."""
+    trusted = authorities or tuple(map(Certificate.loadPEM, system_authorities()))
+    return BrowserLikePolicyForHTTPS(trustRootFromCertificates(trusted))
+
+
+def why_untrusted(error: Exception) -> str | None:
+    """Why nobody was let in whom we could take for the daemon; L{None}: that is not what C{error} says."""
+    if isinstance(error, NotConnected):
+        return _describe_certificate_fault(error.reason) or (
+            "it does not speak TLS as it must" if _is_from_openssl(error.reason) else None
+        )
+    reasons = (reason.value for reason in getattr(error, "reasons", ()))
+    return next(filter(None, map(_describe_certificate_fault, (error, *reasons))), None)
+
+
+def _describe_certificate_fault(error: BaseException | None) -> str | None:
+    """What was wrong with a certificate; what else breaks TLS may do so long after the handshake."""
+    if _package_of(error) == "service_identity":
+        return "its certificate is for another name"
+    if _is_from_openssl(error) and _OPENSSL_UNVERIFIED in str(error):
+        return "its certificate is of an authority that is not trusted here, or not valid now"
+    return None
+
+
+def _is_from_openssl(error: BaseException | None) -> bool:
+    return _package_of(error) == "OpenSSL"
+
+
+def _package_of(error: BaseException | None) -> str:
+    return type(error).__module__.partition(".")[0]

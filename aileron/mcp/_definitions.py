@@ -1,0 +1,155 @@
+"""The tools as they are offered: one for each enabled action, and those of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.values import JSON
+
+STATUS_TOOL = "check_action_status"
+DIAGNOSTICS_TOOL = "aileron_diagnostics"
+SEARCH_TOOL = "search_actions"
+DESCRIBE_TOOL = "describe_action"
+RUN_TOOL = "run_action"
+OUR_TOOLS = frozenset({STATUS_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, DESCRIBE_TOOL, RUN_TOOL})
+
+_NAME = re.compile(r"[a-zA-Z0-9_]{1,64}")  # what every agent, and every provider behind it, takes
+
+_GATED = (
+    "This needs the user's approval. The call may answer that it is pending: then show the user the message that came "
+    f"with it, go on or ask {STATUS_TOOL} later, and do not report the action as done before it says completed."
+)
+
+_ASKED = (
+    "For the user to say and never for you to make up: {names}. Leave out what they did not tell you: they are asked "
+    "where your program shows forms. Where it does not, ask them yourself before you call."
+)
+
+
+@frozen
+class ToolDefinition:
+    """One tool as a client sees it.
+
+    :ivar name: C{[a-zA-Z0-9_]}, at most 64 characters.
+    :ivar action: the action behind it, or L{None} for our own.
+    :ivar input_schema: JSON Schema of the arguments.
+    :ivar gated: whether a person is asked.
+    :ivar withdrawn_on_cancel: whether a call that is cancelled is taken back where it still waits for that person.
+    :ivar destructive: it may change or remove what was there.
+    :ivar open_world: it talks to something outside.
+    :ivar about: the description without what Aileron adds to it.
+    :ivar output_schema: JSON Schema of what an action puts out, where it is declared.
+    :ivar asks: the arguments that are for a person to say.
+    """
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, JSON]
+    read_only: bool
+    idempotent: bool
+    action: str | None = None
+    gated: bool = False
+    withdrawn_on_cancel: bool = False
+    destructive: bool = False
+    open_world: bool = False
+    about: str = ""
+    output_schema: Mapping[str, JSON] | None = None
+    asks: tuple[str, ...] = ()
+
+
+def definitions_of(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
+    """The tools of the enabled actions among C{items}, by name.
+
+    What is malformed, and what would hide one of our own tools, is left out.
+    """
+    definitions = [definition for item in items if (definition := _definition(item)) is not None]
+    return tuple(sorted(definitions, key=lambda definition: definition.name))
+
+
+def own_definitions(longest_wait_seconds: int) -> tuple[ToolDefinition, ToolDefinition]:
+    """The two tools that are always there, by name."""
+    return _DIAGNOSTICS_CARD, _status_card(longest_wait_seconds)
+
+
+def _definition(item: Any) -> ToolDefinition | None:
+    try:
+        if not item["enabled"] or item["tool_name"] in OUR_TOOLS:
+            return None
+        heading, body = _split(str(item.get("description") or ""))
+        about = body or str(item.get("intent") or "")
+        asks = tuple(map(str, item.get("asks") or ()))
+        return ToolDefinition(
+            name=_checked(item["tool_name"]),
+            title=heading or str(item["name"]),
+            description=_described(about, asks, gated=bool(item["gated"])),
+            input_schema=dict(item["input_schema"]),
+            read_only=bool(item["read_only"]),
+            idempotent=bool(item["idempotent"]),
+            action=str(item["name"]),
+            gated=bool(item["gated"]),
+            withdrawn_on_cancel=item.get("on_cancel") == "withdraw",
+            destructive=bool(item.get("destructive", not item["read_only"])),
+            open_world=bool(item.get("open_world", True)),
+            about=about,
+            output_schema=None if item.get("output_schema") is None else dict(item["output_schema"]),
+            asks=asks,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _described(about: str, asks: tuple[str, ...], *, gated: bool) -> str:
+    asked = _ASKED.format(names=", ".join(asks)) if asks else ""
+    return "\n\n".join(part for part in (about, asked, _GATED if gated else "") if part)
+
+
+def _checked(name: Any) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError("no name for a tool")
+    return name
+
+
+def _split(body: str) -> tuple[str, str]:
+    """The heading that a body begins with, if it does, and the rest."""
+    first, _, rest = body.strip().partition("\n")
+    if first.startswith("# "):
+        return first[2:].strip(), rest.strip()
+    return "", body.strip()
+
+
+def _object(properties: Mapping[str, JSON], required: tuple[str, ...] = ()) -> Mapping[str, JSON]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _status_card(longest_wait_seconds: int) -> ToolDefinition:
+    wait: Mapping[str, JSON] = {
+        "type": "number",
+        "minimum": 0,
+        "maximum": longest_wait_seconds,
+        "description": "How long to wait for a change before answering, in seconds. 0 answers at once.",
+    }
+    approval = {"type": "string", "description": "The approval_id that the pending answer named."}
+    return ToolDefinition(
+        name=STATUS_TOOL,
+        title="Check an action's status",
+        description="Tells how an action stands that answered as pending: whether it still waits for the user's "
+        "approval, was denied, or is completed, and then its result.",
+        input_schema=_object({"approval_id": approval, "wait_seconds": wait}, ("approval_id",)),
+        read_only=True,
+        idempotent=True,
+    )
+
+
+_DIAGNOSTICS_CARD = ToolDefinition(
+    name=DIAGNOSTICS_TOOL,
+    title="Aileron diagnostics",
+    description="Tells whether Aileron's daemon can be reached, which actions it offers, and what to do if not.",
+    input_schema=_object({}),
+    read_only=True,
+    idempotent=True,
+)

@@ -1,0 +1,145 @@
+"""MCP for every agent that speaks HTTP: a server for each, in one loop beside the reactor."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from mcp.server.request_state import RequestStateSecurity
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron.client import LONGEST_WAIT_SECONDS, Connections, SessionEnvironment
+from aileron.errors import InternalError, LimitExceeded
+from aileron.interfaces import IMcpService
+from aileron.mcp._bridge import ThreadBridge
+from aileron.values import McpReply, McpRequest, McpSettings
+
+from .session_server import IServed, SessionServer, agent_served
+
+_LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
+_log = Logger()
+
+Serving: TypeAlias = Callable[
+    [IReactorTime, ThreadBridge, SessionEnvironment, Connections, RequestStateSecurity], IServed
+]
+"""Makes what one agent is served, as L{agent_served} does."""
+
+MOST_AGENTS = 64
+_KEY_BYTES = 32
+
+
+class ILoop(Protocol):
+    """An asyncio loop that is started and stopped."""
+
+    @property
+    def bridge(self) -> ThreadBridge:
+        """Between it and the reactor."""
+
+    def start(self) -> Deferred[None]:
+        """Start it; fires when it runs."""
+
+    def stop(self) -> Deferred[None]:
+        """End it; fires when it has ended."""
+
+
+def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
+    """What seals the states of one agent's clients, so that nobody else can hand them back.
+
+    :param key: 32 bytes at least.
+    """
+    return RequestStateSecurity(keys=[key], ttl=LONGEST_WAIT_SECONDS, bind_principal=lambda _ctx: session_id)
+
+
+@implementer(IMcpService)
+class HttpEndpoint:
+    """Serves each agent by a server of its own, which nobody reaches who has not its token.
+
+    What a server does it asks of the agent site, with the token of its agent: there is no other way in.
+
+    :param reactor: provides time.
+    :param beside: the loop, not yet running.
+    :param connections: to the agent site.
+    :param serving: makes what each server serves.
+    """
+
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        settings: McpSettings,
+        beside: ILoop,
+        connections: Connections,
+        serving: Serving = agent_served,
+    ) -> None:
+        self._reactor, self._settings, self._serving = reactor, settings, serving
+        self._beside, self._connections = beside, connections
+        self._key = secrets.token_bytes(_KEY_BYTES)
+        self._url = ""
+        self._servers: dict[str, SessionServer] = {}
+
+    def open(self, url: str) -> Deferred[None]:
+        """See L{IMcpService.open}."""
+
+        def opened(_: None) -> None:
+            self._url = url
+
+        return self._beside.start().addCallback(opened)
+
+    def close(self) -> Deferred[None]:
+        """See L{IMcpService.close}."""
+        self._url = ""
+        for session_server in list(self._servers.values()):
+            session_server.close()
+        return self._beside.stop().addCallback(lambda _: self._connections.close())
+
+    async def serve(self, request: McpRequest) -> McpReply:
+        """See L{IMcp.serve}."""
+        if not self._url:
+            raise InternalError("MCP is not served now.")
+        session_id = request.session.id
+        if session_id not in self._servers:
+            self._furnish(request)
+        return await self._servers[session_id].serve(request)
+
+    def ended(self, session_id: str) -> None:
+        """See L{IMcp.ended}."""
+        session_server = self._servers.get(session_id)
+        if session_server is not None:
+            session_server.close()
+
+    def _furnish(self, request: McpRequest) -> None:
+        if len(self._servers) >= MOST_AGENTS:
+            raise LimitExceeded("Too many agents speak MCP over HTTP at once.", {"retry_after": 60})
+        session_id = request.session.id
+        listed = self._settings.listed_actions
+        session = SessionEnvironment(self._url, request.token, client=request.session.agent, listed_actions=listed)
+        session = session.on_this_machine()
+        bridge, sealing = self._beside.bridge, sealing_for(session_id, self._key)
+        served = self._serving(self._reactor, bridge, session, self._connections, sealing)
+        session_server = SessionServer(
+            self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)
+        )
+        self._servers[session_id] = session_server
+        session_server.open()
+
+
+class LogFilter(logging.Handler):
+    """Says of each record who made it where, and the kind of the failure; nothing of its message."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See L{logging.Handler.emit}."""
+        kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
+        place = f"{record.pathname}:{record.lineno}"
+        _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
+
+
+def filter_logs(level: int = logging.ERROR) -> None:
+    """Have the loggers of the SDK, and ours beside it, say no more than that; twice is safe."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [LogFilter(level)]
+        logger.propagate = False

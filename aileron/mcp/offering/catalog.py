@@ -1,0 +1,257 @@
+"""The lists and documents of the SDK's server: tools, resources, prompts, and what completes their arguments.
+
+Everything here runs in the asyncio loop.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import mcp.types as t
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from aileron.client import DaemonError, DaemonFault
+from aileron.mcp._contents import document_of, wrapped
+from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._forms import relaxed
+from aileron.mcp._texts import of_status, output_of
+from aileron.mcp._tools import IOffers
+from aileron.values import plain, set_apart
+
+from .access import document
+from .completion import NoCompletion, completion
+from .documents import (
+    ACTION_TEMPLATE,
+    ACTION_TYPE,
+    ATTACHMENT_TEMPLATE,
+    RUN_TEMPLATE,
+    RUN_TYPE,
+    RUNS_TYPE,
+    RUNS_URI,
+    action_at,
+    address_of,
+    attachment_at,
+    no_document,
+    run_at,
+)
+from .prompts import PROMPTS
+
+_MARK = b"\x01"
+
+TOOLS_A_PAGE = 250  # not every client asks for a second
+RESOURCES_A_PAGE = 100
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+
+
+class IListener(Protocol):
+    """What there is to know of a client."""
+
+    @property
+    def hears_changes(self) -> bool:
+        """Whether it hears that the list of tools is another."""
+
+    @property
+    def shows_forms(self) -> bool:
+        """Whether a person will see a form that we ask it to show."""
+
+
+class Catalog:
+    """Handlers for a server.
+
+    :param client: of a request.
+    """
+
+    def __init__(self, offers: IOffers, client: Callable[[Context], IListener]) -> None:
+        self._offers = offers
+        self._client = client
+
+    async def tools(self, ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
+        """Answer C{tools/list}."""
+        client = self._client(ctx)
+        offered = await self._offers.offered(hears_changes=client.hears_changes)
+        shown, cursor = _page(offered, _tool_key, params, TOOLS_A_PAGE)
+        tools = [tool_of(definition, asked=client.shows_forms) for definition in shown]
+        return t.ListToolsResult(tools=tools, next_cursor=cursor)
+
+    async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
+        """Answer C{resources/list}: the session's runs, then a document for each action."""
+        there = sorted([_RUNS, *map(_resource, await self._offers.actions())], key=_resource_key)
+        shown, cursor = _page(there, _resource_key, params, RESOURCES_A_PAGE)
+        return t.ListResourcesResult(resources=list(shown), next_cursor=cursor)
+
+    async def templates(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourceTemplatesResult:
+        """Answer C{resources/templates/list}."""
+        shown, _ = _page(_TEMPLATES, lambda template: template.name, params, len(_TEMPLATES))
+        return t.ListResourceTemplatesResult(resource_templates=list(shown))
+
+    async def read(self, _ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        """Answer C{resources/read}."""
+        if params.uri == RUNS_URI:
+            return _contents(params.uri, RUNS_TYPE, await self._runs())
+        if run_id := run_at(params.uri):
+            return _contents(params.uri, RUN_TYPE, of_status(await self._run(params.uri, run_id)).text)
+        if place := attachment_at(params.uri):
+            return await self._attachment(params.uri, *place)
+        definition = action_at(params.uri, await self._offers.actions())
+        return _contents(params.uri, ACTION_TYPE, document(definition))
+
+    async def _runs(self) -> str:
+        try:
+            runs = await self._offers.recent_runs()
+        except DaemonError as error:
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+        return json.dumps({"runs": list(runs)}, ensure_ascii=False, indent=1)
+
+    async def _attachment(self, uri: str, run_id: str, number: int) -> t.ReadResourceResult:
+        _, attachments = set_apart(output_of(await self._run(uri, run_id)))
+        if not 0 < number <= len(attachments):
+            raise no_document(uri)
+        return t.ReadResourceResult(contents=[document_of(uri, attachments[number - 1])])
+
+    async def _run(self, uri: str, run_id: str) -> Mapping[str, Any]:
+        try:
+            return await self._offers.run_status(run_id)
+        except DaemonError as error:
+            if isinstance(error, DaemonFault) and error.fault.kind == "not_found":
+                raise no_document(uri) from None
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+
+    async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
+        """Answer C{prompts/list}."""
+        shown, _ = _page(PROMPTS, lambda each: each.name, params, len(PROMPTS))
+        return t.ListPromptsResult(prompts=list(shown))
+
+    async def complete(self, _ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
+        """Answer C{completion/complete}."""
+        try:
+            return t.CompleteResult(completion=await completion(params.ref, params.argument, self._offers))
+        except NoCompletion as error:
+            raise MCPError(t.INVALID_PARAMS, str(error)) from None
+        except DaemonError as error:
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+
+
+def tool_of(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
+    """A tool as the protocol has it.
+
+    :param asked: whether a person is asked for what is for them to say.
+    """
+    hints = t.ToolAnnotations(
+        title=definition.title,
+        read_only_hint=definition.read_only,
+        destructive_hint=definition.destructive,
+        idempotent_hint=definition.idempotent,
+        open_world_hint=definition.open_world,
+    )
+    schema: Any = plain(relaxed(definition) if asked and definition.asks else definition.input_schema)
+    output: Any = None if definition.output_schema is None else plain(wrapped(definition.output_schema))
+    return t.Tool(
+        name=definition.name,
+        title=definition.title,
+        description=definition.description,
+        input_schema=schema,
+        output_schema=output,
+        annotations=hints,
+    )
+
+
+_RUNS = t.Resource(
+    uri=RUNS_URI,
+    name="runs",
+    title="Recent runs of this session",
+    description="What was called lately, and how it stands.",
+    mime_type=RUNS_TYPE,
+)
+_TEMPLATES = (
+    t.ResourceTemplate(
+        uri_template=ACTION_TEMPLATE,
+        name="action",
+        title="An action's documentation",
+        description="What it does, whether it needs approval, and its arguments.",
+        mime_type=ACTION_TYPE,
+    ),
+    t.ResourceTemplate(
+        uri_template=RUN_TEMPLATE,
+        name="run",
+        title="What came of a call",
+        description="How a run of this session stands, and its result.",
+        mime_type=RUN_TYPE,
+    ),
+    t.ResourceTemplate(
+        uri_template=ATTACHMENT_TEMPLATE,
+        name="attachment",
+        title="What is attached to a result",
+        description="A picture, sound or document of a run of this session, counted from 1.",
+    ),
+)
+
+
+def _resource(definition: ToolDefinition) -> t.Resource:
+    return t.Resource(
+        uri=address_of(definition),
+        name=str(definition.action),
+        title=definition.title,
+        description=definition.about or None,
+        mime_type=ACTION_TYPE,
+    )
+
+
+def _contents(uri: str, kind: str, text: str) -> t.ReadResourceResult:
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+
+def _tool_key(definition: ToolDefinition) -> str:
+    return f"{'our' if definition.action is None else 'action'} {definition.name}"
+
+
+def _resource_key(resource: t.Resource) -> str:
+    return f"{'runs' if resource.uri == RUNS_URI else 'to read'} {resource.name}"
+
+
+def _page(
+    things: Sequence[T], key: Callable[[T], str], params: t.PaginatedRequestParams | None, size: int
+) -> tuple[Sequence[T], str | None]:
+    try:
+        return page(things, key, None if params is None else params.cursor, size)
+    except BadCursor as error:
+        raise MCPError(t.INVALID_PARAMS, str(error)) from None
+
+
+class BadCursor(ValueError):
+    """A cursor that no list of ours gave."""
+
+
+def page(things: Sequence[T], key: Callable[[T], str], cursor: str | None, size: int) -> tuple[Sequence[T], str | None]:
+    """One page, and the cursor of the next.
+
+    :param key: by which C{things} are in order, no two alike.
+    :param cursor: L{None}: the first page.
+    :return: L{None} for a cursor at the end.
+    :raises BadCursor: it is none of ours.
+    """
+    behind = None if cursor is None else _read(cursor)
+    left = [thing for thing in things if behind is None or key(thing) > behind]
+    shown = left[:size]
+    return shown, _write(key(shown[-1])) if len(left) > size else None
+
+
+def _write(key: str) -> str:
+    return base64.urlsafe_b64encode(_MARK + key.encode()).decode("ascii").rstrip("=")
+
+
+def _read(cursor: str) -> str:
+    try:
+        whole = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        key = whole.removeprefix(_MARK).decode()
+    except (binascii.Error, ValueError):
+        raise BadCursor("no such cursor") from None
+    if not whole.startswith(_MARK) or _write(key) != cursor:
+        raise BadCursor("no such cursor")
+    return key

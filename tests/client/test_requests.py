@@ -1,0 +1,223 @@
+"""One request to the daemon."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.iweb import IAgent
+
+from aileron.client import Answer, AnswerNotUnderstood, DaemonClient, DaemonFault, DaemonUnreachable
+from aileron.testing import RefusingAgent, ScriptedSite
+
+ENVELOPE = {
+    "error": {
+        "class": "external_api_error",
+        "message": "Slack answered channel_not_found",
+        "retriable": False,
+        "boundary": "external",
+        "run_id": "R1",
+        "audit_id": "A1",
+        "details": {"status": 200},
+    }
+}
+
+
+class ClientCase(SynchronousTestCase):
+    """A client to a site in memory."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.site = ScriptedSite()
+
+    def client(self, agent: IAgent | None = None, token: str | None = "ail_a_secret") -> DaemonClient:
+        """A client that ends at the site, or wherever C{agent} leads."""
+        return DaemonClient(agent or self.site.agent, "http://127.0.0.1:9/", token, self.clock)
+
+    def ask(self, wait_seconds: float = 0) -> Deferred[Answer]:
+        """Ask for the status."""
+        return Deferred.fromCoroutine(self.client().ask("GET", "v1", "status", wait_seconds=wait_seconds))
+
+
+class RequestTests(ClientCase):
+    """What leaves."""
+
+    def test_bearer(self) -> None:
+        """The token travels as bearer and nowhere else."""
+        self.site.answer(200, {})
+        self.successResultOf(self.ask())
+        asked = self.site.asked[0]
+        self.assertEqual(asked.headers["authorization"], "Bearer ail_a_secret")
+        self.assertNotIn("ail_a_secret", asked.path)
+
+    def test_scheme(self) -> None:
+        """A scheme may be written in capitals."""
+        client = DaemonClient(self.site.agent, "HTTP://127.0.0.1:9/", None, self.clock)
+        self.assertEqual(client.base_url, "http://127.0.0.1:9")
+
+    def test_no_token(self) -> None:
+        """Without a token no authorization is sent."""
+        self.site.answer(200, {})
+        self.successResultOf(Deferred.fromCoroutine(self.client(token=None).ask("GET", "v1", "health")))
+        self.assertNotIn("authorization", self.site.asked[0].headers)
+
+    def test_body(self) -> None:
+        """A body is sent as JSON with its type."""
+        self.site.answer(200, {})
+        self.successResultOf(Deferred.fromCoroutine(self.client().ask("POST", "v1", "sessions", body={"agent": "é"})))
+        asked = self.site.asked[0]
+        self.assertEqual((asked.method, asked.body), ("POST", {"agent": "é"}))
+        self.assertEqual(asked.headers["content-type"], "application/json")
+
+    def test_path_and_query_are_encoded(self) -> None:
+        """Whatever a name holds, it stays one segment; what is not given is left out of the query."""
+        self.site.answer(200, {})
+        client = self.client()
+        asking = client.ask("GET", "v1", "actions", "../x?y/z", query={"wait": 3, "generation": None, "q": "a b&c"})
+        self.successResultOf(Deferred.fromCoroutine(asking))
+        self.assertEqual(self.site.asked[0].path, "/v1/actions/..%2Fx%3Fy%2Fz?wait=3&q=a+b%26c")
+
+    def test_token_hidden(self) -> None:
+        """No repr shows the token."""
+        self.assertNotIn("ail_a_secret", repr(self.client()))
+
+    def test_malformed_address_or_token(self) -> None:
+        """A mis-wired client dies when it is made, and its message repeats no token."""
+        for url, token in [("ftp://x", None), ("http://", None), ("http://u:p@x", None), ("http://x", "ail\r\nX: 1")]:
+            with self.assertRaises(ValueError) as caught:
+                DaemonClient(self.site.agent, url, token, self.clock)
+            self.assertNotIn("X: 1", str(caught.exception))
+
+
+class AnswerTests(ClientCase):
+    """What comes back."""
+
+    def test_success(self) -> None:
+        """A success is its status and its body."""
+        self.site.answer(202, {"status": "pending_approval"})
+        self.assertEqual(self.successResultOf(self.ask()), Answer(202, {"status": "pending_approval"}))
+
+    def test_waits(self) -> None:
+        """Nothing comes before the daemon answers, and its answer then."""
+        asking = self.ask(wait_seconds=30)
+        self.clock.advance(29)
+        self.assertNoResult(asking)
+        self.site.answer(200, {"a": 1})
+        self.assertEqual(self.successResultOf(asking).body, {"a": 1})
+
+    def test_empty(self) -> None:
+        """An answer without a body is an empty object."""
+        self.site.answer(200, b"")
+        self.assertEqual(self.successResultOf(self.ask()).body, {})
+
+    def test_envelope(self) -> None:
+        """The error envelope becomes an exception that carries all of it."""
+        self.site.answer(502, ENVELOPE)
+        caught = self.failureResultOf(self.ask(), DaemonFault).value
+        self.assertEqual((caught.status, caught.run_id, caught.audit_id), (502, "R1", "A1"))
+        self.assertEqual(caught.fault.kind, "external_api_error")
+        self.assertEqual(caught.fault.details, {"status": 200})
+        self.assertEqual(str(caught), "Slack answered channel_not_found")
+
+    def test_not_a_daemon(self) -> None:
+        """Whatever else answers is not taken for the daemon."""
+        for status, body in [(200, b"<html>"), (404, {}), (500, [1]), (302, {}), (400, {"error": "x"}), (200, [])]:
+            self.site.answer(status, body)
+            self.assertEqual(self.failureResultOf(self.ask(), AnswerNotUnderstood).value.status, status)
+
+    def test_front(self) -> None:
+        """What stands before a daemon, and does not reach it, may have sent the request on."""
+        for status in (502, 503, 504):
+            for body in (b"<html>", b"", {"error": "upstream"}):
+                self.site.answer(status, body)
+                self.assertTrue(self.failureResultOf(self.ask(), DaemonUnreachable).value.sent)
+
+    def test_too_long(self) -> None:
+        """An endless answer is given up, and its connection with it."""
+        self.patch(sys.modules["aileron.client._requests"], "MAX_BODY_BYTES", 100)
+        asking = self.ask()
+        self.site.begin(200, b"[" + b"1," * 100)
+        self.failureResultOf(asking, AnswerNotUnderstood)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, 0)
+
+    @settings(deadline=None, max_examples=40)
+    @given(st.integers(200, 599), st.binary(max_size=60))
+    def test_wild(self, status: int, content: bytes) -> None:
+        """No answer makes anything but a result or one of our exceptions."""
+        site = ScriptedSite()
+        site.answer(status, content)
+        client = DaemonClient(site.agent, "http://127.0.0.1:9", None, self.clock)
+        results: list[object] = []
+        Deferred.fromCoroutine(client.ask("GET", "x")).addBoth(results.append)
+        found = getattr(results[0], "value", results[0])
+        self.assertIsInstance(found, (Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable))
+
+
+class NoAnswerTests(ClientCase):
+    """What does not come back."""
+
+    def test_refused(self) -> None:
+        """A refused connection says so, and that nothing was sent."""
+        asking = Deferred.fromCoroutine(self.client(RefusingAgent()).ask("GET", "v1", "status"))
+        caught = self.failureResultOf(asking, DaemonUnreachable).value
+        self.assertFalse(caught.sent)
+        self.assertIn("http://127.0.0.1:9", str(caught))
+
+    def test_cut_off(self) -> None:
+        """A connection that is cut says that the request may have arrived."""
+        asking = self.ask()
+        self.site.hang_up()
+        self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+
+    def test_cut_off_within(self) -> None:
+        """Half an answer is none, even if it could be read."""
+        asking = self.ask()
+        self.site.begin(200, b"{}")
+        self.assertNoResult(asking)
+        self.site.hang_up()
+        self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+
+    def test_deadline_within(self) -> None:
+        """An answer that stops halfway is given up at the deadline, and its connection with it."""
+        asking = self.ask()
+        self.site.begin(200, b"{")
+        self.clock.advance(15.1)
+        self.failureResultOf(asking, DaemonUnreachable)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, 0)
+
+    def test_deadline(self) -> None:
+        """The deadline is the wait that was asked for and 15 s more; the connection ends with it."""
+        asking = self.ask(wait_seconds=30)
+        self.clock.advance(44.9)
+        self.assertNoResult(asking)
+        self.clock.advance(0.2)
+        self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, 0)
+
+    def test_cancel(self) -> None:
+        """Cancelling ends the connection and is no fault of the daemon."""
+        asking = self.ask(wait_seconds=30)
+        asking.cancel()
+        self.failureResultOf(asking, CancelledError)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, 0)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class ImportTests(SynchronousTestCase):
+    """What importing costs."""
+
+    def test_light(self) -> None:
+        """Importing the client loads neither a server nor a reactor."""
+        code = (
+            "import sys, aileron.client; sys.exit(any(n in sys.modules for n in ('klein', 'twisted.internet.reactor')))"
+        )
+        self.assertEqual(subprocess.run([sys.executable, "-c", code], check=False).returncode, 0)

@@ -1,0 +1,200 @@
+"""One agent's server: what it serves, how much at once, and when it closes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from attrs import evolve
+from mcp.server.request_state import RequestStateSecurity
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Connections, Daemon, DaemonClient, SessionEnvironment
+from aileron.errors import InternalError, LimitExceeded
+from aileron.mcp.http.session_server import MOST_UNDER_WAY, SessionServer, agent_served
+from aileron.testing import ScriptedSite
+from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
+from tests.mcp.case import action, offering
+from tests.mcp.stepped import Stepped
+
+NOW = utc(1_760_000_000.0)
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+IDLE_SECONDS = 60
+STEPS = 12
+MODERN = "2026-07-28"
+
+
+def written(method: str, params: Mapping[str, Any], **headers: str) -> McpRequest:
+    """A message of the protocol."""
+    fields = {"accept": "application/json, text/event-stream", "content-type": "application/json", **headers}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
+    return McpRequest(
+        Session("s", "agent", "/src", NOW, NOW),
+        "ail_a_x",
+        "POST",
+        "/mcp",
+        [(name.replace("_", "-").encode(), text.encode()) for name, text in fields.items()],
+        json.dumps(body).encode(),
+    )
+
+
+class InMemory:
+    """Connections to a site in memory."""
+
+    def __init__(self, site: ScriptedSite, clock: Clock) -> None:
+        self._site, self._clock = site, clock
+
+    def daemon(self, url: str, token: str) -> Daemon:
+        """One daemon."""
+        return Daemon(DaemonClient(self._site.agent, url, token, self._clock))
+
+
+class SessionServerTests(SynchronousTestCase):
+    """Loop, reactor, time and daemon by hand."""
+
+    def setUp(self) -> None:
+        self.clock, self.site, self.sides = Clock(), ScriptedSite(), Stepped()
+        self.addCleanup(self.sides.close)
+        self.closed = 0
+        self.session_server = self.furnished(McpSettings(http=True, sessions=100, idle_seconds=IDLE_SECONDS))
+
+    def furnished(self, settings: McpSettings) -> SessionServer:
+        """An open one."""
+        session = SessionEnvironment("http://127.0.0.1:9", "ail_a_x")
+        connections = cast(Connections, InMemory(self.site, self.clock))
+        sealing = RequestStateSecurity(keys=[b"k" * 32])
+        served = agent_served(self.clock, self.sides.bridge, session, connections, sealing)
+        session_server = SessionServer(self.clock, self.sides.bridge, settings, served, self.close)
+        self.site.answer(200, offering(1, action()))
+        session_server.open()
+        self.addCleanup(self.settle)
+        self.addCleanup(session_server.close)
+        self.settle()
+        return session_server
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+
+    def settle(self) -> None:
+        """Step until nothing moves; the SDK takes many turns."""
+        for _ in range(STEPS):
+            self.sides.settle()
+
+    def ask(self, method: str, params: Mapping[str, Any], **headers: str) -> Deferred[McpReply]:
+        """Send a message."""
+        answer = Deferred.fromCoroutine(self.session_server.serve(written(method, params, **headers)))
+        self.settle()
+        return answer
+
+    def greet(self) -> McpReply:
+        """Open a session; its answer is not read."""
+        return self.successResultOf(self.ask("initialize", HELLO))
+
+    def calling(self) -> Deferred[McpReply]:
+        """A stateless call whose run waits at the daemon."""
+        meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+        params = {"name": "ship_update", "arguments": {}, "_meta": meta}
+        return self.ask(
+            "tools/call", params, mcp_protocol_version=MODERN, mcp_method="tools/call", mcp_name="ship_update"
+        )
+
+    def test_greeted(self) -> None:
+        """A client is given a session."""
+        reply = self.greet()
+        self.assertEqual((reply.status, bool(reply.headers["mcp-session-id"])), (200, True))
+
+    def test_promised(self) -> None:
+        """It is promised to hear of changes, as it is over standard streams."""
+        reading = Deferred.fromCoroutine(_whole(self.greet()))
+        self.settle()
+        [data] = [line for line in self.successResultOf(reading).splitlines() if line.startswith(b"data: {")]
+        promised = json.loads(data.removeprefix(b"data: "))["result"]["capabilities"]
+        self.assertEqual(promised["tools"], {"listChanged": True})
+        self.assertEqual(promised["resources"], {"subscribe": True, "listChanged": True})
+
+    def test_under_way(self) -> None:
+        """Beyond so many requests under way the next is refused; one that is over makes room, once."""
+        replies = [self.greet() for _ in range(MOST_UNDER_WAY)]
+        refused = self.failureResultOf(self.ask("initialize", HELLO), LimitExceeded)
+        self.assertEqual(refused.value.details, {"retry_after": 1})
+        replies[0].close()
+        replies[0].close()
+        self.greet()
+        self.failureResultOf(self.ask("initialize", HELLO), LimitExceeded)
+
+    def test_left_behind(self) -> None:
+        """Calls whose clients left without a word count on: beyond so many nothing is sent, and one less makes room."""
+        hello = self.greet()
+        session_id = hello.headers["mcp-session-id"]
+        self.left("notifications/initialized", {}, session_id, None)
+        for number in range(MOST_UNDER_WAY + 3):
+            self.left("tools/call", {"name": "ship_update", "arguments": {}}, session_id, number)
+        self.assertEqual(self.sent(), MOST_UNDER_WAY)
+        self.left("notifications/cancelled", {"requestId": 0}, session_id, None)
+        self.left("tools/call", {"name": "ship_update", "arguments": {}}, session_id, 99)
+        self.assertEqual(self.sent(), MOST_UNDER_WAY + 1)
+
+    def left(self, method: str, params: Mapping[str, Any], session_id: str, number: int | None) -> None:
+        """Send a message of the handshake's era in a session, and leave without its answer."""
+        request = written(method, params, mcp_session_id=session_id, mcp_protocol_version="2025-11-25")
+        body: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
+        body |= {} if number is None else {"id": number}
+        answer = Deferred.fromCoroutine(self.session_server.serve(evolve(request, body=json.dumps(body).encode())))
+        self.settle()
+        self.successResultOf(answer).close()
+        self.settle()
+
+    def sent(self) -> int:
+        """How many runs the daemon was asked for."""
+        return sum(asked.path.endswith("/run") for asked in self.site.asked)
+
+    def test_sessions(self) -> None:
+        """Beyond so many sessions the next is refused by the protocol's transport."""
+        self.session_server = self.furnished(McpSettings(http=True, sessions=1))
+        self.assertEqual(self.greet().status, 200)
+        with self.assertLogs("mcp", "WARNING"):
+            self.assertEqual(self.greet().status, 503)
+
+    def test_idle(self) -> None:
+        """It closes after so long without a request under way, and not before."""
+        reply = self.greet()
+        self.clock.advance(IDLE_SECONDS)
+        self.assertEqual(self.closed, 0)
+        reply.close()
+        self.clock.advance(IDLE_SECONDS - 1)
+        self.greet().close()
+        self.clock.advance(IDLE_SECONDS - 1)
+        self.assertEqual(self.closed, 0)
+        self.clock.advance(1)
+        self.assertEqual(self.closed, 1)
+
+    def test_closed(self) -> None:
+        """What is under way ends with it, at the daemon too."""
+        call = self.calling()
+        self.assertNoResult(call)
+        self.assertIn("/v1/actions/ship-update/run", [asked.path for asked in self.site.asked])
+        self.session_server.close()
+        self.session_server.close()
+        self.settle()
+        self.failureResultOf(call, InternalError)
+        self.site.agent.flush()
+        self.assertEqual((self.closed, self.site.waiting), (1, 0))
+
+    def test_client_gone(self) -> None:
+        """A stateless client that leaves ends its wait at the daemon."""
+        call = self.calling()
+        before = self.site.waiting
+        call.cancel()
+        self.settle()
+        call.addErrback(lambda _: None)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, before - 1)
+
+
+async def _whole(reply: McpReply) -> bytes:
+    """The body of an answer."""
+    return b"".join([chunk async for chunk in reply.chunks])
