@@ -21,13 +21,14 @@ from aileron.cli.credentials.terminal import Terminal
 from aileron.errors import InvalidRequest
 from aileron.values import from_timestamp, timestamp, utc
 
+from .render import age
+
 if TYPE_CHECKING:
     from aileron.client import Operator
 
 _DUMB = frozenset(("", "dumb", "unknown"))
 _MOST = 200
 _WAIT_SECONDS = 10.0
-_SPANS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _ASK_WHICH = "Number to read, Enter to look again, or q: "
 _ASK_WHAT = "(y) approve, (l) later, (d) deny, (x) deny all of its session and end it, (e) edit, Enter to leave it: "
 
@@ -103,14 +104,6 @@ async def converse(cli: CliContext, operator: Operator) -> None:
             return
         if answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting):
             await _safely(cli, operator, waiting[int(answer) - 1]["id"])
-
-
-def age(seconds: float) -> str:
-    """How long something waits, in words of at most four columns."""
-    for span, unit in _SPANS:
-        if seconds >= span:
-            return f"{min(int(seconds // span), 999)}{unit}"
-    return f"{max(0, int(seconds))}s"
 
 
 def _list(waiting: Sequence[Mapping[str, Any]], now: float) -> None:

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from aileron.values import from_timestamp, visible
 
-from .command import age
 from .model import Command, LiveModel, Opened, Question, columns, rows_of
 
 _AGE_COLUMNS, _MOST_AGENT_COLUMNS = 5, 20
@@ -17,6 +16,7 @@ _CUT = "…"
 _LIST_KEYS = "↑↓ select   Enter open   q quit"
 _OPEN_KEYS = "Space more   y approve   l later   d deny   x deny all and end   e edit   q back"
 _UNDO_KEYS = "   u take back what was approved"
+_SPANS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 @frozen
@@ -97,3 +97,11 @@ def _cut(text: str, width: int) -> str:
     if columns(text) <= width:
         return text
     return rows_of([text], width - columns(_CUT))[0] + _CUT
+
+
+def age(seconds: float) -> str:
+    """How long something waits, in words of at most four columns."""
+    for span, unit in _SPANS:
+        if seconds >= span:
+            return f"{min(int(seconds // span), 999)}{unit}"
+    return f"{max(0, int(seconds))}s"

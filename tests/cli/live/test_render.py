@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.live.command import age
 from aileron.cli.live.model import LiveModel, Size, columns
-from aileron.cli.live.render import render
+from aileron.cli.live.render import age, render
 from tests.cli.daemon import approval
 from tests.cli.live.made import listing, pressed, reading
 
