@@ -43,7 +43,7 @@ class HoldingTests(BrowsedTestCase):
         self.assertEqual(self.workspace.messages, [])
 
         await self.operator("approval", "deny", held, "--reason", "not on a Friday")
-        again = await self.run_action(self.agent, GATED, {"channel": "#GENERAL", "summary": "release me!"})
+        again = await self.run_action(self.agent, GATED, {"channel": "#GENERAL", "summary": " release  ME"})
         self.assertEqual((again.status, self.kind(again)), (403, "approval_denied"))
         self.assertIn("not on a Friday", again.text)
         await self.operator("approval", "forgive", held)
