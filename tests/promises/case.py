@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.audit import check_chain
-from aileron.values import AuditQuery, Decision, Fault, Outcome, Record, Run, RunState
+from aileron.audit import check_chain, payload_digest
+from aileron.values import AuditQuery, Decision, Fault, Outcome, Record, Run, RunState, compact
 from tests.matrix.crash.points import Watched
 from tests.runner.kit import OPERATOR, RunnerCase
 
@@ -56,12 +57,19 @@ class PromiseCase(RunnerCase):
         self.write_row("UPDATE audit_events SET run_id = NULL WHERE type LIKE ?", types)
 
     def forge_record(self, run: Run, digest: str) -> None:
-        """Let the newest event of a run tell that a digest of it was approved."""
+        """Let the newest event of a run tell that a digest of it was approved, its own digest made to fit."""
         self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
-        newest = "(SELECT max(seq) FROM audit_events WHERE run_id = ?)"
-        self.write_row(f"UPDATE audit_events SET type = 'approval.approved' WHERE seq = {newest}", run.id)
-        told = f"UPDATE audit_payloads SET payload = json_set(payload, '$.digest', ?) WHERE seq = {newest}"
-        self.write_row(told, digest, run.id)
+        with sqlite3.connect(self.database) as database:
+            (sequence,) = database.execute("SELECT max(seq) FROM audit_events WHERE run_id = ?", (run.id,)).fetchone()
+            found = database.execute("SELECT salt, payload FROM audit_payloads WHERE seq = ?", (sequence,))
+            salt, payload = found.fetchone()
+            told = compact({**json.loads(payload), "digest": digest})
+            database.execute("UPDATE audit_payloads SET payload = ? WHERE seq = ?", (told, sequence))
+            database.execute(
+                "UPDATE audit_events SET type = 'approval.approved', payload_digest = ? WHERE seq = ?",
+                (payload_digest(salt, told), sequence),
+            )
+        database.close()
 
     def held(self, *args: object) -> Run:
         """A run that was approved in a life that starts nothing more."""

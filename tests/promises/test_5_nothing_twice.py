@@ -92,6 +92,7 @@ class DoubtTests(PromiseCase):
         self.set_state(run, "executing")
         self.restart()
         self.set_state(run)
+        self.forge_record(run, self.sync(self.runner.decisions.approval(run.id)).digest)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
