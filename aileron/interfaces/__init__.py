@@ -13,19 +13,16 @@ from ._connector import IConnector
 from ._connectors import IConnectors
 from ._control import IControl, IRecordKeys
 from ._decisions import IDecisions
-from ._grant_service import IGrantService
-from ._limit_service import ILimitService
+from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
 from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._passkeys import IPasskeyBook, IPasskeys
-from ._reconciliation import IReconciliation
 from ._runs import IRuns
 from ._sessions import ISessions
 from ._store import IBindingFlags, IContents, IStore, IWatermarks
 from ._submission import ISubmission
-from ._trust_service import ITrustService
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [

@@ -6,7 +6,6 @@ from ._brakes import BrakesContract, MemoryBrakes, example_caps, example_pauses
 from ._browser import SigningBrowser
 from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
-from ._checkpoint_signer import example_signer
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
 from ._connectors import (
     EFFECT_HEADER,
@@ -26,7 +25,7 @@ from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._runs_contract import RunsContract
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
-from ._store import memory_store, seals, unopened_store
+from ._store import example_signer, memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, SessionsContract
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault

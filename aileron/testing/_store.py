@@ -1,4 +1,4 @@
-"""A real store for other rooms' tests: SQLite in a temporary file, without threads, answers at once."""
+"""A real store and the signer of its record for tests: SQLite in a temporary file, without threads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.audit import GENESIS, payload_digest, seal
-from aileron.interfaces import ICommitObserver
+from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, payload_digest, seal
+from aileron.interfaces import ICommitObserver, IControl, IRecordKeys, IStore
 from aileron.store import Seals, Store, Threads, Tuning, make_store
+from aileron.values import DAEMON, JSON, Event, utc
 
 from ._threads import UnthreadedPool, UnthreadedReactor
+
+_numbers = count(1)
 
 
 def seals(observer: ICommitObserver | None = None) -> Seals:
@@ -54,3 +57,23 @@ def unopened_store(
     """A store on C{path} for tests; by default it neither waits for locks nor for the disk."""
     tuning = tuning or Tuning(busy_seconds=0, durable=False)
     return make_store(path, UnthreadedReactor(), clock or Clock(), seals(observer), tuning, threads)
+
+
+def example_signer(
+    store: IStore, keys: IRecordKeys, control: IControl, clock: IReactorTime, observer: CommitObserver | None = None
+) -> CheckpointSigner:
+    """Build one that has not taken over yet; without a C{observer} nothing is sealed while the vault is locked."""
+
+    def write(type_: str, **payload: JSON) -> Event:
+        return Event(f"signed-{next(_numbers):06}", type_, utc(clock.seconds()), DAEMON, payload)
+
+    return CheckpointSigner(
+        audit=store.audit,
+        archive=store.archive,
+        keys=keys,
+        control=control,
+        observer=observer or CommitObserver(KeyFile(Path("/dev/null"))),
+        clock=clock,
+        write=write,
+        randomness=lambda size: next(_numbers).to_bytes(size, "big"),
+    )
