@@ -21,30 +21,30 @@ from aileron.values import (
 
 
 class IDecisions(Interface):
-    """Shows the operator what waits for a decision, lets it be edited, and takes the decision."""
+    """Shows the operator the pending approvals, edits them, and takes decisions."""
 
     async def approval(run_id: str) -> Approval:
-        """One approval, whole, its staleness checked now, and a preview that was missed fetched if that is soon done.
+        """Return one approval in full, its staleness checked now; a missing preview is fetched if that is quick.
 
         :raises NotFound: no such run, or it was never gated.
         """
 
     async def approvals(query: RunQuery) -> Page[Approval]:
-        """Approvals, oldest first."""
+        """List approvals, oldest first."""
 
     async def pending(session_id: str | None) -> int:
-        """How many approvals wait, of one session or of all."""
+        """Count the pending approvals of one session, or of all."""
 
     async def precedents(approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """How each of C{approvals} compares with the newest 200 calls of its action that were done before, in order."""
+        """Compare each of C{approvals} with the newest 200 completed calls of its action; the same order."""
 
     def suggested(approval: Approval) -> tuple[Predicate, ...]:
-        """What could be granted of the arguments of C{approval} without much thought: the same recipients' domains."""
+        """Suggest argument patterns for a grant: the domains of the recipients of C{approval}."""
 
     async def edit(run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Replace the arguments of what waits for a decision; it is checked and asked anew in one step, or not at all.
+        """Replace the arguments of a pending approval; they are checked and shown anew in one step, or not at all.
 
-        What was asked for stays beside them.  The same arguments once more change nothing.
+        The original arguments are kept beside them.  Passing the same arguments again changes nothing.
 
         :param digest: of what was shown; L{None}: of whatever is.
         :return: the approval, with another digest.
@@ -66,15 +66,14 @@ class IDecisions(Interface):
         :raises ApprovalStale: the digest is not the present one (it may have become another just now, for the preview
             is fetched once more), or what it binds cannot run; C{details} tell the present C{digest}, why it is
             C{stale}, and the C{changes}.
-        :raises Paused: nothing may begin now; nothing is decided.
         :raises VaultLocked: the vault is not unlocked; nothing is decided.
-        :raises Paused: it would be approved, and everything is paused, or its session.
+        :raises Paused: it would be approved, and everything is paused, or its session; nothing is decided.
         :raises InvalidRequest: it would be put off for too long.
         :raises Forbidden: it needs a passkey, and none was used for exactly this; C{details["passkey"]} is true.
         """
 
     async def approve_and_grant(run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """Approve one call, and from now on those like it, as C{wish} says; durable when it returns.
+        """Approve one call and grant similar ones as C{wish} says; durable when it returns.
 
         The grant is in force first; where the call is then not approved, it is revoked again.
 

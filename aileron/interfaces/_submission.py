@@ -1,4 +1,4 @@
-"""Takes calls, and tells what became of them: all that an agent reaches of the runner."""
+"""Interface of the runner's part that agents reach: submit calls, follow them, withdraw them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from aileron.values import (
 
 
 class ISubmission(Interface):
-    """Takes calls and tells of runs: an agent's own, as its caller sees to.
+    """Takes calls and reports on runs; its caller limits an agent to runs of its own.
 
-    Every invocation, by whomever, goes through here; nothing else reaches a connector.  Whoever waits here only waits:
-    cancelling ends the wait, never the run.
+    Every invocation goes through here; nothing else reaches a connector.  Cancelling a wait ends the wait, never the
+    run.
     """
 
     def offering() -> Offering:
-        """What can be run now and is trusted, with what could not be loaded, or is not trusted, and why.
+        """Return the actions that can be run now, and why others did not load or are not trusted.
 
         Empty while the vault was never unlocked in this life.
         """
 
     async def offering_after(generation: int, seconds: float) -> Offering:
-        """The offering as soon as its generation is another than C{generation}, or as it is after C{seconds}."""
+        """Return the offering once its generation differs from C{generation}, at the latest after C{seconds}."""
 
     async def submit(call: Call) -> Run:
-        """Check C{call}, keep it, and start what follows; the run as it then stands.
+        """Check C{call}, store it as a run, and start what follows.
 
-        :return: durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already settled; for a known
-            idempotency key the run of then.
-        :raises NotFound: no such action, or it did not load, or it or its connector is not trusted as it lies there.
+        :return: the run as it then stands, durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already
+            settled; for a known idempotency key the earlier run.
+        :raises NotFound: no such action, or it did not load, or the file of it or of its connector is not trusted.
         :raises Conflict: the action is switched off; or the idempotency key was used with other arguments.
         :raises InvalidRequest: arguments; every fault at once.
         :raises Paused: everything is, or its session; nothing is kept.
@@ -50,28 +50,28 @@ class ISubmission(Interface):
         """
 
     async def wait(run_id: str, seconds: float) -> Run:
-        """The run as soon as it is settled, or as it is after C{seconds}.
+        """Return the run once it is settled, at the latest after C{seconds}.
 
         :raises NotFound: no such run.
         """
 
     async def run(run_id: str) -> Run:
-        """One run.
+        """Return one run.
 
         :raises NotFound: no such run.
         """
 
     async def runs(query: RunQuery) -> Page[Run]:
-        """Runs, newest first."""
+        """List runs, newest first."""
 
     async def most_used(limit: int) -> tuple[str, ...]:
-        """The names of the actions that were lately carried out most often, first things first."""
+        """List the names of the actions executed most often lately, the most used first."""
 
     async def history(run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """The steps that ended and every attempt, in order."""
+        """Return the steps that ended and every attempt, each in order."""
 
     async def withdraw(run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Take it back before anything is sent.
+        """Withdraw a run before anything is sent.
 
         :raises NotFound: no such run.
         :raises Conflict: too late.
