@@ -17,6 +17,9 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_SESSION_BYTES = 16 * 1024 * 1024
 """That the exchanges of one session hold."""
 
+MOST_WAITING_BYTES = 256 * 1024
+"""How much of a request is taken from its client before there is a connection to send it on."""
+
 RESERVED_BYTES = 128 * 1024
 """Counted for a direction that waits: what a connection's own buffer holds before its sender is told to stop, and
 what had been read by then."""

@@ -18,16 +18,13 @@ from aileron.interfaces import IMeter
 from aileron.values import Dialect, Ending
 
 from ._answers import read_beginning
-from ._budget import RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
+from ._budget import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
 from ._terms import A, Terms, Upstream
 from .counting.uncounted import UNCOUNTED
 from .injecting.screen import Screen
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
-
-MOST_WAITING_BYTES = 256 * 1024
-"""How much of a request is taken from its client before there is a connection to send it on."""
 
 PROGRESS_BYTES = 16 * 1024
 """How much of a request's body, or the end of it, has to come before its client counts as silent."""
@@ -151,14 +148,20 @@ class Exchange(Generic[A]):
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
-    def open(self, head: bytes, account: Account, screen: Screen | None = None) -> None:
-        """What goes before everything that the client sends.  It may give way at once.
+    def count_on(self, account: Account) -> None:
+        """Count what is held of request and answer on an account from now on; it may give way at once."""
+        former, self._account = self._account, account
+        if former is not None:
+            former.count(self, 0)
+        self._count()
 
-        :param account: counts what is held of the request and the answer.
+    def open(self, head: bytes, screen: Screen | None = None) -> None:
+        """Put the head before everything that the client sends; it may give way at once.
+
         :param screen: watches the answer; L{None}: it goes on unseen.
         """
         self._buffer.open(head)
-        self._account, self._screen = account, screen
+        self._screen = screen
         self._count()
 
     def attach(self, upstream: Upstream, *, fresh: bool = False) -> None:
@@ -342,9 +345,8 @@ class Exchange(Generic[A]):
         elif self._request is None or self._held:
             self.fail(NetworkError(f"The provider was silent for {seconds:g} seconds."), 504, Ending.SILENT)
         else:
-            self.fail(
-                InvalidRequest(f"The rest of the request did not come in {seconds:g} seconds."), 408, Ending.SILENT
-            )
+            missing = f"The rest of the request did not come in {seconds:g} seconds."
+            self.fail(InvalidRequest(missing), 408, Ending.SILENT)
 
     def give_way(self) -> None:
         """See L{Holder.give_way}: of a request that is on its way the copy for another try is given up first."""

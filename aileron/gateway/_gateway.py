@@ -136,7 +136,9 @@ class Gateway:
         session = None if digest is None else self._sessions.known_gateway_key(digest)
         if digest is None or session is not None:
             self._carry(exchange, asked, session)
-        else:
+            return
+        exchange.count_on(self._budget.account(None))
+        if not exchange.over:
             Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_failed, exchange)
 
     def hindrance(self) -> AileronError | None:
@@ -168,6 +170,9 @@ class Gateway:
         exchange.meter = self._meters.begin(provider, None if session is None else session.id, to.inference)
         if to.refusal != exchange.refusal:  # else its class says it
             exchange.refusal = to.refusal
+        exchange.count_on(self._budget.account(None if session is None else session.id))
+        if exchange.over:
+            return
         hindrance = self.hindrance()
         if hindrance is not None:
             exchange.fail(hindrance, to.refusal)
@@ -176,7 +181,7 @@ class Gateway:
         elif provider.credential is not None:
             Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_failed, exchange)
         else:
-            self._send(exchange, asked, session, asked.onward.telling(exchange.length))
+            self._send(exchange, asked, asked.onward.telling(exchange.length))
 
     async def _send_with_key(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
         to, onward = asked.to, asked.onward.telling(exchange.length)
@@ -187,19 +192,11 @@ class Gateway:
                 exchange.fail(error, to.refusal)
             return
         if not exchange.over:
-            self._send(exchange, asked, session, onward, screen)
+            self._send(exchange, asked, onward, screen)
 
-    def _send(
-        self,
-        exchange: Exchange[Asked],
-        asked: Asked,
-        session: Session | None,
-        onward: bytes,
-        screen: Screen | None = None,
-    ) -> None:
+    def _send(self, exchange: Exchange[Asked], asked: Asked, onward: bytes, screen: Screen | None = None) -> None:
         destination = self._destinations[asked.to.provider.name]
-        account = self._budget.account(None if session is None else session.id)
-        exchange.open(destination.for_proxy(onward), account, screen)
+        exchange.open(destination.for_proxy(onward), screen)
         if not exchange.over:
             self._silence.watch(exchange)
             destination.pool.carry(exchange)

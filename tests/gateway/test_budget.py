@@ -9,13 +9,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.gateway._budget import (
     MOST_SESSION_BYTES,
+    MOST_WAITING_BYTES,
     RESERVED_BYTES,
     UPLOAD_BYTES,
     Account,
     ByteBudget,
     RequestBuffer,
 )
-from aileron.gateway._exchange import MOST_WAITING_BYTES
 from tests.gateway.case import HOST, KEY, OK, GatewayCase, Line, get, request, status_of
 
 LENGTH = 900_000
@@ -159,6 +159,29 @@ class HeldTests(GatewayCase):
         self.assertLess(self.held, MOST_WAITING_BYTES + UPLOAD_BYTES + 2 * RESERVED_BYTES)
         self.wait(60)
         self.assertEqual((status_of(self.after(line)), self.held), (504, 0))
+
+    def test_unknown_key(self) -> None:
+        """While its key is looked up, a request counts with those of no session; then with its own."""
+        self.session(at_hand=False)
+        self.keys.slow = True
+        line = self.line()
+        line.say(upload(f"/s/{KEY}/openai/x"))
+        self.say(line)
+        self.assertGreater(self.held, MOST_WAITING_BYTES)
+        self.keys.waiting[0].callback(None)
+        self.net.run()
+        self.places["openai"].peers[0].end.write(OK)
+        self.assertEqual((self.after(line), self.held), (OK, 0))
+
+    def test_many_unknown_keys(self) -> None:
+        """Requests whose keys are looked up are bounded like all others: beyond the bound the oldest end."""
+        self.keys.slow = True
+        lines = [self.line() for _ in range(MOST_SESSION_BYTES // MOST_WAITING_BYTES + 1)]
+        for line in lines:
+            line.say(upload(f"/s/{KEY}/openai/x"))
+            self.say(line)
+        self.assertLessEqual(self.held, MOST_SESSION_BYTES)
+        self.assertEqual(status_of(self.after(lines[0])), 429)
 
     def test_slow_client(self) -> None:
         """An answer that its client does not read is counted until it does."""
