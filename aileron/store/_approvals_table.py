@@ -9,7 +9,7 @@ from datetime import datetime
 from aileron.values import Approval, Change, Run, RunQuery, RunState, compact
 
 from ._queries import moment
-from ._runs_table import RUNS, matching
+from ._runs_table import RUNS, SIZE, fitting, matching
 from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Codec, Table
 
 _CHANGES = Codec(
@@ -36,7 +36,9 @@ _NAMES = {"decision_mark": "mark"}
 APPROVALS = Table("approvals", Approval, _COLUMNS, _NAMES)
 _WRITTEN = Table("approvals", Approval, {"run_id": PLAIN, **_COLUMNS}, _NAMES)
 _PUT = f"{_WRITTEN.insertion} {_WRITTEN.overwriting('run_id')}"
-_JOINED = f"{RUNS.selection}, {APPROVALS.selection} FROM approvals JOIN runs ON runs.id = approvals.run_id"
+_SELECTION = f"{RUNS.selection}, {APPROVALS.selection}"
+_BOTH = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
+_SIZE = f"{SIZE} + length(approvals.review) + ifnull(length(approvals.changes), 0)"
 _DENIED = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
 _UNSHOWN = """
     SELECT runs.id FROM runs JOIN approvals ON approvals.run_id = runs.id
@@ -58,16 +60,21 @@ def of_run(cursor: sqlite3.Cursor, run: Run) -> Approval | None:
     return None if row is None else APPROVALS.value_of(row, run=run)
 
 
-def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tuple[int, Approval]]:
-    """Approvals of runs beyond the ordinal C{key}, oldest first, one more than the limit if there are more."""
+def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Approval]], int]:
+    """Read approvals of runs beyond the ordinal C{key}, oldest first, and one more where there is a next page.
+
+    :return: the approvals, and how many of them make the page.
+    """
     where, values = matching(query, ("runs.ordinal > ?", key))
-    statement = f"SELECT runs.ordinal, {_JOINED} {where} ORDER BY runs.ordinal LIMIT ?"
-    return [(row["ordinal"], _joined(row)) for row in cursor.execute(statement, (*values, query.limit + 1))]
+    tail = f"{_BOTH} {where} ORDER BY runs.ordinal LIMIT ?"
+    limit = fitting(cursor, _SIZE, tail, values, query)
+    rows = cursor.execute(f"SELECT runs.ordinal, {_SELECTION} {tail}", (*values, limit + 1))
+    return [(row["ordinal"], _joined(row)) for row in rows], limit
 
 
 def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
     """The newest C{most} that were denied after C{since}, oldest first."""
-    rows = cursor.execute(f"SELECT {_JOINED} {_DENIED}", (moment(since), most)).fetchall()
+    rows = cursor.execute(f"SELECT {_SELECTION} {_BOTH} {_DENIED}", (moment(since), most)).fetchall()
     return tuple(_joined(row) for row in reversed(rows))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate, islice, takewhile
 from typing import TypeVar
 
 from aileron.errors import InvalidRequest
@@ -45,6 +46,17 @@ def read_cursor(kind: str, cursor: str | None) -> int | None:
     if given != kind or not key.isascii() or not key.isdigit() or len(key) > 18:
         raise InvalidRequest.listing("That is no cursor of this list.", ("/cursor", "this list did not give it"))
     return int(key)
+
+
+def fit(sizes: Iterable[int], limit: int, most_bytes: int | None) -> int:
+    """Count how many of the next rows make a page: C{limit} at most, and no more than fit, but one at least.
+
+    :param sizes: of the rows, in bytes.
+    """
+    if most_bytes is None:
+        return limit
+    fitting = takewhile(lambda total: total <= most_bytes, accumulate(islice(sizes, limit)))
+    return min(limit, max(1, sum(1 for _ in fitting)))
 
 
 def make_page(kind: str, rows: Sequence[tuple[int, T]], limit: int) -> Page[T]:

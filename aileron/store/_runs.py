@@ -83,14 +83,14 @@ class SQLiteRuns:
     async def list(self, query: RunQuery) -> Page[Run]:
         """See L{IRuns.list}."""
         kind = "runs-up" if query.oldest_first else "runs"
-        rows = await self._readers.read(runs_table.select, query, read_cursor(kind, query.cursor))
-        return make_page(kind, rows, query.limit)
+        rows, limit = await self._readers.read(runs_table.select, query, read_cursor(kind, query.cursor))
+        return make_page(kind, rows, limit)
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRuns.approvals}."""
         key = read_cursor("approvals", query.cursor)
-        rows = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
-        return make_page("approvals", rows, query.limit)
+        rows, limit = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
+        return make_page("approvals", rows, limit)
 
     async def denials(self, since: datetime) -> tuple[Approval, ...]:
         """See L{IRuns.denials}."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from datetime import datetime
 
 from aileron.values import Run, RunQuery, RunState, timestamp
 
-from ._queries import among, conditions
+from ._queries import among, conditions, fit
 from ._table import FAULT, FLAG, JSON_TEXT, MOMENT, PLAIN, Table, enum
 
 RUNS = Table(
@@ -35,6 +36,9 @@ RUNS = Table(
         "start_after": MOMENT.or_null(),
     },
 )
+SIZE = "length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)"
+"""In characters of JSON, which is ASCII here, so bytes."""
+
 _CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after")
 _EDITED = RUNS.part("arguments", "asked")
 _BY_KEY = """
@@ -93,12 +97,26 @@ def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: st
     return _count(cursor, *conditions(waits, ("session_id = ?", session_id), ("action = ?", action)))
 
 
-def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tuple[int, Run]]:
-    """Runs beyond the ordinal C{key}, each with its own, one more than the limit if there are more."""
+def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Run]], int]:
+    """Read the runs beyond the ordinal C{key}, each with its own, and one more where there is a next page.
+
+    :return: the runs, and how many of them make the page.
+    """
     beyond, order = (">", "ASC") if query.oldest_first else ("<", "DESC")
     where, values = matching(query, (f"ordinal {beyond} ?", key))
-    statement = f"SELECT ordinal, {RUNS.selection} FROM runs {where} ORDER BY ordinal {order} LIMIT ?"
-    return [(row["ordinal"], RUNS.value_of(row)) for row in cursor.execute(statement, (*values, query.limit + 1))]
+    tail = f"FROM runs {where} ORDER BY ordinal {order} LIMIT ?"
+    limit = fitting(cursor, SIZE, tail, values, query)
+    rows = cursor.execute(f"SELECT ordinal, {RUNS.selection} {tail}", (*values, limit + 1))
+    return [(row["ordinal"], RUNS.value_of(row)) for row in rows], limit
+
+
+def fitting(cursor: sqlite3.Cursor, size: str, tail: str, values: Sequence[object], query: RunQuery) -> int:
+    """Count the rows of the page that C{tail} selects; see L{fit}.
+
+    :param size: an SQL expression of a row's size in bytes.
+    """
+    rows = cursor.execute(f"SELECT {size} AS size {tail}", (*values, query.limit)) if query.most_bytes else ()
+    return fit((row["size"] for row in rows), query.limit, query.most_bytes)
 
 
 def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:

@@ -85,6 +85,22 @@ class ListContract(RunsCase):
         self.assertEqual(ids, ["run-4", "run-3", "run-2", "run-1", "run-0"])
         self.assertIsNone(third.cursor)
 
+    def test_bytes(self) -> None:
+        """A page that is bounded in bytes ends sooner, is never empty, and the next one goes on without a gap."""
+        for number in range(4):
+            self.received(example_run(f"run-{number}", arguments={"text": "x" * (5000 if number == 2 else 1000)}))
+        found, cursor = [], None
+        for _ in range(3):
+            page = self.do(self.runs.list(RunQuery(most_bytes=3000, cursor=cursor)))
+            found.append([run.id for run in page.items])
+            cursor = page.cursor
+        self.assertEqual((found, cursor), ([["run-3"], ["run-2"], ["run-1", "run-0"]], None))
+        first, second = self.pending("a"), self.pending("b")
+        asked = self.do(self.runs.approvals(RunQuery(most_bytes=1)))
+        self.assertEqual([each.run for each in asked.items], [first])
+        rest = self.do(self.runs.approvals(RunQuery(most_bytes=1, cursor=asked.cursor)))
+        self.assertEqual(([each.run for each in rest.items], rest.cursor), ([second], None))
+
     def test_last_page_full(self) -> None:
         """A page that ends with the last run has no cursor."""
         for number in range(2):

@@ -69,6 +69,7 @@ from ._places import place
 from ._plainly import plainly
 from ._precedents import Precedents
 from ._runs import (
+    MOST_PAGE_BYTES,
     Approval,
     Ask,
     Assertion,
@@ -116,6 +117,7 @@ __all__ = [
     "JSON",
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
+    "MOST_PAGE_BYTES",
     "MOST_USES",
     "MOST_VALUES",
     "NOTICE",

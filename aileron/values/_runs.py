@@ -334,9 +334,17 @@ class LoopLimits:
     writes_an_hour: int | None = 60
 
 
+MOST_PAGE_BYTES = 4 * 1024 * 1024
+"""Of a page of runs that somebody is shown: agents say how large their runs are, and one answer is written at once."""
+
+
 @frozen
 class RunQuery:
-    """Which runs, newest first; every given field must match."""
+    """Filters of a list of runs, newest first; every given field must match.
+
+    :ivar most_bytes: a page ends sooner than C{limit} says where its runs would be larger together, but never without
+        one; L{None}: it does not.
+    """
 
     states: tuple[RunState, ...] = ()
     session_id: str | None = None
@@ -346,3 +354,4 @@ class RunQuery:
     cursor: str | None = None
     oldest_first: bool = False
     parent_id: str | None = None
+    most_bytes: int | None = None

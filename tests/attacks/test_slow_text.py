@@ -170,6 +170,28 @@ class SlowTextTests(BrowsedTestCase):
         for path in (f"/approvals/{reads}", f"/runs/{reads}"):
             await self.opened(page, path)
 
+    async def test_long_lists(self) -> None:
+        """A list of the largest runs comes in pages that the operator's commands can read and nobody waits for."""
+        await self.begin()
+        texts = {f"text_{number}": filled("a ") for number in range(15)}
+        await self.add(self.posting(texts))
+        asked = [await self.asked("post-all", texts) for _ in range(16)]
+        found: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            listed = await self.told("approval", "list", *(("--cursor", cursor) if cursor else ()))
+            found += [item["id"] for item in listed["items"]]
+            cursor = listed["cursor"]
+        self.assertEqual(found, asked)
+        url = f"{self.home.discovery()['url']}/v1/runs?limit=1000"
+        runs = await self.web.ask("GET", url, self.agent.token)
+        self.assertLess(len(runs.text), 8 * 1024 * 1024)
+        self.assertIsNotNone(runs.body["cursor"])
+        page = await self.browser.page()
+        await self.log_in(page)
+        for path in ("/approvals", "/runs"):
+            await self.opened(page, path)
+
     def posting(self, names: Mapping[str, str]) -> Path:
         """The file of an action that takes as much as can be given, and shows as much as is shown."""
         render = ", ".join(f'"Message {number}" = "messages.{number}.text"' for number in range(4))

@@ -24,7 +24,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import listed_run_json, moment, page, run_json
 from aileron.errors import NotFound
-from aileron.values import JSON, AttemptRow, Run, RunQuery, RunState, StepRow, timestamp
+from aileron.values import JSON, MOST_PAGE_BYTES, AttemptRow, Run, RunQuery, RunState, StepRow, timestamp
 
 TABLE = Table()
 
@@ -103,6 +103,7 @@ def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
         gated=gated if isinstance(gated, bool) else None,
         limit=int(visit.number("limit", 100)),
         cursor=visit.text("cursor"),
+        most_bytes=MOST_PAGE_BYTES,
     )
 
 

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer
 
-from aileron.values import Run, RunQuery, RunState, Session, visible
+from aileron.values import MOST_PAGE_BYTES, Run, RunQuery, RunState, Session, visible
 from aileron.web._parts import Drawing, PageParts, Visit, template
 from aileron.web._texts import agent, countdown
 
@@ -139,7 +139,7 @@ async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
 
     :raises InvalidRequest: a cursor that this list did not give.
     """
-    pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True)
+    pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
     found = await parts.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
     before = await parts.decisions.precedents(found.items)
     sessions = await _sessions(parts, [approval.run.session_id for approval in found.items])

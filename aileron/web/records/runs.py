@@ -10,6 +10,7 @@ from twisted.web.template import Tag, tags
 from aileron.errors import NotFound
 from aileron.values import (
     JSON,
+    MOST_PAGE_BYTES,
     Approval,
     Attachment,
     AttemptRow,
@@ -85,7 +86,9 @@ async def draw_runs(parts: PageParts, visit: Visit) -> Drawing:
     query = visit.query
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     states = tuple(each for each in RunState if each.value == state)
-    wanted = RunQuery(states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"))
+    wanted = RunQuery(
+        states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"), most_bytes=MOST_PAGE_BYTES
+    )
     found = await parts.submission.runs(wanted)
     return Drawing(lambda: _list(found, query))
 
