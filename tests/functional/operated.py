@@ -251,8 +251,13 @@ class OperatedTestCase(FunctionalTestCase):
         while (await self.status())["counts"]["pending_approvals"] < count:
             self.assertFalse(patience.is_over, f"there are no {count} approvals")
             await self.pause(0.1)
-        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
-        items: list[Mapping[str, Any]] = (await self.web.ask("GET", url, await self._reading_token())).body["items"]
+        items: list[Mapping[str, Any]] = []
+        first = f"{self.home.discovery()['operator_url']}/v1/action-approvals?limit=200"
+        url = first
+        while url:
+            listed = (await self.web.ask("GET", url, await self._reading_token())).body
+            items += listed["items"]
+            url = f"{first}&cursor={listed['cursor']}" if listed["cursor"] else ""
         self.assertEqual(len(items), count)
         return items
 
