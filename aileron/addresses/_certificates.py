@@ -1,7 +1,7 @@
 """Certificate authorities: those that this system trusts, and those in a file that the operator names.
 
-OpenSSL's own way to the system's authorities obeys C{SSL_CERT_FILE} and C{SSL_CERT_DIR}, which whoever starts a process
-chooses; this one obeys nobody but an administrator.
+OpenSSL itself also reads C{SSL_CERT_FILE} and C{SSL_CERT_DIR}, which anybody who starts a process can set.  This module
+ignores both, and reads only bundles that an administrator can write.
 """
 
 from __future__ import annotations

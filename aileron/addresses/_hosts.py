@@ -25,8 +25,8 @@ def read_host(text: str) -> str:
     """Read a host as a URL writes it.
 
     A name is of labels of ASCII letters, digits, hyphens and underscores (RFC 1123, and what many networks use beside).
-    It has no dot at its end, and nothing encoded.  What ends in a number is an address for whoever connects (WHATWG
-    URL, section 3.5), so it must be one in its full form: C{127.1} and C{0x7f.0.0.1} are refused.
+    A final dot and percent-encoding are refused.  Programs that connect read a host whose last label is a number as an
+    IPv4 address (WHATWG URL, section 3.5), so it must be one in its full form: C{127.1} and C{0x7f.0.0.1} are refused.
 
     :return: in lower case; an IPv6 address in its plain form and without brackets.
     :raises ValueError: what it must be.
@@ -53,10 +53,10 @@ def bracketed(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine for certain: C{localhost}, C{127.0.0.0/8} or C{::1}, as such.
+    """Return whether a host is certainly this machine: C{localhost}, C{127.0.0.0/8} or C{::1}.
 
-    Names below C{localhost} are whatever a resolver says, and an IPv4 address inside an IPv6 address may travel over a
-    network before it is taken out.
+    Names below C{localhost} do not count, since a resolver may answer anything for them; nor does an IPv4 address
+    inside an IPv6 address, since it may travel over a network before it is taken out.
 
     :param host: as L{read_host} returns it, or an address that a name resolved to.
     """
@@ -67,7 +67,10 @@ def is_loopback(host: str) -> bool:
 
 
 def may_be_loopback(host: str) -> bool:
-    """Whether a host may be this machine: also C{*.localhost}, C{0.0.0.0}, a final dot, an address in disguise."""
+    """Return whether a host may be this machine: C{localhost}, C{*.localhost}, a loopback address or C{0.0.0.0}.
+
+    A final dot, and an IPv4 address inside an IPv6 address, are recognized too.
+    """
     bare = _bare(host)
     if bare == "localhost" or bare.endswith(".localhost"):
         return True
@@ -75,9 +78,9 @@ def may_be_loopback(host: str) -> bool:
 
 
 def may_be_private(host: str) -> bool:
-    """Whether a host may be this machine or in a private network, as far as its spelling tells.
+    """Return whether a host may be this machine or in a private network, going by its spelling alone.
 
-    What is no proper host may be anything.
+    Text that is not a valid host counts as private.
     """
     bare = _bare(host).partition("%")[0]
     if read_address(bare) is not None:
@@ -95,7 +98,7 @@ def _bare(host: str) -> str:
 
 
 def _decodes(label: str) -> bool:
-    """Whether a label in Punycode (RFC 3492) stands for something, so that no reader takes it for broken."""
+    """Return whether a label has no Punycode (RFC 3492), or valid Punycode for a name that is not ASCII."""
     if not label.startswith(_PUNYCODE):
         return True
     encoded = label.removeprefix(_PUNYCODE)

@@ -72,7 +72,7 @@ def _network_of_ipv4(address: IPv4Address) -> Network:
 
 
 def is_unspecified(text: str) -> bool:
-    """Whether it is an address such as C{0.0.0.0}, which Linux takes for this machine when it connects."""
+    """Return whether an address is unspecified, such as C{0.0.0.0}: Linux connects to this machine for it."""
     address = read_address(text)
     return address is not None and _effective(address).is_unspecified
 
