@@ -146,9 +146,9 @@ def _scrapes(token: str, parts: Parts) -> bool:
 
 
 async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Who) -> Caller:
-    """The caller, if it is of a kind that this route allows.
+    """Return the caller, if it is of a kind that this route allows.
 
-    :raises Unauthorized: nobody knows it.
+    :raises Unauthorized: its credential is unknown.
     :raises Forbidden: it may not do this.
     """
     if Who.ANYONE in allowed:

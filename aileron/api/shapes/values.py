@@ -311,7 +311,7 @@ def operator_json(session: OperatorSession, caller: OperatorSession | None = Non
 
 
 def trust_item_json(item: TrustItem) -> dict[str, JSON]:
-    """C{TrustItem}; C{text} and C{path} are null where nothing lies there any more."""
+    """C{TrustItem}; C{text} and C{path} are null where the file no longer exists."""
     lying = item.candidate
     text = "" if lying is None else lying.text
     return {
