@@ -87,20 +87,20 @@ class CommitObserver:
 
     @property
     def wants_commit(self) -> bool:
-        """See L{ICommitObserver}."""
+        """True if MACs are being made, or if something was written that L{note_commit} has to confirm."""
         return self.locked or bool(self._seen) or bool(self._put)
 
     def compare_end(self, end: tuple[int, str]) -> None:
-        """See L{ICommitObserver}."""
+        """Compare the end of the record with the last known one, and set L{foreign_writes} if it was not expected."""
         if self.end is not None and end != self.end and end not in self._put:
             self.foreign_writes = True
 
     def expect_end(self, end: tuple[int, str]) -> None:
-        """See L{ICommitObserver}."""
+        """Expect this end until the next commit."""
         self._put.add(end)
 
     def note_events(self, events: Iterable[Event]) -> None:
-        """See L{ICommitObserver}."""
+        """Remember which events are signs of tampering, and whether a person caused any."""
         for event in events:
             if event.type == TAMPER:
                 self._seen.add(event.id)
@@ -108,7 +108,7 @@ class CommitObserver:
                 self._seen.add("")
 
     def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
-        """See L{ICommitObserver}."""
+        """Make the MAC of one record with the key of its sequence; L{None} while unlocked, or without a key."""
         if not self.locked or self._state is None:
             return None
         if self._next is None:
@@ -121,7 +121,7 @@ class CommitObserver:
         return self._state.period, mac_of(self._ahead[place], sealed)
 
     def note_commit(self, end: tuple[int, str]) -> None:
-        """See L{ICommitObserver}."""
+        """Take C{end} as durable, count what was noted, and advance the key in the file past it."""
         self.compare_end(end)
         last, _ = self.end = end
         self._put.clear()

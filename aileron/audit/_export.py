@@ -33,7 +33,7 @@ class NotAnExport(ValueError):
 
 @frozen
 class Exporting:
-    """What one export holds beside its records.
+    """The header, checkpoints and end line of one export: everything in it but its records.
 
     :ivar after: the sequence of the record before its first.
     :ivar previous: its hash.

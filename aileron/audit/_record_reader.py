@@ -30,7 +30,9 @@ class RecordReader:
     _clock: IReactorTime
 
     async def verify(self, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
-        """See L{ICheckpointSigner.verify}.
+        """Verify the whole record slice by slice, against its checkpoints and C{sealed}.
+
+        See L{ICheckpointSigner.verify} for its contract.
 
         :param sealed: who else tells how far the record must reach, and to which hash.
         """
@@ -44,7 +46,9 @@ class RecordReader:
         return verification.end()
 
     async def export(self, since: datetime | None, until: datetime | None, version: str) -> AsyncIterator[bytes]:
-        """See L{ICheckpointSigner.export}.
+        """Export the records of a time as lines of JSON, read slice by slice.
+
+        See L{ICheckpointSigner.export} for its contract.
 
         :raises Conflict: the record has a gap where the part would begin.
         """

@@ -80,7 +80,7 @@ class CheckpointSigner:
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """See L{ICheckpointSigner}."""
+        """The sequence and hash of the newest record, as the commit observer knows it."""
         return self._observer.end
 
     async def open(self, unlocked: bool) -> None:
@@ -131,7 +131,7 @@ class CheckpointSigner:
         return await RecordReader(self._archive, self._clock).verify({**self._sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """See L{ICheckpointSigner.export}."""
+        """Export the records of a time, with this version of Aileron in the header."""
         return RecordReader(self._archive, self._clock).export(since, until, __version__)
 
     def _sealed(self) -> dict[str, tuple[int, str]]:
