@@ -104,7 +104,11 @@ def disable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
 
 
 async def _offered(operator: Operator, name: str) -> Mapping[str, Any]:
-    """:raises CommandError: its file lies there, and it is not offered."""
+    """Return an offered action, or say why its file is not offered.
+
+    :raises CommandError: its file exists, but is not trusted or did not load.
+    :raises DaemonFault: there is no such file, or the daemon refuses.
+    """
     from aileron.client import DaemonFault
 
     try:

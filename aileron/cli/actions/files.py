@@ -113,7 +113,10 @@ def _find(home: Home, name: str) -> Path:
 
 
 def _ask_again(cli: CliContext) -> None:
-    """:raises CommandError: the person does not want to edit it again, or nobody can be asked."""
+    """Ask whether to edit the file again; anything but "no" means yes.
+
+    :raises CommandError: the answer is no, or there is no terminal to ask in.
+    """
     try:
         answer = cli.ask("It has faults, so it does nothing. Edit it again? [Y/n] ")
     except InvalidRequest:

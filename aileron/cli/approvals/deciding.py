@@ -121,7 +121,10 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 
 
 def refuse_decided(shown: Mapping[str, Any]) -> None:
-    """:raises CommandError: it waits for no decision."""
+    """Refuse an approval that is no longer pending.
+
+    :raises CommandError: it is not pending.
+    """
     state = shown["run"]["state"]
     if state != _PENDING:
         raise CommandError(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
@@ -222,7 +225,7 @@ async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequ
 
 
 async def _decided(cli: CliContext, operator: Operator, request: DecisionRequest) -> bool:
-    """Whether it was done; if not, the person has been told why."""
+    """Decide one request, and report a failure instead of raising it; return whether it was decided."""
     from aileron.client import DaemonFault
 
     try:

@@ -153,7 +153,10 @@ def _edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
 
 
 def _ask_again(cli: CliContext) -> None:
-    """:raises CommandError: the person does not want to edit it again, or nobody can be asked."""
+    """Ask whether to edit the arguments again; anything but "no" means yes.
+
+    :raises CommandError: the answer is no, or there is no terminal to ask in.
+    """
     try:
         answer = cli.ask("Edit it again? [Y/n] ")
     except InvalidRequest:

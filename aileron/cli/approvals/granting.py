@@ -1,4 +1,4 @@
-"""What is granted with an approval, and from when on: read from the options, and shown before it is asked for."""
+"""The options for a grant that is made with an approval: reads them, and shows the grant before it is confirmed."""
 
 from __future__ import annotations
 

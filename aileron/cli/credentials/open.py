@@ -137,7 +137,7 @@ def _tell(file: Path, opened: bool) -> None:
 
 
 async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str) -> str:
-    """What the person types.  Meanwhile we hear of it if somebody else comes."""
+    """Ask for the two words until some are typed, and check meanwhile that the hand-over has not ended."""
     note("A browser opened it. If yours shows no two words at {url}, somebody else did: press Ctrl-C.", url=url)
     while True:
         terminal.put(f"The two words that your page at {url}/ shows: ")
@@ -162,7 +162,7 @@ async def _state(operator: Operator, when_late: str) -> HandOverState:
 
 
 def browser_command(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...] | None:
-    """What opens a page here, or L{None}: there is no browser.
+    """Find the command that opens a page in a browser; L{None} if there is no browser.
 
     C{BROWSER} comes first; the first of its words that can be run counts, a C{%s} is left out.
     """

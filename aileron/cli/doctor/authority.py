@@ -148,7 +148,7 @@ def _bound(binding: Item) -> Iterator[Finding]:
 
 
 def _misaddressed(binding: Item) -> bool:
-    """Whether the look at the vault's file tells why it does not open."""
+    """Return whether a binding's address is invalid, which the check of the vault's file reports already."""
     return binding["base_url"] is not None and base_url_problem(binding["base_url"]) is not None
 
 

@@ -56,7 +56,7 @@ def vault(cli: CliContext, state: str | None) -> Iterator[Finding]:
 
 
 def configuration(home: Home) -> Iterator[Finding]:
-    """What is wrong with C{config.yaml}, which keeps the daemon from starting if it is trusted."""
+    """Report a fault in C{config.yaml}; the daemon does not start with it once it is trusted."""
     from aileron.daemon import config_problem
 
     error = config_problem(home) if home.root.exists() else None
@@ -145,7 +145,10 @@ def found_daemon(home: Home) -> Discovery | None:
 
 
 def gateway(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
-    """What is to be said of the daemon's gateway.  None of it is a fault: only the operator knows what was meant."""
+    """Report providers that were moved, added or given a key of the vault, and proxies that the gateway uses.
+
+    These are remarks, not faults: only the operator knows what was intended.
+    """
     if found is None:
         return
     try:

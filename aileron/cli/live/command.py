@@ -63,7 +63,10 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
 
 
 def _demand_terminal(cli: CliContext) -> None:
-    """:raises CommandError: there is none."""
+    """Require a terminal.
+
+    :raises CommandError: there is none.
+    """
     try:
         with cli.terminal():
             return
@@ -74,7 +77,10 @@ def _demand_terminal(cli: CliContext) -> None:
 
 
 def _demand_library() -> None:
-    """:raises CommandError: the full screen needs a library that is not there."""
+    """Require the library that draws the full screen.
+
+    :raises CommandError: it is not installed.
+    """
     from importlib.util import find_spec
 
     if find_spec("prompt_toolkit") is None:

@@ -1,4 +1,4 @@
-"""What the live view holds, and what each key makes of it; it reaches neither the terminal nor the daemon."""
+"""The model of the live view: what it shows and how each key changes it, without terminal or daemon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNDECIDED = "Nothing was decided; it still waits."
 
 
 class Command(enum.Enum):
-    """What a key asks for that the model cannot do."""
+    """A command that a key stands for and the model leaves to its caller."""
 
     QUIT = enum.auto()
     OPEN = enum.auto()
@@ -96,7 +96,7 @@ class Opened:
 
     @property
     def all_read(self) -> bool:
-        """Whether every row was on the screen."""
+        """True once every row was on the screen."""
         return 0 < len(self.rows) <= self.read
 
     def fit(self, size: Size) -> None:

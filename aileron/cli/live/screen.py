@@ -181,9 +181,10 @@ class TerminalScreen:
 
 
 def _names(pressed: Sequence[KeyPress]) -> Sequence[str]:
-    """The keys by name, printable characters as themselves; others are left out.
+    """Return the names of pressed keys, printable characters as themselves; others are left out.
 
-    An Escape with which others come begins a sequence that nobody knows: it is no key, and what follows is none.
+    An Escape that arrives together with other keys starts an unknown escape sequence: it and the keys after it are
+    left out.
     """
     names = [
         _NAMES.get(each.key, each.key if len(each.key) == 1 and each.key.isprintable() else "") for each in pressed

@@ -181,6 +181,9 @@ class LiveView:
 
 
 def _refuse_ended(error: Exception) -> None:
-    """:raises DaemonFault: the login has ended, so nothing more can be done here."""
+    """Raise C{error} again if it says that the login has ended, so that nothing more can be done here.
+
+    :raises DaemonFault: the login has ended.
+    """
     if isinstance(error, DaemonFault) and error.fault.kind == "unauthorized":
         raise error

@@ -136,7 +136,7 @@ def tell_tampering(record: Mapping[str, Any]) -> None:
 
 
 def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
-    """What the status shows of it."""
+    """Render the key and the newest signature of the record for C{aileron status}."""
     if not record.get("key"):
         return {}
     signed = f"up to {record.get('signed_up_to')}, {record.get('signed_at')}" if record.get("signed_at") else "not yet"
