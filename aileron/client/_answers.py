@@ -1,4 +1,4 @@
-"""What the daemon answers, and what can go wrong between us and it, for the caller's decision."""
+"""The daemon's answers, and the exceptions raised where none comes or it is a refusal."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _read_envelope(status: int, body: Any) -> DaemonFault | None:
 
 
 def _foreign_answer(status: int) -> DaemonError:
-    """What is raised where something else than the daemon answers."""
+    """Make the exception for an answer that is not the daemon's."""
     if status in _GATEWAY_STATUSES:
         # It does not say whether it had sent the request on, and where the daemon is restarted it often had.
         return DaemonUnreachable(f"What stands before the Aileron daemon does not reach it (HTTP {status}).", sent=True)

@@ -99,7 +99,7 @@ class _BodyReader(_EndedBody):
 
 
 class EventStream(_EndedBody):
-    """Reads server-sent events: tells that there is one, for whoever asks then what is new.
+    """Reads server-sent events and calls C{on_event} for each one; the caller then fetches what is new.
 
     :param on_event: called for each event, not for what only shows that the daemon is still there.
     :ivar ended: fires once, when the stream is over for whatever reason; cancelling it ends the stream.

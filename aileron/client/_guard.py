@@ -85,7 +85,7 @@ class GuardedConnection(ProtocolWrapper):
             self.transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Tell whoever was told of the connection, or waits for it."""
+        """Pass the loss on to the wrapped protocol, or to the caller that waits for the connection."""
         if self._is_open:
             super().connectionLost(reason)  # type: ignore[no-untyped-call]
         elif not self.opened.called:

@@ -196,7 +196,7 @@ class Operator:
         return (await self._client.ask("PATCH", "v1", "actions", name, body={"enabled": enabled})).body
 
     async def trust_items(self) -> Mapping[str, Any]:
-        """C{{items}}: what lies there, and what is to be read before it is trusted."""
+        """List the files on disk and what is trusted, as C{{items}}, each with what is to be read first."""
         return await self._get("trust")
 
     async def trust(self, items: Sequence[Mapping[str, JSON]]) -> Mapping[str, Any]:

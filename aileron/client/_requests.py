@@ -151,7 +151,7 @@ class DaemonClient:
         return Headers({name: [value] for name, value in headers.items()})
 
     def _describe_failure(self, error: Exception) -> Exception:
-        """What is raised in the place of the transport's exception."""
+        """Translate an exception of the transport into one for the caller."""
         if _was_cancelled(error):
             return CancelledError()
         why = _why_untrusted(error) if self.base_url.startswith("https:") else None

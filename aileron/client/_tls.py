@@ -31,7 +31,7 @@ def load_certificates(path: str) -> tuple[Certificate, ...]:
 
 
 def make_tls_policy(authorities: tuple[Certificate, ...]) -> Any:
-    """What makes connections that verify chain and name, by these alone, or by the system's where there are none."""
+    """Make a TLS policy that verifies chain and name, by these authorities, or by the system's where none are given."""
     trusted = authorities or tuple(map(Certificate.loadPEM, system_authorities()))
     return BrowserLikePolicyForHTTPS(trustRootFromCertificates(trusted))
 
@@ -47,7 +47,10 @@ def why_untrusted(error: Exception) -> str | None:
 
 
 def _describe_certificate_fault(error: BaseException | None) -> str | None:
-    """What was wrong with a certificate; what else breaks TLS may do so long after the handshake."""
+    """Return what is wrong with a certificate, or L{None} if C{error} has another cause.
+
+    Other failures of TLS do not count, since they may come long after the handshake.
+    """
     if _package_of(error) == "service_identity":
         return "its certificate is for another name"
     if _is_from_openssl(error) and _OPENSSL_UNVERIFIED in str(error):
