@@ -124,7 +124,7 @@ class Opening(Protocol):
             self._line.drop()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Tell whoever was told of the connection."""
+        """Pass the loss on to the HTTP protocol, or fail the attempt to connect."""
         self._line.closed_cleanly = reason.check(ConnectionDone) is not None
         if self._open:
             self._speaker.connectionLost(reason)
