@@ -50,7 +50,7 @@ class ApiKey:
             raise ValueError("must be visible ASCII without spaces")
 
     async def present(self, kept: bytes, keep: Callable[[bytes], None]) -> bytes:
-        """See L{CredentialKind.present}."""
+        """Return the key as it is kept."""
         return kept
 
 
