@@ -1,4 +1,4 @@
-"""The configuration file of a home: what lies there, whether the operator trusts it, and what is in force."""
+"""The configuration file of a home: what is on disk, whether the operator trusts it, and what is in force."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ConfigFile:
 
 
 def config_problem(home: Home) -> LoadError | None:
-    """What is wrong with the C{config.yaml} of a home, trusted or not; L{None}: nothing, or there is none."""
+    """Return what is wrong with the C{config.yaml} of a home, trusted or not; L{None} if it is sound or missing."""
     try:
         data = read_private(home.config)
     except (Forbidden, InvalidRequest) as error:
