@@ -54,7 +54,7 @@ class InvalidRequest(AileronError):
 
 
 class Unauthorized(AileronError):
-    """No credential, or one that nobody knows."""
+    """No credential, or an unknown one."""
 
     kind, status, boundary = "unauthorized", 401, "user"
 
