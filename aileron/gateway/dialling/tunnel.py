@@ -53,7 +53,7 @@ class TunnelLayer(Protocol):
             self._look_at_head()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Tell whoever was told of the connection."""
+        """Pass the loss on to the protocol above, or fail the attempt to connect."""
         if self._open:
             self._above.connectionLost(reason)
         elif not self.opened.called:
