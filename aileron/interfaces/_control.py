@@ -90,7 +90,8 @@ class IRecordKeys(Interface):
     def public_key() -> str | None:
         """The Ed25519 public key in hexadecimal; L{None}: there is none yet, or the vault was never open in this life.
 
-        It is what was verified then: a person notes it, and a file that lies there locked can name anybody's.
+        It is the key that was verified at the last unlock, not the one in the file: while the vault is locked, another
+        program could have written its own key there, and a person notes this one.
         """
 
     def make_key() -> str:
