@@ -72,6 +72,6 @@ def is_multiplexed(environ: Mapping[str, str]) -> bool:
 
 
 def format_waiting(waiting: int, operator_url: str) -> str:
-    """Render what a person is told of calls that wait."""
+    """Render the message to a person about pending calls."""
     calls = "a call waits" if waiting == 1 else f"{waiting} calls wait"
     return f"{calls} for your approval: {visible(operator_url)}/approvals"

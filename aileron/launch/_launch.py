@@ -115,7 +115,7 @@ class Launcher:
         return await child.ended
 
     async def _ring(self, bell: Bell, daemon: Daemon, operator_url: str, *, full_screen: bool) -> None:
-        """Tell of the agent's calls that wait, until this is cancelled."""
+        """Ring for the agent's pending calls until this is cancelled."""
 
         async def count() -> int:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))

@@ -20,7 +20,7 @@ _OURS = "AILERON_"
 
 @frozen
 class DaemonFacts:
-    """What a launch must know of the running daemon.
+    """Facts about the running daemon that a launch needs.
 
     :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
     """
@@ -31,7 +31,7 @@ class DaemonFacts:
     upstreams: Mapping[str, Upstream] | None = None
 
     def gateway(self, key: str) -> Gateway | None:
-        """What a session with this gateway key must know of the gateway."""
+        """Return the gateway for a session with this gateway key; L{None} if the daemon has none."""
         return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
 
 
@@ -52,7 +52,7 @@ class Plan:
     :ivar notes: what the user is to be told, a line each.
     :ivar descriptors: that it inherits besides the standard ones: its number for each, and ours.
     :ivar directory: nobody else's, for as long as it runs; L{None}: it needs no file.
-    :ivar files: what lies there, by name; no secret.
+    :ivar files: texts in that directory, by name; no secret.
     """
 
     argv: tuple[str, ...]

@@ -25,7 +25,7 @@ _SHORTEST_SECRET = 6
 
 @frozen
 class LaunchPreview:
-    """What a launch would do, without a secret.
+    """A preview of a launch, without secrets.
 
     :ivar argv: what would run.
     :ivar directory: where.

@@ -67,7 +67,10 @@ class Agent:
         return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
 
     def prepare(self, invocation: Invocation) -> Register:
-        """See L{IAgent}."""
+        """Read and check the user's settings for one launch; return what registers our server with the agent.
+
+        See L{IAgent.prepare} for its contract.
+        """
         if self.commands.intersection(invocation.arguments[:1]):
             note = f"aileron: {self.name} {invocation.arguments[0]} runs by itself: {self.alone}"
             alone = Registration(notes=(note,) if self.alone else ())
@@ -92,11 +95,11 @@ class Agent:
         return read_settings(self.sources, invocation)
 
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
+        """List the directories where the agent keeps sessions and logs, but no settings."""
         return tuple(str(path) for each in self.own if (path := each.find(environment)))
 
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
+        """List the directories where the agent reads settings."""
         return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
     def _refuse_namesake(self, settings: Settings) -> None:

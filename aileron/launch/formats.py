@@ -22,7 +22,7 @@ _TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 def read_text(path: Path) -> str | None:
     """Read a text of UTF-8, with or without a byte order mark; L{None} where there is nothing.
 
-    :raises ValueError: what lies there is no file, too long, not ours to read, or no text.
+    :raises ValueError: it is not a file, too long, not readable, or not text.
     """
     try:
         if not path.exists():

@@ -1,4 +1,4 @@
-"""What the launcher must know of an agent, and what an agent is told of a launch."""
+"""The interface of an agent that can be launched, and the values passed to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Invocation:
     directory: str
 
     def option(self, *names: str) -> Iterator[str]:
-        """What the agent's arguments give for one option, in each of the ways in which it can be written.
+        """Yield each value that the agent's arguments give for one option, in every notation of it.
 
         :param names: such as C{-p} and C{--profile}.
         """

@@ -18,7 +18,7 @@ from .iagent import Invocation
 
 
 class Topic(Enum):
-    """What a layer is about, for agents that keep these apart.
+    """The subject of a settings layer, for agents that keep subjects apart.
 
     C{SERVERS} say something of tool servers only, C{VARIABLES} are the environment's.
     """
@@ -32,7 +32,7 @@ class Topic(Enum):
 
 @frozen
 class SettingsLayer:
-    """What one place says.
+    """The settings found in one place.
 
     :ivar name: the file, variable or option, to be shown.
     :ivar values: what stands there; L{None}: it cannot be told.
@@ -104,7 +104,7 @@ Finder: TypeAlias = Callable[[Invocation], Iterable[Path | Text]]
 
 @frozen
 class Source:
-    """One kind of place where an agent looks for settings, and how to read what lies there.
+    """One kind of place where an agent looks for settings, and how to read it.
 
     :ivar parse: of a format; raises ValueError.
     :ivar topic: as of L{SettingsLayer}, like C{final}.

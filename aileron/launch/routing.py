@@ -31,7 +31,7 @@ Providers: TypeAlias = Mapping[str, JSON]
 
 @frozen
 class Routes:
-    """What makes an agent's LLM traffic go through the gateway, and what the user is told of it.
+    """The settings that send an agent's LLM traffic through the gateway, and notes for the user.
 
     :ivar variables: for the agent's environment.
     :ivar arguments: for the agent, without a secret.

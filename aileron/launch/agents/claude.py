@@ -70,7 +70,7 @@ _BACKGROUND = frozenset(("--bg", "--background"))
 
 
 def _find_options(invocation: Invocation) -> Iterator[Text]:
-    """What stands behind C{--settings}: a file, or JSON itself."""
+    """Yield the settings that follow C{--settings}: the text of a file, or JSON in the argument itself."""
     for value in invocation.option(_OPTION):
         if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
             yield Text(_OPTION, value)
@@ -135,12 +135,12 @@ def _variables_of(layer: SettingsLayer) -> SettingsLayer:
 
 
 def _told(variables: Settings) -> Settings:
-    """What settings say, not the environment."""
+    """Return the layers of settings and logins, without the environment's."""
     return variables.about(Topic.SETTINGS, Topic.LOGINS)
 
 
 def _has_login(settings: Settings, variables: Settings) -> bool:
-    """Whether Claude Code has something to send as its key."""
+    """Return whether Claude Code has a key, a key helper or a login to send."""
     named = any(value for name in _KEYS for _, value in variables.values(name))
     helped = any(value for name in _LOGINS for _, value in settings.about(Topic.SETTINGS).values(name))
     return named or helped or any(layer.values for layer in settings.about(Topic.LOGINS).layers)

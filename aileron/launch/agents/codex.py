@@ -164,7 +164,7 @@ def _find(models: Settings, name: str) -> tuple[str, str] | None:
 
 
 def _own_entry(models: Settings, provider: str) -> Mapping[str, Any]:
-    """What the user says of a provider of their own."""
+    """Merge the user's entries for a provider of their own, the first layer winning."""
     entries = [part_of(entry) for _, entry in models.values("model_providers", provider)]
     return {name: value for entry in reversed(entries) for name, value in entry.items()}
 

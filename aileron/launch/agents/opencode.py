@@ -76,7 +76,7 @@ def _register(settings: Settings, server: McpServer, providers: Providers, _dire
 
 
 def _own_content(settings: Settings) -> Mapping[str, Any]:
-    """What the user has in the variable that will be set, which is kept."""
+    """Return the user's own content of the variable that the launch sets; empty if there is none."""
     return next((layer.part() for layer in settings.layers if layer.name == _CONTENT), {})
 
 
@@ -129,12 +129,15 @@ class _Provider:
         return next((str(kind) for _, kind in logins), None)
 
     def has_key(self) -> bool:
-        """Whether OpenCode has something to send as its key."""
+        """Return whether the user has a key or a login for this provider."""
         named = any("apiKey" in part_of(entry, "options") for _, entry in self._entries)
         return named or self._login is not None or bool(self.settings.environment.get(_KEYS[self.name]))
 
     def is_used(self) -> bool:
-        """Whether OpenCode offers it: a mere mention of ours would have it offer what the user has no key for."""
+        """Return whether OpenCode offers this provider now: there is a key, a login or an entry for it.
+
+        Another provider is not registered, or OpenCode would offer models that the user has no key for.
+        """
         return self.has_key() or self.gateway.upstream(self.name).injected or bool(self._entries)
 
     def why_kept(self) -> str | None:

@@ -91,7 +91,7 @@ def _elsewhere(name: str, settings: Settings, gateway: Gateway) -> str | None:
 
 
 def _is_used(name: str, settings: Settings, gateway: Gateway) -> bool:
-    """Whether the user has a key for it, or the gateway has."""
+    """Return whether a provider is used: the user has an entry or a key for it, or the gateway has a key."""
     named = any(settings.about(Topic.SETTINGS).values("providers", name))
     return named or gateway.upstream(name).injected or _has_key(name, settings)
 
@@ -115,7 +115,7 @@ def _variables(through: list[str], settings: Settings, gateway: Gateway) -> Iter
 
 
 def _proxy(settings: Settings) -> Mapping[str, str]:
-    """What pi makes of its own setting, unless the variable is there."""
+    """Return the proxy of pi's own settings as the variable that pi sets for itself; empty if there is none."""
     proxy = settings.about(Topic.OTHERS).find("httpProxy")
     return {} if proxy is None else {"HTTP_PROXY": proxy[1]}
 

@@ -90,10 +90,10 @@ def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _readable() -> Iterator[Mapping[int, int]]:
-    """What the agent gets in the place of standard descriptors that it is to read a file by.
+    """Copy each standard descriptor that is a file opened for reading; the agent gets the copies instead.
 
-    By a descriptor of a file that was opened outside, the agent could open that for writing (C{/proc/self/fd/0}), and
-    by one of a directory all that lies around it: no mount of the sandbox is on the way.
+    Through a descriptor of a file that was opened outside, the agent could open that file for writing
+    (C{/proc/self/fd/0}); through one of a directory, everything around it.  No mount of the sandbox prevents that.
 
     :raises InvalidRequest: a standard descriptor is a directory or a disk.
     """

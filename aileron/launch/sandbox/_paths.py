@@ -12,12 +12,12 @@ _MOST_LINKS = 40  # as many as the kernel follows
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Whether a path is a directory, or lies below it; both are absolute."""
+    """Return whether a path is a directory or lies below it; both are absolute."""
     return commonpath((path, directory)) == directory
 
 
 def is_within_any(path: str, directories: Iterable[str]) -> bool:
-    """Whether a path is one of these directories, or lies below one."""
+    """Return whether a path is one of these directories or lies below one."""
     return any(is_within(path, directory) for directory in directories)
 
 

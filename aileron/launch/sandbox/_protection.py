@@ -36,7 +36,10 @@ def protected_settings(places: Iterable[str]) -> Iterator[str]:
 
 
 def protected_start_files(home: str, writable: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """What the user's shells start with, where it lies in writable directories, be it by a link.
+    """Yield the start files of the user's shells, and directories of such files, that the agent could write.
+
+    These lie in writable directories, or behind a link in one.  Missing directories are made, since then the agent
+    cannot make them.
 
     :param environment: the caller's, which may say where the files of zsh and fish lie.
     :raises InvalidRequest: such a file is not there, and the agent could make it.

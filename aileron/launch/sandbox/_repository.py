@@ -127,7 +127,7 @@ def configured_files(git: Git, root: str) -> Iterator[str]:
 
 
 def missing_programs(git: Git, root: str) -> Iterator[str]:
-    """What the configuration has git run, as paths, and is not there."""
+    """Yield the paths of programs that git's configuration names and that do not exist."""
     for _, value in _commands(git, root):
         for path in _paths(value):
             found = _below(root, path)
@@ -143,7 +143,7 @@ def module_commands(git: Git, root: str) -> Iterator[str]:
 
 
 def _runs_module(command: str) -> bool:
-    """Whether a command has Python run a module (C{-m}) and look for it in the directory where it runs."""
+    """Return whether a command runs a Python module (C{-m}) that is looked up in the working directory."""
     in_options = isolated = in_argument = False
     for word in _BETWEEN_WORDS.split(command):
         options = _OPTIONS_OF_PYTHON(word)

@@ -68,11 +68,11 @@ def read_tree(root: str) -> TreeSnapshot:
 
 @contextmanager
 def noticed(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
-    """What tells which of these paths lead to something else than when this began.
+    """Watch paths; yield a function that lists those that lead to something else by now.
 
-    A mount is gone with the file that it lies on: where an editor of the user's, or C{git checkout}, puts another in
-    its place, the agent may write that.  A descriptor of each of the first keeps the kernel from giving its inode to
-    what comes in its place.
+    A mount ends with the file that it covers: where the user's editor, or C{git checkout}, puts another file in its
+    place, the agent may write that one.  An open descriptor of each first file keeps the kernel from giving its inode
+    to the next one.
     """
     before = {path: _identity(path) for path in paths}
     with ExitStack() as held:
