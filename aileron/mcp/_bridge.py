@@ -21,7 +21,7 @@ class SideGone(Exception):
 
 
 class ThreadBridge:
-    """What the reactor and an asyncio loop ask of each other.  Neither side ever blocks for the other.
+    """Lets the reactor and an asyncio loop in another thread call each other.  Neither side ever blocks for the other.
 
     :ivar loop: runs in another thread; L{None}: not yet.
     """

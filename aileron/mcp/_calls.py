@@ -44,7 +44,7 @@ class Calls:
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """Every tool that is listed, our own last; those that lead to the others only where some are not.
 
-        :param hears_changes: whether who asks hears of what is added later; if not, that is one of the others.
+        :param hears_changes: whether the caller is told of tools that are added later; if not, those count as unlisted.
         """
         definitions = await self.link.offered()
         listed = await self.shortlist.of(definitions)
@@ -57,7 +57,10 @@ class Calls:
         return await self.link.offered()
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """See L{aileron.mcp.offering.catalog.IOffers}."""
+        """Return the newest runs of this session, without arguments and results.
+
+        See L{aileron.mcp._tools.IOffers} for its contract.
+        """
         return await recent_runs(self.daemon)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
@@ -84,15 +87,21 @@ class Calls:
         return with_their_words(result, said_by_a_person(definition, arguments, options.answers))
 
     async def withdraw(self, key: str) -> None:
-        """See L{aileron.mcp._tools.ICalls}."""
+        """Withdraw the call of this key.
+
+        See L{aileron.mcp._tools.ICalls} for its contract.
+        """
         await self.withdrawals.withdraw(key)
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """See L{aileron.mcp._tools.ICalls}."""
+        """Ask the daemon for the state of a run, without waiting."""
         return await self.daemon.run_status(run_id, 0)
 
     async def withdraw_run(self, run_id: str) -> None:
-        """See L{aileron.mcp._tools.ICalls}."""
+        """Withdraw a run that is pending, if its action is withdrawn when its client cancels.
+
+        See L{aileron.mcp._tools.ICalls} for its contract.
+        """
         run = await self.daemon.run_status(run_id, 0)
         definition = self._definition_of(run)
         if definition is not None and definition.withdrawn_on_cancel and run.get("status") == "pending_approval":

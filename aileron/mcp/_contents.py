@@ -34,9 +34,9 @@ _BEGINNINGS = {
 
 
 def contents_of(result: ToolResult, *, sound: bool = True) -> list[t.ContentBlock]:
-    """What a client is given to show of C{result}.
+    """Return the content blocks of C{result} for a client: its text, then its attachments.
 
-    :param sound: whether its protocol knows of sound; else that is a document.
+    :param sound: whether the client's protocol has audio blocks; if not, audio becomes a document.
     """
     return [t.TextContent(text=result.text), *blocks_of(result, sound=sound)]
 
@@ -87,7 +87,7 @@ def wrapped(output: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def structured(definition: ToolDefinition, answer: Answer, result: ToolResult) -> ToolResult:
-    """What was said, as data too where the action declares a schema."""
+    """Add structured data to C{result} where the action declares an output schema."""
     if definition.output_schema is None:
         return result
     if answer.status == _PENDING:

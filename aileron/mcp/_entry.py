@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
-    """What serves MCP to agents that speak HTTP.  Loads the SDK.
+    """Make the service that serves MCP to agents over HTTP.  Loads the SDK.
 
     :param reactor: provides time, TCP and threads.
     """

@@ -102,7 +102,7 @@ def _required(definition: ToolDefinition) -> tuple[str, ...]:
 
 @frozen
 class Continuation:
-    """What is known when it comes again.
+    """The state of a call that its client makes again after a question to a person.
 
     :ivar key: the call's idempotency key.
     :ivar answers: what a person said so far; L{None}: nobody was asked yet.
@@ -116,7 +116,7 @@ class Continuation:
     forms: int = 0
 
     def as_state(self) -> str:
-        """What the client is given; it travels sealed."""
+        """Serialize the state for the client, which gets it sealed."""
         return json.dumps([self.key, self.answers, self.shown, self.forms])
 
     @classmethod

@@ -48,7 +48,7 @@ class _Stream:
 
 
 class InputStream(_Stream):
-    """What the SDK reads from, in the loop: messages in order.  To wait and to be woken takes one turn of the loop."""
+    """The stream of messages, in order, that the SDK reads from in the loop.  A wait takes one turn of the loop."""
 
     def __init__(self) -> None:
         # Unbounded, since the client cannot be made to wait; it waits for answers by itself.
@@ -70,7 +70,7 @@ class InputStream(_Stream):
 
 
 class OutputStream(_Stream):
-    """What the SDK writes to, in the loop: each message is a line.
+    """The stream that the SDK writes to in the loop: each message is a line.
 
     :param write_line: takes a line to the reactor, and does not wait for it: no cancellation can fall between an answer
         and its line.

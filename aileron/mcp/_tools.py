@@ -15,12 +15,13 @@ from ._texts import ToolResult
 
 
 class IOffers(Protocol):
-    """What there is, as awaited from the loop."""
+    """The tools, actions and runs of a session, as awaited from the loop."""
 
     async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
         """Every tool that is listed, in order: actions by name, then our own by name.
 
-        :param hears_changes: whether who asks will hear of what is added; if not, those that lead to it are there.
+        :param hears_changes: whether the caller is told of tools that are added later; if not, the tools that find
+            unlisted actions are there too.
         """
 
     async def actions(self) -> Sequence[ToolDefinition]:
@@ -81,4 +82,4 @@ class ICalls(Protocol):
 
 
 class ITools(IOffers, ICalls, Protocol):
-    """What is offered and can be called, as awaited from the loop."""
+    """Everything that can be listed and called, as awaited from the loop."""

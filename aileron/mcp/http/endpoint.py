@@ -131,7 +131,7 @@ class LogFilter(logging.Handler):
     """Says of each record who made it where, and the kind of the failure; nothing of its message."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See L{logging.Handler.emit}."""
+        """Log who made a record, where, and the kind of its exception, without its message."""
         kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
         place = f"{record.pathname}:{record.lineno}"
         _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)

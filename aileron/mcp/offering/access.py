@@ -93,7 +93,7 @@ def named(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition
 
 
 def described(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
-    """The answer to who asks what an action is."""
+    """Describe one action in full, or say that it does not exist."""
     definition = named(definitions, name)
     return definition if isinstance(definition, ToolResult) else ToolResult(document(definition))
 

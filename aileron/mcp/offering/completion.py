@@ -14,7 +14,7 @@ from .prompts import ACTION_ARGUMENT, GUIDE, RUN_ARGUMENT, SHOW, USE, WISH_ARGUM
 
 
 class Kind(Enum):
-    """What an argument names."""
+    """The kind of thing that an argument names."""
 
     ACTION = "action"
     RUN = "run"
@@ -37,7 +37,7 @@ OF_ADDRESSES: Mapping[str, Mapping[str, Kind]] = {
 
 
 async def choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
-    """What there is of a kind, and what each is called for people: actions by name, runs newest first.
+    """List what exists of a kind, with a description for people: actions by name, runs newest first.
 
     :raises DaemonError: it cannot be told.
     """

@@ -72,7 +72,7 @@ class Subscriptions:
 
 
 def _differ(before: ToolDefinition | None, now: ToolDefinition | None) -> bool:
-    """Whether the documents are others, not only the tools."""
+    """Return whether the documents of two definitions differ, or one of them is missing."""
     if before is None or now is None:
         return before is not now
     return before != now and document(before) != document(now)

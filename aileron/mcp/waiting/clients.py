@@ -97,9 +97,9 @@ def usual_beats() -> Iterator[float]:
 
 
 async def alive(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FOR_THE_ACTION) -> T:
-    """What C{doing} brings; until it comes, the client hears every so often that it is still under way.
+    """Await C{doing}, and report progress to the client at each beat until it is done.
 
-    :param words: what it hears.
+    :param words: the text of the progress report.
     """
     beating: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
     loop = asyncio.get_running_loop()
