@@ -63,7 +63,7 @@ class MessageComposer:
         return MessageContext(self.ids(), utc(self.clock.seconds()), self._page, waiting, oldest, locked)
 
     async def _waiting(self) -> tuple[int, datetime | None]:
-        """Count the calls that wait, and look since when the oldest does."""
+        """Count the pending calls, and return when the oldest was received."""
         first = (await self.runs.list(_PENDING)).items
         return await self.runs.count(_PENDING), first[0].received_at if first else None
 
