@@ -70,18 +70,19 @@ def _basic(value: str) -> str | None:
 
 
 def forms(secret: str) -> tuple[Form, ...]:
-    """What is sought in a text whose escapes are undone, each writing once.
+    """Return the forms of a secret to search for in text whose escapes are undone, without duplicates.
 
-    The secret as it is, with a plus for each blank, as undoing escapes leaves it, and in hexadecimal and base64.
+    They are the secret as it is, with a plus for each blank, as undoing escapes leaves it, and in hexadecimal and
+    base64.
     """
     return _each_once(_forms(secret))
 
 
 def written_forms(secret: str) -> tuple[Form, ...]:
-    """What is sought in a text whose escapes are not undone: L{forms}, and what usual encoders make of each.
+    """Return the forms of a secret to search for in text with its escapes: L{forms}, and each one escaped as usual.
 
-    Those escape what they must, once or twice, or every character.  A mixture of escapes is none of them: only undoing
-    escapes finds that.
+    The usual encoders escape what they must, once or twice, or every character.  A mixture of escapes is not included:
+    it is found only where escapes are undone.
     """
     plain = forms(secret)
     escaped = (Form(kind, text) for form in plain for kind, text in _escaped(form))
@@ -111,7 +112,7 @@ def _forms(secret: str) -> Iterator[Form]:
 
 
 def _collapsed(secret: str) -> Iterator[Form]:
-    """What is left of a secret that itself looks escaped, where other escapes around it were undone."""
+    """Yield what remains of a secret that looks escaped when the escapes around it are undone."""
     for _ in range(MOST_LAYERS):
         left = undone(secret)
         if left is None or len(left.text) < LONG_ENOUGH:
@@ -121,7 +122,7 @@ def _collapsed(secret: str) -> Iterator[Form]:
 
 
 def _base64_inside(secret: bytes) -> Iterator[str]:
-    """What base64 makes of C{secret} alone, whatever stands before and behind it: one text for each alignment."""
+    """Yield the base64 of C{secret} inside a longer text, one for each alignment."""
     for shift in range(3):
         whole = base64.b64encode(bytes(shift) + secret).rstrip(b"=").decode("ascii")
         # The first characters mix with what stands before the secret, the last with what follows it.
