@@ -49,13 +49,13 @@ class DecisionService:
     _locks: KeyedLocks
 
     async def approval(self, run_id: str) -> Approval:
-        """See L{IDecisions.approval}."""
+        """Return one approval in full, with its preview if that can be fetched quickly."""
         requests = self._gate.requests
         requests.planner.offerings.refresh()
         return await self._gate.previews.looked_at(await requests.shown(await self._runs.approval(run_id)))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IDecisions.approvals}."""
+        """List approvals, each checked for staleness, and yield to the reactor after each large one."""
         requests = self._gate.requests
         requests.planner.offerings.refresh()
         page = await self._runs.table.approvals(query)
@@ -67,23 +67,23 @@ class DecisionService:
         return Page(tuple(found), page.cursor)
 
     async def pending(self, session_id: str | None) -> int:
-        """See L{IDecisions.pending}."""
+        """Count the pending approvals of one session, or of all."""
         return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """See L{IDecisions.precedents}."""
+        """Compare each approval with completed calls of the same action."""
         return await find_precedents(self._runs.table, approvals)
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """See L{IDecisions.suggested}."""
+        """Suggest argument patterns for a grant by L{suggest_predicates}."""
         return suggest_predicates(approval)
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """See L{IDecisions.edit}."""
+        """Edit a pending approval; the edit completes even if its caller goes away."""
         return await self._tasks.shielded(self._editor.edit(run_id, Edit(arguments, digest, actor)))
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IDecisions.decide}."""
+        """Decide an approval; the decision completes even if its caller goes away."""
         return await self._tasks.shielded(self._decide(run_id, decision))
 
     async def _decide(self, run_id: str, decision: Decision) -> Approval:
@@ -92,7 +92,7 @@ class DecisionService:
         return self._decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """See L{IDecisions.approve_and_grant}."""
+        """Approve a call and make a grant; both complete even if their caller goes away."""
         return await self._tasks.shielded(self._approve_and_grant(run_id, decision, wish))
 
     async def _approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:

@@ -38,37 +38,37 @@ class LimitService:
     _locks: KeyedLocks
 
     async def hold(self) -> None:
-        """See L{ILimitService.hold}."""
+        """Start no more effects and no more lookups, and wait until no task runs."""
         self._limits.effects.hold()
         self._reconciler.stop()
         await self._tasks.at_rest()
 
     def pauses(self) -> tuple[Pause, ...]:
-        """See L{ILimitService.pauses}."""
+        """Return the pauses in force."""
         return self._limits.effects.pauses.all()
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """See L{ILimitService.pause}."""
+        """Pause a session, or everything; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._pause(session_id, reason, actor))
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """See L{ILimitService.resume}."""
+        """Lift a pause; the writes complete even if their caller goes away."""
         return await self._tasks.shielded(self._resume(session_id, actor))
 
     def caps(self) -> tuple[OwnCap, ...]:
-        """See L{ILimitService.caps}."""
+        """Return the operator's own caps."""
         return self._limits.caps.own()
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """See L{ILimitService.set_caps}."""
+        """Set caps; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._limits.caps.put(caps, actor))
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        """See L{ILimitService.remove_cap}."""
+        """Remove a cap; the write completes even if its caller goes away."""
         await self._tasks.shielded(self._limits.caps.remove(which, actor))
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """See L{ILimitService.forgive}."""
+        """Forgive a denial; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._limits.denials.forgive(run_id, actor))
 
     async def _pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
@@ -105,7 +105,7 @@ class LimitService:
         return await self._runs.run(run_id)
 
     def _stays_paused(self, run: Run, resumed: str | None) -> bool:
-        """Whether its session is paused for itself: it is asked anew when that is resumed."""
+        """Return whether a run's session is itself paused; its runs are put up anew when that pause is lifted."""
         paused = {pause.session_id for pause in self.pauses()} - {None, resumed}
         return run.session_id in paused
 

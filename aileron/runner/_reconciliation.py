@@ -1,4 +1,4 @@
-"""Ends runs by somebody's word: withdraws them before they begin, and settles those of unknown outcome."""
+"""Ends runs on request: withdraws them before they begin, and settles those of unknown outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 @define(eq=False)
 class RunTermination:
-    """Ends runs, one at a time for each: withdraws what has not begun, settles what nobody knows the end of."""
+    """Withdraws runs that have not begun, and settles those of unknown outcome; one change of a run at a time."""
 
     _runs: RunRepository
     _decisions: Decisions
@@ -31,11 +31,11 @@ class RunTermination:
     _locks: KeyedLocks
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """See L{ISubmission.withdraw}."""
+        """Withdraw a run that has not begun, once no other change of it is under way."""
         return await self._locks.run(run_id, lambda: self._withdraw(run_id, actor, reason))
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """See L{IReconciliation.settle}."""
+        """Settle a run of unknown outcome, once no other change of it is under way."""
         return await self._locks.run(run_id, lambda: self._settle(run_id, happened, note, actor))
 
     async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
@@ -79,13 +79,13 @@ class ReconciliationService:
     _tasks: Tasks
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """See L{IReconciliation.settle}."""
+        """Settle a run of unknown outcome; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._termination.settle(run_id, happened, note, actor))
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """See L{IReconciliation.find_out}."""
+        """Look up now whether a run happened; the lookup completes even if its caller goes away."""
         return await self._tasks.shielded(self._reconciler.find_out(run_id, actor))
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{IReconciliation.run_again}."""
+        """Create a run that repeats one of unknown outcome; it is created even if its caller goes away."""
         return await self._tasks.shielded(self._rerun.run_again(run_id, note, actor))

@@ -76,7 +76,7 @@ class Recovery:
 
     @property
     def owing(self) -> bool:
-        """Whether L{settle_up} has something to do."""
+        """True if L{settle_up} has something to do."""
         return self.rollbacks.moved or self._decisions.owing
 
     async def settle_up(self) -> None:
@@ -185,7 +185,7 @@ class _Reached:
         return f"{self.revision} {self.sequence}"
 
     def behind(self, watermark: str | None) -> bool:
-        """Whether C{watermark} says that it had come further; one that cannot be read says so too."""
+        """Return whether C{watermark} is further than this; one that cannot be read counts as further."""
         if watermark is None:
             return False
         try:
@@ -278,24 +278,24 @@ class RollbackDetector:
 
     @property
     def compared(self) -> bool:
-        """Whether L{check} has come to its end in this life."""
+        """True once L{check} has completed since the daemon started."""
         return self._compared
 
     @property
     def comparable(self) -> bool:
-        """Whether the vault's file can be read, and is the one that it was."""
+        """True if the vault is unlocked and its file readable and the one that was written last."""
         return self._reached() is not None
 
     @property
     def moved(self) -> bool:
-        """Whether L{note} has something to do."""
+        """True if L{note} has something to write."""
         return self._reached() not in (None, self._noted)
 
     def _reached(self) -> _Reached | None:
         return _reached_by(self._control)
 
     async def _in_record(self) -> bool:
-        """Whether the record reaches what the vault sealed."""
+        """Return whether the record still holds the newest entry that the vault sealed."""
         sealed = self._control.sealed()
         return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]
 

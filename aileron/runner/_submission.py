@@ -88,16 +88,19 @@ class Submission:
     _termination: RunTermination
 
     def offering(self) -> Offering:
-        """See L{ISubmission.offering}."""
+        """Return the actions that can be run now, checked again if anything they depend on has changed."""
         self.planner.offerings.look()
         return self.planner.offerings.current()
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
-        """See L{ISubmission.offering_after}."""
+        """Return the offering once it has changed, or after C{seconds}."""
         return await self.planner.offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
-        """See L{ISubmission.submit}."""
+        """Check a call, keep it as a run, and propose or start it.
+
+        See L{ISubmission.submit} for its contract.
+        """
         action, arguments = self._asked_for(call)
         if call.idempotency_key is not None:
             known = await self._known(call, call.idempotency_key, action, arguments)
@@ -115,27 +118,27 @@ class Submission:
         return await self._do(run, plan, call.actor)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """See L{ISubmission.wait}."""
+        """Wait until a run is settled, at most C{seconds}."""
         return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
 
     async def run(self, run_id: str) -> Run:
-        """See L{ISubmission.run}."""
+        """Return one run from the database."""
         return await self._runs.run(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """See L{ISubmission.runs}."""
+        """List runs from the database."""
         return await self._runs.table.list(query)
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
-        """See L{ISubmission.most_used}."""
+        """List the actions used most, from the database."""
         return await self._runs.table.most_used(limit)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """See L{ISubmission.history}."""
+        """Return the steps and attempts of a run from the database."""
         return await self._runs.table.steps(run_id), await self._runs.table.attempts(run_id)
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """See L{ISubmission.withdraw}."""
+        """Withdraw a run; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._termination.withdraw(run_id, actor, reason))
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:

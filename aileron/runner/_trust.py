@@ -44,7 +44,7 @@ class TrustService:
     _tasks: Tasks
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
-        """See L{ITrustService.trust_items}."""
+        """List the files on disk and everything trusted, each with what changed."""
         if not self._vault.ever_unlocked():
             raise self._locked()
         lying = self._offerings.candidates()
@@ -52,7 +52,7 @@ class TrustService:
         return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """See L{ITrustService.trust}."""
+        """Trust files; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._put(items, actor))
 
     async def _put(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
@@ -66,7 +66,7 @@ class TrustService:
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """See L{ITrustService.distrust}."""
+        """Take trust back; the write completes even if its caller goes away."""
         await self._tasks.shielded(self._remove(kind, name, actor))
 
     async def _remove(self, kind: TrustKind, name: str, actor: Actor) -> None:
@@ -78,7 +78,7 @@ class TrustService:
         await self._keep(lambda: self._trust.remove(kind, name))
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """See L{ITrustService.set_enabled}."""
+        """Switch an action on or off; the write completes even if its caller goes away."""
         return await self._tasks.shielded(self._switch(name, enabled, actor))
 
     async def _switch(self, name: str, enabled: bool, actor: Actor) -> Offer:
@@ -142,7 +142,7 @@ def _state(lying: Candidate | None, word: Trusted | None) -> TrustState:
 
 
 def _chosen(lying: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
-    """What the operator was shown, all of which must lie there still."""
+    """Return the files that the operator was shown, all of which must still be on disk as they were."""
     wanted = list(items)
     gone = [f"{kind.value} {name}" for kind, name, _ in wanted if (kind, name) not in lying]
     if gone:

@@ -51,7 +51,7 @@ class Tasks:
         return told
 
     def running(self, name: str) -> bool:
-        """Whether a task of that name has not ended."""
+        """Return whether the task of that name has not ended yet."""
         return name in self._running
 
     def at_rest(self) -> Deferred[None]:
@@ -199,7 +199,10 @@ class KeyedLocks:
     _locks: dict[str, DeferredLock] = field(factory=dict, init=False)
 
     async def run(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, T]]) -> T:
-        """What C{work} comes to, once nobody else is at that run.  It must not take a turn of the same run itself."""
+        """Run C{work} while nothing else holds this run's lock, and return its result.
+
+        C{work} must not ask for the lock of the same run.
+        """
         lock = self._locks.setdefault(run_id, DeferredLock())
         try:
             return await lock.run(work)

@@ -60,13 +60,13 @@ class Expiry:
 class UndoWindow:
     """Holds approved runs back until they may begin.
 
-    :param monotonic: seconds by a clock that nobody sets.
+    :param monotonic: seconds of a monotonic clock.
     """
 
     _timers: Timers
     _events: EventFactory
     _monotonic: Callable[[], float]
-    _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when by the clock that nobody sets
+    _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when on the monotonic clock
 
     def hold(self, run_id: str, seconds: float) -> None:
         """An approved run can be taken back for so long from now on."""
@@ -76,7 +76,7 @@ class UndoWindow:
             self._held[run_id] = now + seconds
 
     def waits(self, run: Run, ring: Callback) -> bool:
-        """Whether an approved run must not begin yet; then it rings when it is to be asked again."""
+        """Return whether an approved run must not begin yet; if so, C{ring} is called when its time has come."""
         at = self._begins(run)
         if at <= self._events.now():
             return False

@@ -42,7 +42,10 @@ class ApprovalEditor:
     _locks: KeyedLocks
 
     async def edit(self, run_id: str, edit: Edit) -> Approval:
-        """See L{IDecisions.edit}."""
+        """Check the new arguments, fetch their preview, and put the approval up anew.
+
+        See L{IDecisions.edit} for its contract.
+        """
         approval = await self._gate.open(run_id, edit.digest)
         edited = self._edited(approval.run, edit.arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):

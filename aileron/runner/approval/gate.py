@@ -125,7 +125,9 @@ class ApprovalGate:
         return await self._fetched(approval.run)
 
     async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
-        """See L{IDecisions.decide}.
+        """Take one decision and mark it; the caller holds the run's lock.
+
+        See L{IDecisions.decide} for its contract.
 
         :param preview: from L{seen_before_decision}.
         """
@@ -183,7 +185,7 @@ class ApprovalGate:
         return self._decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
-        """The preview as it is now, where a sound decision rests on it.  Likewise.
+        """Fetch the preview where a sound decision rests on it; this takes time, so no lock may be held meanwhile.
 
         :raises VaultLocked, BindingFailed, Paused: it cannot be fetched now.
         :raises NotYet: its decision lets it begin later.
@@ -216,7 +218,7 @@ class ApprovalGate:
         return plan, approval
 
     def verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
-        """What is checked inside the transaction that commits C{executing}.
+        """Make the check that runs inside the transaction that commits C{executing}.
 
         :raises VaultLocked, BindingFailed: it cannot be checked now.
         """

@@ -69,7 +69,7 @@ def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
 
 
 def _beginning(value: JSON) -> Sequence[JSON]:
-    """What of a value is compared."""
+    """Return the part of a value that is compared."""
     return value[:MOST_COMPARED] if isinstance(value, (list, tuple)) else (value,)
 
 
@@ -101,7 +101,7 @@ def _key(piece: JSON) -> _Key:
 
 
 def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
-    """What of them can be the same twice: short texts in one line, and numbers."""
+    """Yield the pieces that can occur twice: short texts in one line, and numbers."""
     for piece in values:
         number = isinstance(piece, (int, float)) and not isinstance(piece, bool)
         if number or (isinstance(piece, str) and len(piece) <= _SHORT and "\n" not in piece):

@@ -58,11 +58,11 @@ class PreviewFetcher:
     _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
 
     def may_be_now(self) -> bool:
-        """Whether the vault is open."""
+        """Return whether a preview can be fetched now, which needs the vault unlocked."""
         return self._effects.may_act()
 
     def was_tried(self, run_id: str) -> bool:
-        """Whether its service was asked just now."""
+        """Return whether the service was asked just now for the preview of this run."""
         return run_id in self._recent()
 
     async def for_the_agent(self, run: Run, wanted: Callable[[], Awaitable[bool]]) -> Fetched | None:
@@ -171,7 +171,7 @@ class Previews:
             _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
 
     async def _shown(self, run_id: str) -> bool:
-        """Whether what is asked of the run needs no preview any more."""
+        """Fetch and store the preview of a run; C{False} if the approval changed meanwhile and needs another try."""
         approval = await self._runs.approval(run_id)
         if not lacks_preview(approval):
             return True
@@ -206,7 +206,7 @@ class Previews:
         return fetched.preview
 
     def _due(self, approval: Approval) -> bool:
-        """What was never answered is; what failed is so again after a while."""
+        """Return whether a preview is to be fetched: it never was, or it failed and not just now."""
         unanswered = parse_preview(approval.review).status == FETCHING
         return unanswered or not self._fetcher.was_tried(approval.run.id)
 

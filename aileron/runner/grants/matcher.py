@@ -178,7 +178,7 @@ def _put_up(run: Run, asked: Transition) -> Approval:
 
 
 def _is_shown_whole(plan: Plan) -> bool:
-    """Whether the preview came, and shows what the steps need of it."""
+    """Return whether a plan has a preview that was fetched and shows all that its steps need."""
     return plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None
 
 

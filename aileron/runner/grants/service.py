@@ -59,9 +59,11 @@ class GrantService:
     async def approve(
         self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
     ) -> tuple[Approval, Grant]:
-        """See L{IDecisions.approve_and_grant}.
+        """Issue a grant, then approve the call; where that fails, take the grant back.
 
-        :param preview: as of L{ApprovalGate.decide}.
+        See L{IDecisions.approve_and_grant} for its contract.
+
+        :param preview: as for L{ApprovalGate.decide}.
         """
         approval = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
@@ -80,7 +82,7 @@ class GrantService:
         return approved, grant
 
     async def grants(self) -> tuple[StandingGrant, ...]:
-        """See L{IGrantService.grants}."""
+        """List the grants in the vault, each with whether it allows anything now."""
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._requests.planner.offerings.refresh()
@@ -88,16 +90,16 @@ class GrantService:
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """See L{IGrantService.grant}."""
+        """Return one of L{grants}."""
         for shown in await self.grants():
             if shown.grant.id == grant_id:
                 return shown
         raise NotFound("There is no such grant.", {"grant": grant_id})
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """See L{IGrantService.revoke_grant}.
+        """Revoke a grant, in the vault first and then on record.
 
-        The vault first, and then the record: what is to end ends at once, whatever the database does.
+        In this order it ends at once, even if the database cannot be written.
         """
         return await self._tasks.shielded(self._revoke(grant_id, actor))
 

@@ -42,7 +42,7 @@ class Limits:
             self.denials.admit(session, action, arguments)
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
-        """See L{Caps.refuse_full}."""
+        """Refuse a call for which a limit is full; as L{Caps.refuse_full}."""
         await self.caps.refuse_full(plan, arguments, session_id)
 
 
@@ -60,7 +60,7 @@ class EffectGate:
     _held: bool = field(default=False, init=False)
 
     def may_act(self) -> bool:
-        """Whether effects may begin now."""
+        """Return whether effects may begin now: the vault is unlocked, and nothing is held."""
         return not self._held and self._vault.state() is VaultState.UNLOCKED
 
     def hold(self) -> None:

@@ -107,7 +107,7 @@ class Caps:
     _usual: Cap | None = field(converter=_usual)
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
-        """What a run counts against now; see L{compute_charges}."""
+        """Compute the caps that a run counts against now, as L{compute_charges} does."""
         return compute_charges(plan, arguments, session_id, self._brakes.caps(), self._usual)
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
@@ -124,7 +124,10 @@ class Caps:
         return self._brakes.caps()
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """See L{ILimitService.set_caps}."""
+        """Set caps, on record first and then in the vault.
+
+        See L{ILimitService.set_caps} for its contract.
+        """
         now = self._events.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
@@ -134,7 +137,10 @@ class Caps:
         return tuple(fresh.values())
 
     async def remove(self, which: OwnCap, actor: Actor) -> None:
-        """See L{ILimitService.remove_cap}."""
+        """Remove a cap, on record first and then in the vault.
+
+        See L{ILimitService.remove_cap} for its contract.
+        """
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such cap.")
         await self._audit.append(self._events.of_home("cap.removed", actor, **_describe(which)))

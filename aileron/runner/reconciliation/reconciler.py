@@ -54,7 +54,7 @@ class Reconciler:
     """Looks for effects, each look on record; what it finds settles a run, if nobody else has.
 
     :param look_up: looks for an effect by nothing but reads, for so many seconds.
-    :param monotonic: seconds by a clock that nobody sets.
+    :param monotonic: seconds of a monotonic clock.
     """
 
     _runs: RunRepository
@@ -72,7 +72,7 @@ class Reconciler:
     _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
 
     def __attrs_post_init__(self) -> None:
-        """What an earlier life left has been unknown since now, as far as this one knows."""
+        """Start the clocks: runs that were unknown before the daemon started count as unknown since now."""
         self._began, self._timers = self._monotonic(), Timers(self._tasks.clock)
 
     async def take_up(self) -> None:
@@ -97,7 +97,10 @@ class Reconciler:
         self._late_answers.drop()
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """See L{IReconciliation.find_out}."""
+        """Look up a run's effect with the vault unlocked, and settle the run by what is found.
+
+        See L{IReconciliation.find_out} for its contract.
+        """
         if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
         run = await self._runs.run(run_id)
@@ -107,7 +110,7 @@ class Reconciler:
         return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
 
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
-        """When it was given up, by a clock that nobody sets: one that is set forward ends no wait."""
+        """Return when the run was given up, by the monotonic clock: setting the wall clock forward ends no wait."""
         passed = self._monotonic() - self._since.get(run_id, self._began)
         return max(last_at, self._runs.events.now() - timedelta(seconds=passed))
 
@@ -134,7 +137,10 @@ class Reconciler:
             self._since.pop(run_id, None)
 
     async def _looked(self, run_id: str) -> bool:
-        """Whether another look may find what this one has not; while it is paused, nothing that nobody asked for."""
+        """Look up a run's effect once; return whether another look may find more.
+
+        :raises AileronError: it cannot be looked up now, as while the run is paused.
+        """
         try:
             self._effects.pauses.refuse((await self._runs.run(run_id)).session_id)
             _, finding = await self.find_out(run_id, DAEMON)
@@ -174,7 +180,7 @@ class Reconciler:
 
 
 def _describe(finding: Finding) -> dict[str, JSON]:
-    """What the record tells of it: of what was found the digest and the size, as of any answer."""
+    """Describe a finding for the record: an output is given by digest and size only."""
     notes = {name: note for name, note in finding.notes.items() if name != "echoed"}
     if not finding.happened:
         return {"happened": finding.happened, **notes}
@@ -228,7 +234,10 @@ class UncertainEffects:
         return plan
 
     async def _decided(self, run: Run) -> Plan:
-        """What it does now; where somebody must be asked, what somebody has said yes to."""
+        """Plan a run as it was approved, or as its action says where no approval is needed.
+
+        :raises Conflict: there is no decision, or it was on something else.
+        """
         approval = await self._requests.recorded(run)
         plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
         if approval is None:
@@ -240,7 +249,7 @@ class UncertainEffects:
         return plan
 
     async def _begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
-        """Whether the record says that these very steps were begun."""
+        """Return whether the record says that exactly these steps were started."""
         records = (await self._runs.audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
         pinned: JSON = [planned.pinned() for planned in steps]
         return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)

@@ -30,7 +30,7 @@ class Rerun:
     _locks: KeyedLocks
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{IReconciliation.run_again}."""
+        """Create a run that repeats one of unknown outcome, once no other change of that one is under way."""
         return await self._locks.run(run_id, lambda: self._run_again(run_id, note, actor))
 
     async def _run_again(self, run_id: str, note: str, actor: Actor) -> Run:
@@ -77,7 +77,7 @@ class Rerun:
         return run, plan
 
     async def _say(self, parent: Run, child: Run, note: str, actor: Actor) -> None:
-        """On record, and on the old run, for whoever asks what became of it."""
+        """Note the new run on record and on the old run."""
         same = child.effect_key == parent.effect_key
         event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
 

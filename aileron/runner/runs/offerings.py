@@ -117,7 +117,7 @@ class Offerings:
     def look_up(self, name: str) -> Offer:
         """The offer of an action, on or off.
 
-        :raises NotFound: there is none of that name, it did not load, or it is not trusted as it lies there.
+        :raises NotFound: there is none of that name, it did not load, or the file on disk is not trusted.
         """
         self.look()
         offer = self._offering.offers.get(name)
@@ -162,7 +162,7 @@ class Offerings:
         return bool(described.hosts) or described.bindable or described.base_url is not None
 
     def _untrusted(self, action: Action) -> list[str]:
-        """What of this action the operator has not trusted as it lies there."""
+        """Return why the files of this action and of its connectors are not trusted as they are on disk."""
         if not self._vault.ever_unlocked():
             return []
         found = [self._unread(TrustKind.ACTION, action.name, action.digest)]

@@ -82,7 +82,10 @@ def parse_preview(review: Mapping[str, JSON]) -> Preview:
 
 
 def _fields_of(kept: JSON) -> Iterator[Mapping[str, JSON]]:
-    """:raises TypeError: it is none of what L{render_preview} makes."""
+    """Yield the fields of a preview kept on record.
+
+    :raises TypeError: one of them is not a field that L{render_preview} makes.
+    """
     for each in kept if isinstance(kept, Sequence) and not isinstance(kept, str) else ():
         if not isinstance(each, Mapping) or not _holds_texts(each, "label") or not {"value", "missing"} <= set(each):
             raise TypeError("no field of a preview")
