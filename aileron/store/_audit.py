@@ -58,7 +58,7 @@ class Seals:
             _show(cursor, self.observer, records)
 
     def before_commit(self, cursor: sqlite3.Cursor) -> Callable[[], None] | None:
-        """What a transaction asks at its end: what to call once it is durable, or L{None}."""
+        """Return what is to be called once this transaction is durable, or L{None}."""
         observer = self.observer
         if observer is None or not observer.wants_commit:
             return None
@@ -131,41 +131,41 @@ class SQLiteArchive:
     _readers: Readers
 
     async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:
-        """See L{IArchive.rows}."""
+        """Read records as rows, oldest first."""
         return await self._readers.read(tables.rows, after, limit, until)
 
     async def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """See L{IArchive.bounds}."""
+        """Find the sequences between which the records of a time lie."""
         return await self._readers.read(tables.bounds, since, until)
 
     async def checkpoints(self, after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
-        """See L{IArchive.checkpoints}."""
+        """Read checkpoints from the database."""
         return await self._readers.read(tables.checkpoints, after, until)
 
     async def latest_checkpoint(self) -> Checkpoint | None:
-        """See L{IArchive.latest_checkpoint}."""
+        """Read the newest checkpoint."""
         return await self._readers.read(tables.latest_checkpoint)
 
     async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """See L{IArchive.put_checkpoint}."""
+        """Add a checkpoint; the write completes even if its caller goes away."""
         await shielded(self._writer.write(tables.insert_checkpoint, checkpoint))
 
     async def first_of(self, period: str) -> int | None:
-        """See L{IArchive.first_of}."""
+        """Find the first record of a locked period."""
         return await self._readers.read(tables.first_mac, period)
 
     async def count_of(self, period: str) -> int:
-        """See L{IArchive.count_of}."""
+        """Count the records of a locked period."""
         return await self._readers.read(tables.count_macs, period)
 
     async def macs(self, after: int, limit: int) -> Sequence[Maced]:
-        """See L{IArchive.macs}."""
+        """Read records with their MACs from the database."""
         return await self._readers.read(tables.macs_along, after, limit)
 
     async def oldest_contents(self) -> int | None:
-        """See L{IArchive.oldest_contents}."""
+        """Find the oldest record that still has its contents."""
         return await self._readers.read(tables.oldest_payload)
 
     async def prune(self, up_to: int, limit: int) -> int:
-        """See L{IArchive.prune}."""
+        """Delete contents of old records; the write completes even if its caller goes away."""
         return await shielded(self._writer.write(tables.delete_payloads, up_to, limit))

@@ -1,4 +1,4 @@
-"""What belongs to runs: C{run_steps}, C{run_attempts}, and C{charges}, which counts them against limits."""
+"""The tables that belong to runs: C{run_steps}, C{run_attempts}, and C{charges}, which counts runs against limits."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SessionCache:
     _endings: int = field(default=0, init=False)
 
     def get(self, digest: bytes) -> Session | None:
-        """What is remembered, or L{None}."""
+        """Return the cached session, or L{None}."""
         session = self._sessions.get(digest)
         if session is not None:
             self._sessions.move_to_end(digest)

@@ -70,7 +70,7 @@ class Store:
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
 
     async def close(self) -> None:
-        """See L{IStore.close}."""
+        """Write when sessions were last seen, let pending writes become durable, and close the connections."""
         await self._flush()
         await self._writer.close()
         await self._readers.close()

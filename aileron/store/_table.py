@@ -96,12 +96,12 @@ class Table(Generic[T]):
         return ", ".join(f"{column} = ?" for column in self.columns)
 
     def overwriting(self, *key: str, keep: Sequence[str] = ()) -> str:
-        """What has an L{insertion} overwrite the row that has the same C{key}, but for the columns to C{keep}."""
+        """Return the clause by which an L{insertion} overwrites a row of the same C{key}, but for C{keep}."""
         changed = ", ".join(f"{name} = excluded.{name}" for name in self.columns if name not in (*key, *keep))
         return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
 
     def row_of(self, value: Any) -> list[object]:
-        """What stands in the columns for C{value}."""
+        """Return the contents of the columns for C{value}, in order."""
         codecs = self.columns.values()
         return [
             value if codec.encode is None else codec.encode(value)
@@ -128,10 +128,10 @@ class Table(Generic[T]):
             cursor.executemany(f"{self.insertion} {conflict}", rows)
 
     def select(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> tuple[T, ...]:
-        """What the rows stand for that C{tail}, the rest of the statement, selects."""
+        """Return the values of the rows that C{tail}, the rest of the statement, selects."""
         return tuple(map(self.value_of, cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values)))
 
     def find(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> T | None:
-        """What the first such row stands for, or L{None}."""
+        """Return the value of the first row that C{tail} selects, or L{None}."""
         row = cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values).fetchone()
         return None if row is None else self.value_of(row)
