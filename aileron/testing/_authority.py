@@ -74,8 +74,8 @@ class MemoryControl:
 
     :param vault: whose state it obeys; unlocked by default.
     :ivar full: a test sets it, and every change fails as on a full disk.
-    :ivar vault_id: a test may set it: another vault lies there.
-    :ivar file_revision: a test may set it back: an older vault lies there.
+    :ivar vault_id: a test sets another one to replace the vault.
+    :ivar file_revision: a test sets it back to restore an older vault.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:

@@ -134,40 +134,40 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return approval
 
     def lay(self, kind: TrustKind, name: str, text: str) -> Candidate:
-        """Have a file with this text lie there, in the place of an earlier one."""
+        """Put a file with this text on the scripted disk, in the place of an earlier one."""
         candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text)
         self._lying[kind, name] = candidate
         self._texts[candidate.digest] = text
         return candidate
 
     def remove(self, kind: TrustKind, name: str) -> None:
-        """Have it lie there no more."""
+        """Remove a file from the scripted disk."""
         del self._lying[kind, name]
 
     # its interfaces ---------------------------------------------------------------------------------------------------
 
     def offering(self) -> Offering:
-        """See L{ISubmission.offering}."""
+        """Return the offers that the test has set."""
         return self._offering
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
-        """See L{ISubmission.offering_after}."""
+        """Return the offering once the test changes it, or after C{seconds}."""
         if self._offering.generation == generation:
             await self._wait(self._told, seconds)
         return self._offering
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """See L{ITrustService.set_enabled}."""
+        """Switch an offer on or off."""
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
-        """See L{ITrustService.trust_items}."""
+        """List the files on the scripted disk, and those that are trusted."""
         return tuple(self._item(key) for key in sorted({*self._lying, *self._trusted}))
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """See L{ITrustService.trust}."""
+        """Trust files on the scripted disk."""
         if any((kind, name) not in self._lying for kind, name, _ in items):
             raise NotFound("There is no such file.")
         moved = [self._lying[kind, name] for kind, name, seen in items if self._lying[kind, name].digest != seen]
@@ -179,7 +179,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return tuple(self._item((kind, name)) for kind, name, _ in items)
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """See L{ITrustService.distrust}."""
+        """Take trust back."""
         if self._trusted.pop((kind, name), None) is None:
             raise NotFound("That is not trusted.")
 
@@ -201,17 +201,17 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._start(call, offer)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """See L{ISubmission.wait}."""
+        """Wait until the test settles a run, at most C{seconds} by its clock."""
         if not self._present(run_id).state.settled:
             await self._wait(self._settled[run_id], seconds)
         return self._present(run_id)
 
     async def run(self, run_id: str) -> Run:
-        """See L{ISubmission.run}."""
+        """Return a run from memory."""
         return self._present(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """See L{ISubmission.runs}."""
+        """List runs from memory, newest first."""
         found = tuple(self._matching(reversed(self._runs.values()), query))
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
@@ -224,18 +224,18 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return (StepRow(run_id, "post", 0, "succeeded", run.result),), (attempt,)
 
     async def approval(self, run_id: str) -> Approval:
-        """See L{IDecisions.approval}."""
+        """Return an approval from memory."""
         if run_id not in self._approvals:
             raise NotFound("There is no such approval.")
         return self._approvals[run_id]
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IDecisions.approvals}."""
+        """List approvals from memory, oldest first, on one page."""
         gated = [run for run in self._runs.values() if run.id in self._approvals]
         return Page(tuple(self._approvals[run.id] for run in self._matching(gated, query))[: query.limit])
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """See L{IDecisions.precedents}."""
+        """Return L{earlier} for each approval."""
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
@@ -270,14 +270,14 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._approvals[run_id]
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """See L{ISubmission.withdraw}."""
+        """Cancel a run that has not begun."""
         run = self._present(run_id)
         if run.state not in _WITHDRAWABLE:
             raise Conflict("It is too late.", {"state": run.state.value})
         return self.finish(run_id, RunState.CANCELLED, reason=reason)
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """See L{IReconciliation.settle}."""
+        """Complete or fail a run of unknown outcome."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
@@ -295,7 +295,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{IReconciliation.run_again}."""
+        """Start a gated child of a run of unknown outcome."""
         parent = self._present(run_id)
         open_ = [run for run in self._runs.values() if run.parent_id == run_id and not run.state.settled]
         if parent.state is not RunState.UNKNOWN or open_:
@@ -309,11 +309,11 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return child
 
     async def pending(self, session_id: str | None) -> int:
-        """See L{IDecisions.pending}."""
+        """Count the pending runs of one session, or of all."""
         return len(list(self._matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
     async def hold(self) -> None:
-        """See L{ILimitService.hold}."""
+        """Wait until the test settles every run that is moving."""
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)

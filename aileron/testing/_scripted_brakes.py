@@ -23,7 +23,7 @@ class ScriptedBrakes:
 
     @abstractmethod
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """See L{ISubmission.runs}."""
+        """List runs; the runner that this is mixed into keeps them."""
 
     @abstractmethod
     def finish(self, run_id: str, state: RunState, **changes: Any) -> Run:
@@ -35,10 +35,10 @@ class ScriptedBrakes:
 
     @abstractmethod
     async def approval(self, run_id: str) -> Approval:
-        """See L{IDecisions.approval}."""
+        """Return one approval; the runner that this is mixed into keeps them."""
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
-        """See L{ISubmission.most_used}."""
+        """List the actions with the most completed runs."""
         done = (await self.runs(RunQuery((RunState.COMPLETED,)))).items
         uses = Counter(run.action for run in done)
         return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
@@ -51,7 +51,7 @@ class ScriptedBrakes:
         return approval
 
     def pauses(self) -> tuple[Pause, ...]:
-        """See L{ILimitService.pauses}."""
+        """Return the pauses in the order in which they were set."""
         return tuple(self._pauses.values())
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
@@ -67,16 +67,16 @@ class ScriptedBrakes:
         return tuple(self.finish(run.id, RunState.PENDING) for run in approved)
 
     def caps(self) -> tuple[OwnCap, ...]:
-        """See L{ILimitService.caps}."""
+        """Return the caps in the order of their names."""
         return tuple(self._caps[name] for name in sorted(self._caps))
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """See L{ILimitService.set_caps}."""
+        """Keep caps in memory."""
         fresh = {each.name: evolve(each, set_at=self._now(), set_by=actor.id) for each in caps}
         self._caps |= fresh
         return tuple(fresh.values())
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        """See L{ILimitService.remove_cap}."""
+        """Remove a cap from memory."""
         if self._caps.pop(which.name, None) is None:
             raise NotFound("There is no such cap.")

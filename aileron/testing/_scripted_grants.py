@@ -31,7 +31,7 @@ class ScriptedGrants:
     _made: dict[str, Grant] = field(factory=dict, kw_only=True)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IDecisions.decide}."""
+        """Decide an approval; the runner that this is mixed into does so."""
         raise NotImplementedError
 
     def _now(self) -> datetime:
@@ -53,17 +53,17 @@ class ScriptedGrants:
         return approval, grant
 
     async def grants(self) -> tuple[StandingGrant, ...]:
-        """See L{IGrantService.grants}."""
+        """List the grants in memory."""
         return tuple(map(self._standing, self._made.values()))
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """See L{IGrantService.grant}."""
+        """Return one grant from memory."""
         if grant_id not in self._made:
             raise NotFound("There is no such grant.")
         return self._standing(self._made[grant_id])
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """See L{IGrantService.revoke_grant}."""
+        """Mark a grant as revoked; the first time stays."""
         grant = (await self.grant(grant_id)).grant
         self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
         return await self.grant(grant_id)

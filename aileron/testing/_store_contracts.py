@@ -223,7 +223,7 @@ class SessionsContract(_RecordCase):
             self.assertEqual(session.seen_at + timedelta(seconds=5 * at), noted and noted.seen_at)
 
     def test_gateway_key_ended(self) -> None:
-        """From its end on a session is not known at once, and known as ended to who asks."""
+        """Once a session has ended, it is not cached under its gateway key; the database returns it as ended."""
         session = self.opened()
         self.called(session.id)
         ended = self.do(self.sessions.end(session.id, 0, ()))

@@ -33,7 +33,7 @@ def new_binding(identity: str = "me", secret: bytes = CANARY, connector: str = "
 
 
 def opened(case: SynchronousTestCase, credential: ICredential) -> bytes:
-    """What C{credential} opens to."""
+    """Return the secret of C{credential}, which must be there at once."""
     secret: bytes = case.successResultOf(Deferred.fromCoroutine(credential.reveal()))
     return secret
 
