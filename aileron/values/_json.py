@@ -101,7 +101,10 @@ def texts_in(value: JSON) -> Iterator[str]:
 
 
 def heavy(value: JSON) -> bool:
-    """Whether it takes milliseconds to plan with it: it has many values, or very long texts."""
+    """Return whether a value is large enough that planning with it takes milliseconds.
+
+    It is if it has many values or very long texts.
+    """
     count, within = 0, [value]
     while within and count <= _HEAVY_VALUES:
         each = within.pop()

@@ -29,7 +29,7 @@ def script(character: str) -> str:
 
 
 def is_mark(character: str) -> bool:
-    """Whether it is put on the character before it."""
+    """Return whether a character is a combining mark, which attaches to the character before it."""
     return unicodedata.category(character)[0] == "M"
 
 
@@ -52,7 +52,7 @@ def _has_strange_marks(text: str, characters: set[str]) -> bool:
 
 
 def _has_piles(text: str, characters: set[str]) -> bool:
-    """Whether a letter has more than two marks; of those that have no place of their own, more than four."""
+    """Return whether a letter has three or more marks of a combining class other than 0, or five or more of any."""
     marks = {each for each in characters if unicodedata.category(each) == "Mn"}
     placed = {ord(each): _MARK for each in marks if unicodedata.combining(each)}
     return any(

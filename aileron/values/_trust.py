@@ -1,4 +1,4 @@
-"""What the operator has read and trusts, and what lies there now."""
+"""The files that the operator trusts, those on disk now, and how the two differ."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Trusted:
 
 @frozen
 class Candidate:
-    """One sound file as it lies there, whether anybody trusts it or not.
+    """One sound file as it is on disk, trusted or not.
 
     :ivar text: all of it; C{digest} is of its bytes.
     :ivar needs: of an action, the connectors that it requires.
@@ -57,12 +57,12 @@ class Candidate:
 
     @property
     def key(self) -> tuple[TrustKind, str]:
-        """What it is trusted by."""
+        """The kind and name under which it is trusted."""
         return self.kind, self.name
 
 
 class TrustState(StrEnum):
-    """How what lies there stands to what is trusted."""
+    """How the file on disk relates to what is trusted."""
 
     TRUSTED = "trusted"
     NEW = "new"
@@ -74,7 +74,7 @@ class TrustState(StrEnum):
 class TrustItem:
     """One file, or the memory of one, as the operator is asked about it.
 
-    :ivar candidate: what lies there; L{None}: nothing does any more.
+    :ivar candidate: the file on disk; L{None}: it no longer exists.
     :ivar trusted: what was trusted, if anything was.
     :ivar before: the text that was trusted, where it is another and is still known.
     """
