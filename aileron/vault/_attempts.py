@@ -1,4 +1,4 @@
-"""What limits attempts: values that can be taken once, and failures that make the next try wait."""
+"""Limits on attempts: values that can be taken only once, and a delay that grows with failures."""
 
 from __future__ import annotations
 

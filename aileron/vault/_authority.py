@@ -1,4 +1,4 @@
-"""What the operator has said, as it lies in the vault's file: trust records, pauses, caps, passkeys and their rule."""
+"""The operator's trust records, pauses, caps, passkeys and passkey rule, as kept in the vault's file."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ class FileTrust:
         self._generation = 0
 
     def generation(self) -> int:
-        """See L{ITrust}."""
+        """Return a number that grows whenever the verified trust records change."""
         self._refresh()
         return self._generation
 
     def find(self, kind: TrustKind, name: str) -> Trusted | None:
-        """See L{ITrust}."""
+        """Return the verified trust record of one file, or L{None}."""
         self._refresh()
         return self._by_name.get((kind, name))
 
     def trusted(self) -> tuple[Trusted, ...]:
-        """See L{ITrust}."""
+        """Return all verified trust records."""
         self._refresh()
         return self._records
 
     def put(self, words: Sequence[Trusted]) -> None:
-        """See L{ITrust}."""
+        """Write trust records into the vault's file, in one write."""
         _key, document = self._file.opened()
         self._become(document, document.trusting(words))
 
     def remove(self, kind: TrustKind, name: str) -> None:
-        """See L{ITrust}."""
+        """Remove one trust record from the vault's file."""
         _key, document = self._file.opened()
         self._become(document, document.distrusting(kind, name))
 
     def void(self) -> None:
-        """See L{ITrust}."""
+        """Remove all trust records from the vault's file."""
         _key, document = self._file.opened()
         self._become(document, evolve(document, trust=()))
 
@@ -76,20 +76,20 @@ class FileBrakes:
         self._file = file
 
     def pauses(self) -> tuple[Pause, ...]:
-        """See L{IBrakes}."""
+        """Return the verified pauses; none if the vault was never unlocked since the daemon started."""
         return self._file.known.pauses if self._file.known is not None else ()
 
     def keep_pauses(self, pauses: Sequence[Pause]) -> None:
-        """See L{IBrakes}."""
+        """Replace the pauses in the vault's file."""
         _key, document = self._file.opened()
         self._replace(document, evolve(document, pauses=tuple(pauses)))
 
     def caps(self) -> tuple[OwnCap, ...]:
-        """See L{IBrakes}."""
+        """Return the verified caps; none if the vault was never unlocked since the daemon started."""
         return self._file.known.caps if self._file.known is not None else ()
 
     def keep_caps(self, caps: Sequence[OwnCap]) -> None:
-        """See L{IBrakes}."""
+        """Replace the caps in the vault's file, sorted by name."""
         _key, document = self._file.opened()
         self._replace(document, evolve(document, caps=tuple(sorted(caps, key=lambda each: each.name))))
 
@@ -106,15 +106,15 @@ class FilePasskeys:
         self._file = file
 
     def passkeys(self) -> tuple[Passkey, ...]:
-        """See L{IPasskeyBook}."""
+        """Return the verified passkeys; none if the vault was never unlocked since the daemon started."""
         return self._file.known.passkeys if self._file.known is not None else ()
 
     def passkey_rule(self) -> PasskeyRule:
-        """See L{IPasskeyBook}."""
+        """Return the verified rule; the default one if the vault was never unlocked since the daemon started."""
         return self._file.known.passkey_rule if self._file.known is not None else PasskeyRule()
 
     def keep_passkeys(self, keys: Sequence[Passkey], rule: PasskeyRule) -> None:
-        """See L{IPasskeyBook}."""
+        """Replace the passkeys and their rule in the vault's file, in one write."""
         _key, document = self._file.opened()
         changed = evolve(document, passkeys=tuple(keys), passkey_rule=rule)
         if changed != document:

@@ -45,7 +45,7 @@ class ControlKey:
         return self.id + hmac.digest(self._secret, canonical(statement), sha256)
 
     def verify(self, statement: Mapping[str, JSON], mark: bytes | None) -> Mark:
-        """What C{mark} under C{statement} is; never raises, whatever a row may hold."""
+        """Verify C{mark} under C{statement}; never raises, whatever a row may hold."""
         if not isinstance(mark, bytes) or len(mark) != _MARK_BYTES:
             return Mark.FALSE
         if not mark.startswith(self.id):

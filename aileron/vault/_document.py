@@ -106,5 +106,5 @@ class VaultDocument:
 
 
 def trust_key(record: Trusted) -> tuple[TrustKind, str]:
-    """What there is one trust record for."""
+    """Return the kind and name that a trust record is kept under."""
     return record.kind, record.name

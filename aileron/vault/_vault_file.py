@@ -41,7 +41,9 @@ class VaultFile:
         return f"<vault file {self._path}>"
 
     def read(self) -> VaultDocument | None:
-        """What the file says now, or L{None} if there is none; the same object as long as it did not change.
+        """Read the document in the file, or L{None} if there is no file.
+
+        The same object is returned as long as the file does not change.
 
         :raises VaultDamaged: it is damaged, or not a file of ours.
         """
@@ -57,7 +59,7 @@ class VaultFile:
         return self._document
 
     def exists(self) -> bool:
-        """Whether something lies there, damaged or not."""
+        """Return whether the file exists, damaged or not."""
         return os.path.lexists(self._path)
 
     def write(self, document: VaultDocument) -> None:
