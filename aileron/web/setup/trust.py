@@ -19,7 +19,7 @@ _UNKNOWN_BEFORE = "What you trusted is not known any more, or too long to compar
 
 
 class TrustPage(Element):
-    """Files that lie there, those that nobody trusts first and whole."""
+    """The page of files on disk; untrusted ones come first and are shown in full."""
 
     loader = template("trust.xml")
 
