@@ -125,6 +125,18 @@ class LinkTests(ProjectTestCase):
         self.assertEqual((finished.exit_code, finished.stdout), (0, "not .zshrc\nnot .zshenv\nnot moved\n"), finished)
         self.assertEqual(self.outside(project, "ls -A zsh; cat zsh/.zshrc"), ".zshrc\n")
 
+    async def test_start_file_by_variable(self) -> None:
+        """The file in the project that C{BASH_ENV} has every script of bash's start with stays as it is."""
+        await self.prepare()
+        project = self.project("dotfiles", "echo echo good >bash-env")
+        script = "echo echo evil >bash-env || echo not written; mv bash-env old || echo not moved"
+        command = self.agent(script, "--sandbox", project=project)
+        environment = {**command.environment, "BASH_ENV": f"{project}/bash-env"}
+        finished = await self.run_command(attrs.evolve(command, environment=environment), 60)
+        self.assertEqual(finished.exit_code, 0, finished)
+        self.assertIn("not written\nnot moved\n", finished.stdout)
+        self.assertEqual(self.outside(project, "cat bash-env"), "echo good\n")
+
     async def refuses(self, before: str, script: str, words: str) -> None:
         """The agent is not started there, with the reason."""
         await self.prepare()

@@ -23,6 +23,7 @@ _START_FILES = (
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile "
     ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc"
 ).split()
+_START_VARIABLES = ("ZDOTDIR", "BASH_ENV", "ENV")  # a directory, then two files; ENV often is something else
 _START_FILES_OF_ZSH = ".zshenv .zprofile .zshrc .zlogin .zlogout".split()
 _DIRECTORIES_OF_FISH = ("conf.d", "functions", "completions")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
@@ -41,15 +42,17 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
     These lie in writable directories, or behind a link in one.  Missing directories are made, since then the agent
     cannot make them.
 
-    :param environment: the caller's, which may say where the files of zsh and fish lie.
+    :param environment: the caller's, which may say where start files are.
     :raises InvalidRequest: such a file is not there, and the agent could make it.
     """
-    zsh = environment.get("ZDOTDIR") or home
-    if not isabs(zsh):
-        raise InvalidRequest(
-            f"ZDOTDIR is the relative path {zsh}, by which zsh starts with files of the project. "
-            "In a sandbox the agent could write them: set it to a whole path."
-        )
+    named = {name: environment[name] for name in _START_VARIABLES if environment.get(name)}
+    for name, path in named.items():
+        if not isabs(path) and name != "ENV":
+            raise InvalidRequest(
+                f"{name} is the relative path {path}, by which shells start with files of the project. "
+                "In a sandbox the agent could write them: set it to an absolute path."
+            )
+    zsh = named.pop("ZDOTDIR", home)
     fish = [join(base, "fish") for base in (environment.get("XDG_CONFIG_HOME") or "", join(home, ".config")) if base]
     read_whole = [join(each, name) for each in fish for name in ("", *_DIRECTORIES_OF_FISH)]
     kept: list[str] = []  # nothing can be made in a directory that is
@@ -59,6 +62,7 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
             kept.append(path)
     files = [join(home, name) for name in (*_START_FILES, *_START_FILES_OF_ZSH)]
     files += [join(zsh, name) for name in _START_FILES_OF_ZSH] + [join(each, "config.fish") for each in fish]
+    files += filter(isabs, named.values())
     linked = (step for directory in read_whole for step in linked_from(directory))
     for path in (*(step for each in files for step in steps(each)), *linked):
         if is_within_any(path, writable) and not is_within_any(path, kept):

@@ -106,6 +106,18 @@ class ProgramTests(LayoutCase):
         with self.assertRaises(InvalidRequest):
             self.started_with(ZDOTDIR="zsh")
 
+    def test_start_files_by_variable(self) -> None:
+        """A file that a variable has bash or sh start with is protected; a relative path is refused, or no path."""
+        (self.project / "env").touch()
+        for variable in ("BASH_ENV", "ENV"):
+            self.assertEqual(self.started_with(**{variable: str(self.project / "env")}), [str(self.project / "env")])
+            self.assertEqual(self.started_with(**{variable: ""}), [])
+            with self.assertRaises(InvalidRequest, msg=variable):
+                self.started_with(**{variable: str(self.project / "missing")})
+        with self.assertRaises(InvalidRequest):
+            self.started_with(BASH_ENV="env")
+        self.assertEqual(self.started_with(ENV="production"), [])
+
     def started_with(self, **environment: str) -> list[str]:
         """What of the project the user's shells start with."""
         places = [str(self.project)]
