@@ -45,6 +45,18 @@ class GitTests(ProjectTestCase):
         )
         self.assertIn("config", told)
 
+    async def test_objects(self) -> None:
+        """The repository's own objects are read there, and neither changed nor deleted."""
+        await self.prepare()
+        script = """
+            git cat-file -p HEAD:file
+            objects=.git/aileron-objects; ls $objects
+            chmod -R u+w $objects || true; rm -rf $objects/?? $objects/pack || true
+            mkdir -p $objects/info || true; echo $PWD/evil/.git/objects >$objects/info/alternates || true
+            mv $objects old || true
+        """
+        await self.tried("objects", "", script, "git fsck --strict && ! test -e .git/objects/info/alternates")
+
     async def test_hooks(self) -> None:
         """A hook that is written inside does not run outside, in the repository or where C{core.hooksPath} says."""
         await self.prepare()

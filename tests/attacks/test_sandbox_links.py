@@ -17,17 +17,20 @@ class LinkTests(ProjectTestCase):
 
     timeout = 240
 
-    async def tried(self, before: str, script: str, after: str, path: str = "") -> Path:
-        """Nothing of the attacker's runs outside, with C{path} beside the project in C{PATH}; the project."""
+    async def tried(self, before: str, script: str, after: str, path: str = "", refused: str = "") -> Path:
+        """Nothing of the attacker's runs outside, with C{path} beside the project in C{PATH}; the project.
+
+        :param refused: what is said where the agent is not started at all.
+        """
         await self.prepare()
         project = self.project("dotfiles", before)
         command = self.agent(f"MARKER='{self.marker}'\n{script}", "--sandbox", project=project)
         if path:
             whole = f"{command.environment['PATH']}:{project.parent / path}"
             command = attrs.evolve(command, environment={**command.environment, "PATH": whole})
-        finished = await self.run_command(command, 60)  # refused, or in vain
-        if finished.exit_code != 0:
-            self.assertIn("the agent could", " ".join(finished.stderr.split()))
+        finished = await self.run_command(command, 60)
+        self.assertEqual(finished.exit_code, 1 if refused else 0, finished)
+        self.assertIn(refused.format(project), " ".join(finished.stderr.split()))
         self.outside(project, f"PATH=$PATH:{project.parent / (path or 'none')}\n{after}")
         self.assertFalse(self.marker.exists(), finished.stderr)
         return project
@@ -40,7 +43,8 @@ class LinkTests(ProjectTestCase):
 
     async def test_configuration_missing(self) -> None:
         """Nor made, where the link leads to nothing yet."""
-        await self.tried("ln -s $PWD/gitconfig ~/.gitconfig", _MONITOR.format("gitconfig"), "git status")
+        before = "ln -s $PWD/gitconfig ~/.gitconfig"
+        await self.tried(before, _MONITOR.format("gitconfig"), "git status", refused="gitconfig, which does not exist")
 
     async def test_configuration_in_a_linked_directory(self) -> None:
         """Nor behind a link to a directory above it."""
@@ -84,19 +88,21 @@ class LinkTests(ProjectTestCase):
 
     async def test_program_missing(self) -> None:
         """A program that is named by its whole path, and is not there yet, cannot be made."""
-        await self.tried("git config core.fsmonitor $PWD/tools/monitor", _PROGRAM.format("tools/monitor"), "git status")
+        before, refused = "git config core.fsmonitor $PWD/tools/monitor", "tools/monitor, which does not exist"
+        await self.tried(before, _PROGRAM.format("tools/monitor"), "git status", refused=refused)
 
     async def test_path(self) -> None:
-        """A link in the project by way of which C{PATH} leads elsewhere is not replaced."""
+        """No agent is started where it could replace a link in the project by way of which C{PATH} leads elsewhere."""
         before = "mkdir ../tools; ln -s ../tools current; ln -s $PWD/current ../bin"
         script = "rm current; " + _PROGRAM.format("current/tool")
-        await self.tried(before, script, "tool </dev/null || true", path="bin")
+        refused = "could replace {}/current, which programs outside obey"
+        await self.tried(before, script, "tool </dev/null || true", path="bin", refused=refused)
 
     async def test_settings_of_the_agent(self) -> None:
         """Nor are the agent's own settings, beside a repository, by moving away a directory that they lie in."""
         before = """
-            mkdir -p a/config/opencode; echo good >a/config/opencode/note; git init -q a/other
-            rm -rf ~/.config; ln -s $PWD/a/config ~/.config
+            mkdir -p a/config/opencode a/config/git; echo good >a/config/opencode/note; touch a/config/git/config
+            git init -q a/other; rm -rf ~/.config; ln -s $PWD/a/config ~/.config
         """
         script = """
             echo evil >a/config/opencode/note || true
