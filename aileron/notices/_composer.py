@@ -1,9 +1,9 @@
-"""Composes messages of what is still so, and looks up what the record does not say of itself."""
+"""Composes messages of what is still so, and words them: short, and without contents unless they are wanted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -13,9 +13,27 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.interfaces import IRuns, ISessions, IVault
-from aileron.values import Message, Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc
+from aileron.values import Message, Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc, visible
 
-from ._message import MessageContext, message_of
+MOST_LINES = 6
+_MOST_NAME, _MOST_WHY, _MOST_CONTENTS = 80, 200, 300
+_CUT = "…"
+
+_URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
+_TITLES: Mapping[NoticeKind, tuple[str, str]] = {
+    NoticeKind.TAMPER: ("a sign of tampering was found", "{n} signs of tampering were found"),
+    NoticeKind.BROKEN: ("{what} is stopped for a while", "{n} sessions or actions are stopped for a while"),
+    NoticeKind.FLOOD: ("a session asks and asks", "{n} sessions ask and ask"),
+    NoticeKind.UNKNOWN: ("{action} may have happened, or not", "{n} runs may have happened, or not"),
+    NoticeKind.LOCKED: ("{action} waits for the vault", "{n} runs wait for the vault"),
+    NoticeKind.APPROVAL: ("{action} waits for your approval", "{n} calls wait for your approval"),
+    NoticeKind.ASKED_ANEW: ("{action} needs your approval once more", "{n} calls need your approval once more"),
+    NoticeKind.PAUSED: ("{whole} is paused", "{n} things are paused"),
+    NoticeKind.RESUMED: ("{whole} is resumed", "{n} things are resumed"),
+    NoticeKind.TEST: ("this is a test", "this is a test"),
+}
+"""What is said of one, and of many; the worst comes first."""
+_ORDER = tuple(_TITLES)
 
 _WAITING: Mapping[NoticeKind, RunState] = {
     NoticeKind.APPROVAL: RunState.PENDING,
@@ -26,9 +44,28 @@ _WAITING: Mapping[NoticeKind, RunState] = {
 """Of what is told only as long as it is so."""
 
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1, oldest_first=True)
-_MOST_CONTENTS = 2000
+_MOST_ARGUMENTS = 2000
 _log = Logger()
 T = TypeVar("T")
+
+
+@frozen
+class MessageContext:
+    """What a message says beside its notices.
+
+    :ivar id: of the message.
+    :ivar waiting: how many calls wait for a decision in all.
+    :ivar oldest: since when the oldest of these waits.
+    :ivar locked: the vault is.
+    :ivar page: where one looks at a run, or at all that waits.
+    """
+
+    id: str
+    now: datetime
+    page: Callable[[str | None], str]
+    waiting: int = 0
+    oldest: datetime | None = None
+    locked: bool = False
 
 
 @frozen(kw_only=True)
@@ -78,7 +115,7 @@ class MessageComposer:
     def _arguments(self, run: Run | None) -> str | None:
         if run is None or not self.contents:
             return None
-        return json.dumps(dict(run.arguments), ensure_ascii=False, default=str)[:_MOST_CONTENTS]
+        return json.dumps(dict(run.arguments), ensure_ascii=False, default=str)[:_MOST_ARGUMENTS]
 
     def _page(self, run_id: str | None) -> str:
         return f"{self.operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")
@@ -93,3 +130,102 @@ async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
     except Exception as error:  # noqa: BLE001 - less is told then; what the error says may be contents
         _log.warn("less is told than could be: it cannot be looked up ({kind})", kind=type(error).__name__)
         return otherwise
+
+
+def message_of(notices: Sequence[Notice], more: int, context: MessageContext) -> Message:
+    """Word one message of all of C{notices}, of which there is one at least.
+
+    :param more: how many there were besides.
+    """
+    shown = tuple(_to_shown(each) for each in sorted(notices, key=lambda each: (_ORDER.index(each.kind), each.at)))
+    runs = {each.run_id for each in shown}
+    only = runs.pop() if len(runs) == 1 and not more else None
+    return Message(
+        id=context.id,
+        at=context.now,
+        title=f"Aileron: {_title(shown, more)}",
+        lines=tuple(_lines(shown, more, context)),
+        url=context.page(only),
+        notices=shown,
+        urgent=any(each.kind in _URGENT for each in shown),
+        contents=tuple(_contents(shown)),
+        more=more,
+    )
+
+
+def _to_shown(notice: Notice) -> Notice:
+    """Make each text visible and short."""
+    return evolve(
+        notice,
+        action=_text(notice.action, _MOST_NAME),
+        session_id=_text(notice.session_id, _MOST_NAME),
+        run_id=_text(notice.run_id, _MOST_NAME),
+        agent=_text(notice.agent, _MOST_NAME),
+        why=_text(notice.why, _MOST_WHY),
+        arguments=_text(notice.arguments, _MOST_CONTENTS),
+    )
+
+
+def _text(text: str | None, most: int) -> str | None:
+    if text is None:
+        return None
+    seen = visible(text[: most + 1])
+    return seen if len(seen) <= most else seen[: most - 1] + _CUT
+
+
+def _title(notices: Sequence[Notice], more: int) -> str:
+    first = notices[0]
+    alike = sum(each.kind is first.kind for each in notices)
+    others = len(notices) - alike + more
+    said = _TITLES[first.kind][1].format(n=alike) if alike > 1 else _one(first)
+    return f"{said}, and {others} more" if others else said
+
+
+def _one(notice: Notice) -> str:
+    stopped = f"the action {notice.action}" if notice.session_id is None else "a session"
+    whole = "everything" if notice.session_id is None else "a session"
+    return _TITLES[notice.kind][0].format(action=notice.action or "a call", what=stopped, whole=whole)
+
+
+def _lines(notices: Sequence[Notice], more: int, context: MessageContext) -> Iterable[str]:
+    grouped: dict[tuple[object, ...], list[Notice]] = {}
+    for each in notices:
+        grouped.setdefault((each.kind, each.action, each.session_id, each.why), []).append(each)
+    groups = list(grouped.values())
+    for alike in groups[:MOST_LINES]:
+        yield _line(alike, context.now)
+    left = sum(len(alike) for alike in groups[MOST_LINES:]) + more
+    if left:
+        yield f"… and {left} more."
+    if context.oldest is not None and context.waiting > 1:
+        yield f"{context.waiting} calls wait in all, the oldest for {_age(context.now, context.oldest)}."
+    if context.locked:
+        yield "The vault is locked: aileron vault unlock"
+
+
+def _line(alike: Sequence[Notice], now: datetime) -> str:
+    first, times = alike[0], f" ({len(alike)} times)" if len(alike) > 1 else ""
+    said = _one(first)
+    since = "" if first.kind is NoticeKind.TEST else f", {_age(now, first.at)} ago"
+    why = f": {first.why}" if first.why else "."
+    return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}"
+
+
+def _who(notice: Notice) -> str:
+    """Say whose it is; the agent's name is its own claim."""
+    if notice.session_id is None:
+        return ""
+    agent = "" if notice.agent is None else f"{notice.agent}, "
+    return f", by {agent}session {notice.session_id}"
+
+
+def _age(now: datetime, then: datetime) -> str:
+    seconds = max(0, round((now - then).total_seconds()))
+    minutes, hours = seconds // 60, seconds // 3600
+    return f"{hours} h" if hours else f"{minutes} min" if minutes else f"{seconds} s"
+
+
+def _contents(notices: Sequence[Notice]) -> Iterable[str]:
+    told = [each for each in notices if each.arguments is not None]
+    for each in told[:MOST_LINES]:
+        yield f"{each.action}: {each.arguments}"

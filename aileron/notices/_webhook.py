@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from types import MappingProxyType
@@ -12,16 +13,19 @@ from typing import Any
 
 from attrs import frozen
 from twisted.internet.protocol import Protocol
+from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.internet.task import Cooperator
 from twisted.web.http_headers import Headers
+from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
+from aileron.addresses import system_authorities
 from aileron.interfaces import IChannel
 from aileron.values import Message
 
 from ._delivery import Undelivered
 
-ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 30.0
 _NO_USE = range(400, 500)
 _TOO_SOON = frozenset((408, 425, 429))
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -46,7 +50,7 @@ class WebhookChannel:
     kind: str = "webhook"
 
     async def deliver(self, message: Message) -> None:
-        """See L{IChannel}."""
+        """Post a message, as L{IChannel} says."""
         body = json.dumps(message.as_json()).encode("ascii")
         headers = {"Aileron-Delivery": message.id, **await self._signature(body)}
         status = await post(self._url, body, self._reactor, headers)
@@ -67,22 +71,33 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _
     :param clock: the reactor.
     :raises Exception: no answer came.
     """
-    import treq
-    from twisted.web.client import FileBodyProducer
+    from twisted.web.client import Agent, FileBodyProducer
 
     producer = FileBodyProducer(BytesIO(body), Cooperator(scheduler=lambda work: clock.callLater(0, work)))
-    answer = await treq.post(
-        url,
-        producer,
-        headers=Headers({"Content-Type": ["application/json"], **{name: [each] for name, each in headers.items()}}),
-        reactor=clock,
-        timeout=ANSWER_SECONDS,
-        allow_redirects=False,
-        persistent=False,
-        unbuffered=True,
+    sent = {"Content-Type": "application/json", **headers}
+    agent = Agent(clock, _SystemTrust())
+    asked = agent.request(
+        b"POST", url.encode("ascii"), Headers({name: [text] for name, text in sent.items()}), producer
     )
+    answer = await asked.addTimeout(_ANSWER_SECONDS, clock)
     answer.deliverBody(_HangUp())  # a server may never end it
     return int(answer.code)
+
+
+@implementer(IPolicyForHTTPS)
+@frozen
+class _SystemTrust:
+    """Verifies a server by the authorities that this system trusts; where there are none, no certificate is good."""
+
+    def creatorForNetloc(self, hostname: bytes, port: int) -> Any:
+        """Return what verifies the server of this name."""
+        return optionsForClientTLS(hostname.decode("ascii"), trustRoot=_trust_root())
+
+
+@cache
+def _trust_root() -> Any:
+    """Read the system's authorities, once, when a server is first verified by them."""
+    return trustRootFromCertificates([Certificate.loadPEM(each) for each in system_authorities()])
 
 
 class _HangUp(Protocol):

@@ -15,8 +15,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IChannel
 from aileron.notices import Undelivered
-from aileron.notices._apprise import AppriseChannel, notify
-from aileron.notices._channels import open_secret
+from aileron.notices._channels import AppriseChannel, notify, open_secret
 from aileron.testing import MemoryBindings, MemoryVault
 from aileron.values import ChannelSettings, Message, NewBinding
 

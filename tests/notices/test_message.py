@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.notices._message import MOST_LINES, MessageContext, message_of
+from aileron.notices._composer import MOST_LINES, MessageContext, message_of
 from aileron.values import Message, Notice, NoticeKind, visible
 
 from .case import AT, PAGE, notice

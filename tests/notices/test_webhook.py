@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
@@ -20,6 +22,7 @@ from aileron.notices._channels import open_secret
 from aileron.notices._webhook import WebhookChannel
 from aileron.testing import MemoryBindings, MemoryVault
 from aileron.values import ChannelSettings, NewBinding
+from tests.connectors.certificate import Certificate
 
 from .case import message
 from .wired import Server
@@ -37,9 +40,9 @@ class WebhookTests(SynchronousTestCase):
         self.vault = MemoryVault()
         self.bindings = MemoryBindings(self.vault)
 
-    def deliver(self, open_key: Callable[[], Awaitable[bytes]] | None = None) -> Deferred[None]:
+    def deliver(self, open_key: Callable[[], Awaitable[bytes]] | None = None, url: str = URL) -> Deferred[None]:
         """Send one message."""
-        webhook = WebhookChannel("office", URL, self.reactor, open_key)
+        webhook = WebhookChannel("office", url, self.reactor, open_key)
         self.assertTrue(verifyObject(IChannel, webhook))
         return Deferred.fromCoroutine(webhook.deliver(message(contents=("to: me",))))
 
@@ -96,3 +99,14 @@ class WebhookTests(SynchronousTestCase):
         Server.accept(self.reactor).answer(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n")
         self.failureResultOf(done, Undelivered)
         self.assertEqual(self.reactor.tcpClients, [])
+
+    def test_untrusted(self) -> None:
+        """A server for which nobody vouches whom this system trusts is told nothing, whatever the environment says."""
+        certificate = Certificate.made("localhost")
+        bundle = Path(self.mktemp())
+        bundle.write_bytes(certificate.pem)
+        self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": str(bundle)})
+        done = self.deliver(url="https://localhost:8800/hook")
+        server = Server.accept(self.reactor, certificate)
+        self.assertIn("certificate verify failed", str(self.failureResultOf(done).value))
+        self.assertEqual(server.taken, b"")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from twisted.internet.protocol import Protocol
+from typing import Any
+
+from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
 from twisted.test.iosim import IOPump, connect, makeFakeClient, makeFakeServer
+
+from tests.connectors.certificate import Certificate
 
 
 class Server(Protocol):
@@ -30,11 +34,15 @@ class Server(Protocol):
         return self.taken.partition(b"\r\n\r\n")[2]
 
     @classmethod
-    def accept(cls, reactor: MemoryReactorClock) -> Server:
-        """Take the newest connection, and all that is sent."""
+    def accept(cls, reactor: MemoryReactorClock, certificate: Certificate | None = None) -> Server:
+        """Take the newest connection, and all that is sent; by TLS if there is a certificate."""
         _host, _port, factory, *_ = reactor.tcpClients.pop()
         server, client = cls(reactor), factory.buildProtocol(None)
-        server.pump = pump = connect(server, makeFakeServer(server), client, makeFakeClient(client), clock=reactor)
+        outer: Any = server
+        if certificate is not None:
+            listening = Factory.forProtocol(lambda: server)
+            outer = certificate.serving(listening, reactor).buildProtocol(None)
+        server.pump = pump = connect(outer, makeFakeServer(outer), client, makeFakeClient(client), clock=reactor)
         for _ in range(5):
             pump.flush()
             reactor.advance(0)
