@@ -3,15 +3,12 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
-from ._config import Config
 from ._config_file import config_problem
-from ._heap import settle_heap
-from ._ids import fresh_ids
+from ._process import fresh_ids, settle_heap
 from ._run import choose_reactor, live, makeService, serve
 from ._settings import Options, Settings
 
 __all__ = [
-    "Config",
     "Options",
     "Settings",
     "choose_reactor",

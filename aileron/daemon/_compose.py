@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
-from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from aileron import __version__
@@ -25,13 +23,11 @@ from aileron.values import AuditQuery, utc
 from aileron.vault import Passkeys, Vault
 
 from ._config_file import ConfigFile
-from ._heap import settle_heap
-from ._ids import fresh_ids
 from ._life import Life
+from ._process import fresh_ids, in_thread, settle_heap
 from ._record import keep_on, make_observer, take_over
 from ._settings import Settings
 from ._sites import Sites
-from ._threads import in_thread
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
@@ -64,6 +60,8 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     :param around: given what the runner will work with, returns what it works with: where a crash is tried.
     :raises Exception: whatever keeps it from starting; what was built by then is taken down by C{life}.
     """
+    from aileron.api import LOOK_SECONDS
+
     home = settings.home
     prepare(home)
     acquire_lock(home)
@@ -76,7 +74,7 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
     own = _Own()
-    signer = await take_over(reactor, settings.audit, store, vault, observer, life)
+    signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
     runner, connectors, passkeys = await _start_runner(reactor, settings, store, vault, config_file, own, life, around)
     signer.vouch()
     sites = Sites(reactor, settings, store, vault, passkeys, runner, connectors, signer)
@@ -85,9 +83,9 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     own.urls.add(operator.url)
     life.at_end(sites.notifier.stop)
     await sites.notifier.start()
-    await keep_on(reactor, settings.audit, store, vault, signer, life)
+    await keep_on(reactor, settings.config.audit, store, vault, signer, life)
     await sites.look_at_leases()
-    _watch_over(reactor, sites, life)
+    life.repeat(reactor, LOOK_SECONDS, sites.look_at_leases, to_its_end=True)
     sites.announce(life)
     settle_heap()
     _log.info(
@@ -138,7 +136,7 @@ async def _start_runner(
         clock=reactor,
         ids=fresh_ids(reactor),
         chance=random.random,
-        limits=settings.limits,
+        limits=settings.config.pending,
         monotonic=time.monotonic,
         brakes=vault,
         passkeys=passkeys,
@@ -147,7 +145,7 @@ async def _start_runner(
     catalogue.refresh()
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()
-    _follow(reactor, runner, life)
+    life.repeat(reactor, _LOOK_SECONDS, runner.look)
     return runner, connectors, passkeys
 
 
@@ -158,39 +156,3 @@ def _watch_turns(sites: Sites, life: Life) -> None:
         return
     life.at_end(sites.watchdog.stop)
     sites.watchdog.start()
-
-
-def _watch_over(reactor: Any, sites: Sites, life: Life) -> None:
-    """End sessions that nobody stands behind, from now on, whatever one look may fail with."""
-    from aileron.api import LOOK_SECONDS
-
-    async def look() -> None:
-        try:
-            await sites.look_at_leases()
-        except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
-            _log.failure("looking at the leases of sessions")
-
-    looking = LoopingCall(lambda: Deferred.fromCoroutine(look()))
-    looking.clock = reactor
-    ended = looking.start(LOOK_SECONDS, now=False)
-
-    def stop() -> Deferred[Any]:
-        looking.stop()
-        return ended  # once a look that is under way is over
-
-    life.at_end(stop)
-
-
-def _follow(reactor: Any, runner: Runner, life: Life) -> None:
-    """Notice changed files from now on, whatever one look may fail with."""
-
-    def look() -> None:
-        try:
-            runner.look()
-        except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
-            _log.failure("looking at the files")
-
-    looking = LoopingCall(look)
-    looking.clock = reactor
-    looking.start(_LOOK_SECONDS, now=False)
-    life.at_end(looking.stop)

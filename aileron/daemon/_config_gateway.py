@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from aileron.addresses import read_base_url
+from aileron.addresses import read_certificates
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
 
-from ._nodes import NotConfig, entries, keys, line_of, number, scalar, switch
+from ._nodes import NotConfig, Reader, base_url, entries, line_of, matched, read_keys, scalar, switch, whole_number
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -31,23 +31,20 @@ _MOST_BODY = 2**40
 _MOST_PEM = 2**18
 
 
-def gateway(node: Node) -> GatewaySettings:
+def read_gateway(node: Node, name: str, _line: int) -> GatewaySettings:
     """Read the part of the gateway.
 
     :raises NotConfig: a key is unknown, said twice, of another type or out of its bounds, or two prefixes collide.
     """
-    said = keys(node, "gateway", (*_READERS, "providers"))
-    read = {
-        name: _READERS[name](value, f"gateway.{name}", line) for name, (value, line) in said.items() if name in _READERS
-    }
-    providers = _providers(said["providers"][0]) if "providers" in said else {}
-    return GatewaySettings(providers=tuple({**_BUILT_IN, **providers}.values()), **read)
+    read = read_keys(node, name, _READERS)
+    providers = {**_BUILT_IN, **read.pop("providers", {})}
+    return GatewaySettings(providers=tuple(providers.values()), **read)
 
 
-def _providers(node: Node) -> dict[str, Provider]:
-    said = entries(node, "gateway.providers")
+def _providers(node: Node, where: str, _line: int) -> dict[str, Provider]:
+    said = entries(node, where)
     if len(said) > _MOST_PROVIDERS:
-        raise NotConfig(f"gateway.providers may have {_MOST_PROVIDERS} entries at most", line_of(node))
+        raise NotConfig(f"{where} may have {_MOST_PROVIDERS} entries at most", line_of(node))
     served = {each.prefix for each in _BUILT_IN.values() if each.name not in said}
     found: dict[str, Provider] = {}
     for name, (value, line) in said.items():
@@ -66,8 +63,7 @@ def _provider(name: str, node: Node, line: int) -> Provider:
     if not _NAME.fullmatch(name):
         raise NotConfig("a provider's name must be of a-z, 0-9 and -, begin with a letter, 32 at most", line)
     where = f"gateway.providers.{name}"
-    said = keys(node, where, ("base_url", "prefix", "dialect", "credential"))
-    read = {key: _OF_PROVIDER[key](value, f"{where}.{key}", at) for key, (value, at) in said.items()}
+    read = read_keys(node, where, _OF_PROVIDER)
     if "base_url" in read:
         read["source"] = UpstreamSource.CONFIG
     elif name not in _BUILT_IN:
@@ -76,13 +72,6 @@ def _provider(name: str, node: Node, line: int) -> Provider:
     if provider.prefix.split("/")[1] in TAKEN:
         raise NotConfig(f"{where} needs another prefix: the site has these for itself: {_listed(TAKEN)}", line)
     return provider
-
-
-def _url(node: Node, name: str, line: int) -> str:
-    try:
-        return read_base_url(scalar(node, "str") or "").url
-    except ValueError as error:
-        raise NotConfig(f"{name} {error}", line) from None
 
 
 def _prefix(node: Node, name: str, line: int) -> str:
@@ -100,50 +89,41 @@ def _dialect(node: Node, name: str, line: int) -> Dialect:
 
 
 def _credential(node: Node, name: str, line: int) -> str:
-    found = _CREDENTIAL.fullmatch(scalar(node, "str") or "")
-    if found is None:
-        raise NotConfig(f"{name} must name a binding, such as vault:{DEFAULT_KIND}/openai/default", line)
-    return found[1]
+    problem = f"{name} must name a binding, such as vault:{DEFAULT_KIND}/openai/default"
+    return matched(node, _CREDENTIAL, line, problem)[1]
 
 
 def _silence(node: Node, name: str, line: int) -> float:
-    return float(number(node, name, line, _MOST_SILENCE))
-
-
-def _body(node: Node, name: str, line: int) -> int:
-    return number(node, name, line, _MOST_BODY)
+    return float(whole_number(_MOST_SILENCE)(node, name, line))
 
 
 def _certificates(node: Node, name: str, line: int) -> str:
-    """The certificates alone, written anew: whoever reads them next finds nothing else in them."""
-    from cryptography.hazmat.primitives.serialization import Encoding
-    from cryptography.x509 import load_pem_x509_certificates
-
+    """The certificates alone: whoever reads them next finds nothing else in them."""
     text = scalar(node, "str") or ""
     if len(text) > _MOST_PEM:
         raise NotConfig(f"{name} must have {_MOST_PEM} characters at most", line)
     try:
-        found = load_pem_x509_certificates(text.encode("ascii"))
+        found = read_certificates(text.encode("ascii"))
     except ValueError:
         raise NotConfig(f"{name} must be certificates in PEM", line) from None
     if len(found) != text.count("-----BEGIN "):
         raise NotConfig(f"{name} must have certificates only, no key or other thing", line)
-    return "".join(each.public_bytes(Encoding.PEM).decode("ascii") for each in found)
+    return "".join(f"{each.decode('ascii')}\n" for each in found)
 
 
 def _listed(texts: Iterable[str]) -> str:
     return ", ".join(sorted(texts))
 
 
-_Reader: TypeAlias = Callable[["Node", str, int], Any]
-_READERS: Mapping[str, _Reader] = {
+_READERS: Mapping[str, Reader] = {
     "silence_seconds": _silence,
-    "max_body_bytes": _body,
+    "max_body_bytes": whole_number(_MOST_BODY),
     "ca_certificates": _certificates,
     "accounting": switch,
+    "providers": _providers,
 }
-_OF_PROVIDER: Mapping[str, _Reader] = {
-    "base_url": _url,
+_OF_PROVIDER: Mapping[str, Reader] = {
+    "base_url": base_url,
     "prefix": _prefix,
     "dialect": _dialect,
     "credential": _credential,

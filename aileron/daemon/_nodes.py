@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import frozen
+
+from aileron.addresses import read_base_url
 
 if TYPE_CHECKING:
     from yaml import Node
 
 Keyed: TypeAlias = "Mapping[str, tuple[Node, int]]"
+Reader: TypeAlias = "Callable[[Node, str, int], Any]"
+"""Reads a value: its node, its name for the reader of a fault, and the line of its key."""
 
 _WHOLE = re.compile(r"[1-9][0-9]*")
 
@@ -45,16 +50,18 @@ def parsed(text: str) -> Node | None:
         raise NotConfig("this is nested too deeply") from None
 
 
-def keys(node: Node, where: str, known: tuple[str, ...]) -> Keyed:
-    """What a mapping says of some keys, each with its key's line.
+def read_keys(node: Node, where: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    """Read what a mapping says of some keys, each by the reader of its name.
 
-    :raises NotConfig: it is no mapping, or has a key that is unknown or said twice.
+    :raises NotConfig: it is no mapping, or has a key that is unknown or said twice, or a value that is not as it must.
     """
-    found = entries(node, where)
+    found = entries(node, where or "the file")
     for name, (_, line) in found.items():
-        if name not in known:
-            raise NotConfig(f"{where} has an unknown key; it may have: {', '.join(known)}", line)
-    return found
+        if name not in readers:
+            raise NotConfig(f"{where or 'the file'} has an unknown key; it may have: {', '.join(readers)}", line)
+    return {
+        name: readers[name](value, f"{where}.{name}" if where else name, line) for name, (value, line) in found.items()
+    }
 
 
 def entries(node: Node, where: str) -> Keyed:
@@ -82,15 +89,62 @@ def scalar(node: Node, type_: str) -> str | None:
     return str(node.value) if isinstance(node, ScalarNode) and node.tag == f"tag:yaml.org,2002:{type_}" else None
 
 
-def number(node: Node, name: str, line: int, most: int) -> int:
-    """A whole number from 1 to C{most}.
+def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
+    """The items of a list.
+
+    :param of: what it is a list of, for whoever reads that it is none.
+    :raises NotConfig: it is no list, or longer than C{most}.
+    """
+    from yaml import SequenceNode
+
+    if not isinstance(node, SequenceNode) or len(node.value) > most:
+        raise NotConfig(f"{name} must be a list of {of}, {most} at most", line)
+    return list(node.value)
+
+
+def matched(node: Node, pattern: re.Pattern[str], line: int, problem: str) -> re.Match[str]:
+    """The match of a text that is to be of C{pattern} as a whole.
+
+    :raises NotConfig: it is no text, or another one: C{problem}.
+    """
+    found = pattern.fullmatch(scalar(node, "str") or "")
+    if found is None:
+        raise NotConfig(problem, line)
+    return found
+
+
+def absolute_path(node: Node, name: str, line: int) -> Path:
+    """An absolute path.
 
     :raises NotConfig: it is something else.
     """
-    text = scalar(node, "int")
-    if text is None or len(text) > len(str(most)) or not _WHOLE.fullmatch(text) or int(text) > most:
-        raise NotConfig(f"{name} must be a whole number from 1 to {most}", line)
-    return int(text)
+    text = scalar(node, "str") or ""
+    if not Path(text).is_absolute() or "\0" in text:
+        raise NotConfig(f"{name} must be an absolute path", line)
+    return Path(text)
+
+
+def base_url(node: Node, name: str, line: int) -> str:
+    """A base URL, as L{read_base_url} writes it.
+
+    :raises NotConfig: it is something else.
+    """
+    try:
+        return read_base_url(scalar(node, "str") or "").url
+    except ValueError as error:
+        raise NotConfig(f"{name} {error}", line) from None
+
+
+def whole_number(most: int) -> Reader:
+    """Return what reads a whole number from 1 to C{most}; it raises NotConfig where it is something else."""
+
+    def read(node: Node, name: str, line: int) -> int:
+        text = scalar(node, "int")
+        if text is None or len(text) > len(str(most)) or not _WHOLE.fullmatch(text) or int(text) > most:
+            raise NotConfig(f"{name} must be a whole number from 1 to {most}", line)
+        return int(text)
+
+    return read
 
 
 def switch(node: Node, name: str, line: int) -> bool:

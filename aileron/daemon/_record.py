@@ -6,8 +6,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.task import LoopingCall
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, Retention
@@ -18,9 +17,8 @@ from aileron.vault import Vault
 
 from ._anchors import Anchor, file_anchor, web_anchor
 from ._config import AuditSettings
-from ._ids import fresh_ids
 from ._life import Life
-from ._threads import in_thread
+from ._process import fresh_ids, in_thread
 
 _LOOK_SECONDS = 1.0
 _DAY_SECONDS = 86400.0
@@ -60,12 +58,13 @@ async def keep_on(
 ) -> None:
     """Everything else has started: say so on record, then sign and delete as time goes on."""
     await signer.tell_unlocked()
-    vault.locked().addCallback(lambda _: _logged(signer.tell_locked, "recording that the vault is locked"))
-    _each(reactor, _LOOK_SECONDS, signer.sign_if_due, "signing the record", life)
+    telling = vault.locked().addCallback(lambda _: Deferred.fromCoroutine(signer.tell_locked()))
+    telling.addErrback(lambda failure: _log.failure("recording that the vault is locked", failure))
+    life.repeat(reactor, _LOOK_SECONDS, signer.sign_if_due)
     days = settings.keep_payloads_days
     if days is not None:
         retention = Retention(store.audit, store.archive, reactor, _pen(reactor), days)
-        _each(reactor, _DAY_SECONDS, retention.prune, "deleting old contents of the record", life, now=True)
+        life.repeat(reactor, _DAY_SECONDS, retention.prune, now=True)
 
 
 def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:
@@ -84,15 +83,3 @@ def _pen(reactor: Any) -> Callable[..., Event]:
         return Event(ids(), type_, utc(reactor.seconds()), DAEMON, payload)
 
     return write
-
-
-def _each(reactor: Any, seconds: float, work: Callable[[], Any], what: str, life: Life, *, now: bool = False) -> None:
-    """Call C{work} again and again, whatever one time may fail with; the next waits until it is done."""
-    looking = LoopingCall(lambda: _logged(work, what))
-    looking.clock = reactor
-    looking.start(seconds, now=now)
-    life.at_end(looking.stop)
-
-
-def _logged(work: Callable[[], Any], what: str) -> Deferred[Any]:
-    return maybeDeferred(work).addErrback(lambda failure: _log.failure("{what} failed", failure, what=what))

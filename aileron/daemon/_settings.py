@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 from twisted.python import usage
 
 from aileron import __version__
+from aileron.addresses import read_base_url
+from aileron.errors import InvalidRequest
 from aileron.home import Home, find_home
-from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
+from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES, GatewaySettings, Provider, UpstreamSource
 from aileron.vault import DataKey, read_key
 
-from ._config import AuditSettings, Config
-from ._environment import Surroundings
+from ._config import Config
+
+_LIMITS = ("per_session", "per_home", "per_action")
 
 
 class Options(usage.Options):
@@ -38,72 +42,67 @@ class Options(usage.Options):
 
 
 @frozen
+class GatewayEnvironment:
+    """What the environment says of the gateway.
+
+    :ivar base_urls: by the provider's name.
+    :ivar proxies: by the variable's name in lower case; may hold passwords.
+    """
+
+    base_urls: tuple[tuple[str, str], ...] = ()
+    proxies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> GatewayEnvironment:
+        """From an environment; what is empty is not said.
+
+        :raises InvalidRequest: a base URL is none.
+        """
+        said = {name: environ.get(variable) for name, variable in BASE_URL_VARIABLES.items()}
+        proxies = {name: environ.get(name, environ.get(name.upper())) for name in PROXY_VARIABLES}
+        return cls(
+            tuple((name, _base_url(name, text)) for name, text in said.items() if text),
+            tuple((name, text) for name, text in proxies.items() if text),
+        )
+
+    def over(self, settings: GatewaySettings) -> GatewaySettings:
+        """These settings, and where the environment says something that."""
+        providers = tuple(self._moved(provider) for provider in settings.providers)
+        return evolve(settings, providers=providers, environment=self.proxies)
+
+    def _moved(self, provider: Provider) -> Provider:
+        url = dict(self.base_urls).get(provider.name)
+        return provider if url is None else evolve(provider, base_url=url, source=UpstreamSource.ENVIRONMENT)
+
+
+def _base_url(name: str, text: str) -> str:
+    try:
+        return read_base_url(text).url
+    except ValueError as error:
+        raise InvalidRequest(f"{BASE_URL_VARIABLES[name]} {error}.") from None
+
+
+@frozen
 class Settings:
-    """What one life of the daemon is told."""
+    """What one life of the daemon is told.
+
+    :ivar listens: endpoints that the command line names, by the site's field in L{Config}.
+    :ivar pending: limits that the command line sets, by their name.
+    :ivar config: what is in force: it says nothing before L{over}.
+    """
 
     home: Home
     key: DataKey | None = field(repr=False)
+    listens: Mapping[str, str] = field(factory=dict)
+    pending: Mapping[str, int] = field(factory=dict)
+    environment: GatewayEnvironment = field(factory=GatewayEnvironment)
     config: Config = field(factory=Config)
-    surroundings: Surroundings = field(factory=Surroundings)
 
     def over(self, config: Config) -> Settings:
-        """The same; where the command line said nothing, as the configuration says."""
-        return evolve(self, config=self.config.over(config))
-
-    @property
-    def listen(self) -> str | None:
-        """Where the agent site listens, if that was said."""
-        return self.config.listen
-
-    @property
-    def operator_listen(self) -> str | None:
-        """Where the operator site listens, if that was said."""
-        return self.config.operator_listen
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Further names, without a port, by which clients may call."""
-        return self.config.hosts or ()
-
-    @property
-    def clients(self) -> frozenset[str]:
-        """Clients that may open a session for themselves."""
-        return frozenset(self.config.clients or ())
-
-    @property
-    def agent_uids(self) -> tuple[int, ...]:
-        """Other users whose processes may be agents."""
-        return self.config.agent_uids or ()
-
-    @property
-    def limits(self) -> PendingLimits:
-        """How many approvals may wait."""
-        return self.config.limits()
-
-    @property
-    def gateway(self) -> GatewaySettings:
-        """Where the gateway relays to, and how: the environment's word before the configuration's."""
-        return self.surroundings.over(self.config.gateway or GatewaySettings())
-
-    @property
-    def audit(self) -> AuditSettings:
-        """Where the record is anchored, and how long its contents are kept."""
-        return self.config.audit or AuditSettings()
-
-    @property
-    def notices(self) -> NoticeSettings:
-        """Where the operator is told of what waits; nowhere, unless that was said."""
-        return self.config.notices or NoticeSettings()
-
-    @property
-    def mcp(self) -> McpSettings:
-        """Whether agents reach their tools over HTTP as well; they do not, unless that was said."""
-        return self.config.mcp or McpSettings()
-
-    @property
-    def metrics_token_digest(self) -> bytes | None:
-        """SHA-256 of the token by which a scraper gets the metrics; L{None}: the operator alone does."""
-        return self.config.metrics_token_digest
+        """The same, with what the configuration says put in force where command line and environment say nothing."""
+        pending = evolve(config.pending, **self.pending)
+        gateway = self.environment.over(config.gateway)
+        return evolve(self, config=evolve(config, pending=pending, gateway=gateway, **self.listens))
 
     @classmethod
     def read(cls, options: Options) -> Settings:
@@ -117,12 +116,11 @@ class Settings:
         return cls(
             home=find_home(environ),
             key=None if descriptor is None else read_key(descriptor),
-            config=Config(
-                listen=options["listen"],
-                operator_listen=options["operator-listen"],
-                per_session=options["pending-per-session"],
-                per_home=options["pending-per-home"],
-                per_action=options["pending-per-action"],
-            ),
-            surroundings=Surroundings.read(environ),
+            listens=_said(options, {"listen": "listen", "operator_listen": "operator-listen"}),
+            pending=_said(options, {name: f"pending-{name.replace('_', '-')}" for name in _LIMITS}),
+            environment=GatewayEnvironment.read(environ),
         )
+
+
+def _said(options: Options, names: Mapping[str, str]) -> dict[str, Any]:
+    return {name: options[option] for name, option in names.items() if options[option] is not None}

@@ -19,15 +19,11 @@ from aileron.runner import Runner
 from aileron.values import timestamp, utc
 from aileron.vault import Operators, Passkeys, Vault
 
-from ._descriptors import allow_descriptors, most_connections
-from ._ids import fresh_ids
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
-from ._notifying import make_notifier
-from ._relay import make_relay
+from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
+from ._services import make_mcp, make_notifier, make_relay
 from ._settings import Settings
-from ._threads import in_thread
-from ._tools import make_mcp
 from ._watchdog import watchdog_of
 
 
@@ -56,9 +52,9 @@ class Sites:
         self._launch_key = mint(LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
-        self._relay = make_relay(reactor, settings.gateway, store, vault)
-        self.notifier = make_notifier(reactor, settings.notices, store, vault, lambda: self._bound[1].url)
-        self._mcp = make_mcp(reactor, settings.mcp)
+        self._relay = make_relay(reactor, settings.config.gateway, store, vault)
+        self.notifier = make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
+        self._mcp = make_mcp(reactor, settings.config.mcp)
         self._parts = Parts(
             submission=runner.submission,
             decisions=runner.decisions,
@@ -83,14 +79,14 @@ class Sites:
             started_at=self._started_at,
             review_url=lambda run_id: f"{self._bound[1].url}/approvals/{run_id}",
             instance=self._instance,
-            gateway=settings.gateway,
-            metrics_token_digest=settings.metrics_token_digest,
+            gateway=settings.config.gateway,
+            metrics_token_digest=settings.config.metrics_token_digest,
             totals=self._relay.totals,
             relayed=self._relay.published,
-            notices=settings.notices,
+            notices=settings.config.notices,
             notifier=self.notifier,
             mcp=self._mcp,
-            clients=settings.clients,
+            clients=settings.config.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
         )
@@ -119,10 +115,10 @@ class Sites:
 
         home, settings = self._settings.home, self._settings
         wanted = load_ports(home)
-        agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, settings.listen)
+        agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, settings.config.listen)
         life.at_end(lambda: unbind(agent))
         operator = await bind_operator_site(
-            self._reactor, self._operator_site, wanted.operator, settings.operator_listen
+            self._reactor, self._operator_site, wanted.operator, settings.config.operator_listen
         )
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
@@ -136,14 +132,14 @@ class Sites:
             life.at_end(self._mcp.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(
-            agent.called(settings.hosts),
+            agent.called(settings.config.hosts),
             peer_uid=lookup,
             own_uid=uid,
-            other_uids=frozenset(settings.agent_uids),
+            other_uids=frozenset(settings.config.agent_uids),
             bare_deletes=frozenset({MCP_PATH}),
         )
         self._operator_site.rules = SiteRules(
-            operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid, landing=_landing
+            operator.called(settings.config.hosts), frozenset({HANDOVER}), lookup, uid, landing=_landing
         )
         return agent, operator
 

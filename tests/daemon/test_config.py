@@ -18,7 +18,7 @@ from aileron.errors import InvalidRequest
 from aileron.home import Home, prepare
 from aileron.interfaces import IConfigFile
 from aileron.testing import MemoryTrust
-from aileron.values import PendingLimits, Trusted, TrustKind, digest_of_bytes
+from aileron.values import McpSettings, PendingLimits, Trusted, TrustKind, digest_of_bytes
 
 _WHOLE = """\
 # where the container's own network reaches us
@@ -43,12 +43,21 @@ class ReadingTests(SynchronousTestCase):
 
     def test_whole(self) -> None:
         """Every key is read; a limit that is not said stays the product's."""
-        config = read_config(_WHOLE)
-        self.assertEqual(
-            config,
-            Config("tcp:8081:interface=0.0.0.0", "tcp:8082", ("aileron.internal", "box"), (1001, 1002), 5, None, 7),
-        )
-        self.assertEqual(config.limits(), PendingLimits(5, PendingLimits().per_home, 7))
+        limits = PendingLimits(5, PendingLimits().per_home, 7)
+        listens = ("tcp:8081:interface=0.0.0.0", "tcp:8082")
+        said = Config(*listens, ("aileron.internal", "box"), (1001, 1002), pending=limits)
+        self.assertEqual(read_config(_WHOLE), said)
+
+    def test_mcp(self) -> None:
+        """MCP over HTTP is off unless it is said; each of its numbers has bounds."""
+        self.assertEqual(read_config("").mcp, McpSettings(http=False))
+        found = read_config("mcp: {http: true, sessions: 3, idle_seconds: 60, listed_actions: 7}\n").mcp
+        self.assertEqual(found, McpSettings(http=True, sessions=3, idle_seconds=60, listed_actions=7))
+        self.refused("mcp: true\n", 1, "mapping")
+        bad = ("http: yes please", "sessions: 0", "sessions: 1001", "idle_seconds: 86401", "listed_actions: 1001")
+        for text in bad:
+            self.refused(f"mcp:\n  {text}\n", 2, f"mcp.{text.partition(':')[0]}")
+        self.refused("mcp:\n  port: 1\n", 2, "unknown key")
 
     def test_audit(self) -> None:
         """Where the record is anchored is read, and how long its contents are kept."""
@@ -85,7 +94,7 @@ class ReadingTests(SynchronousTestCase):
         self.refused("clients: cursor", 1, "list")
         for text in ("[Cursor]", "['']", "['*']", "[a b]", "[1]", f"[{'x' * 33}]"):
             self.refused(f"clients: {text}", 1, "name")
-        self.assertEqual(read_config("clients: [cursor, zed-2]").clients, ("cursor", "zed-2"))
+        self.assertEqual(read_config("clients: [cursor, zed-2]").clients, {"cursor", "zed-2"})
         for text in ("0", "-1", "nobody", "'5'", "4294967295"):
             self.refused(f"agent_uids: [{text}]", 1, "whole number")
         for text in ("0", "-1", "1.5", "'5'", "true", "1000001", "٣", "9" * 5000, "0x10"):
@@ -109,13 +118,6 @@ class ReadingTests(SynchronousTestCase):
             self.assertIsInstance(read_config(text), Config)
         except NotConfig as error:
             self.assertTrue(error.problem)
-
-    def test_over(self) -> None:
-        """What the command line says wins; where it says nothing the file does."""
-        self.assertEqual(
-            Config(listen="tcp:1", per_home=3).over(Config(listen="tcp:2", hosts=("box",), per_home=4, per_action=5)),
-            Config(listen="tcp:1", hosts=("box",), per_home=3, per_action=5),
-        )
 
     def test_hosts(self) -> None:
         """Further names are answered to at the port that was given, beside the address itself."""

@@ -48,7 +48,7 @@ class NoticesTests(SynchronousTestCase):
 
     def test_nothing(self) -> None:
         """What is not said is not told."""
-        self.assertIsNone(settings(""))
+        self.assertEqual(settings(""), NoticeSettings())
         self.assertEqual(settings("notifications: {}"), NoticeSettings())
         self.assertEqual(settings("notifications: {desktop: false}"), NoticeSettings())
 

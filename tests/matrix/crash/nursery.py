@@ -21,7 +21,7 @@ from typing import Any
 
 from attrs import asdict, define, field, frozen
 
-from aileron.daemon import Config, Settings, live
+from aileron.daemon import Settings, live
 from aileron.home import Home
 from aileron.runner import Collaborators
 from aileron.vault import DataKey
@@ -105,8 +105,8 @@ def lead(birth: Birth, told: int) -> int:
     if birth.wall:
         live_by(Wall(Path(birth.wall)))
     key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
-    limits = Config(per_session=_MANY, per_home=_MANY, per_action=_MANY)
-    return live(Settings(Home(Path(birth.home)), key, limits), watched)
+    limits = dict.fromkeys(("per_session", "per_home", "per_action"), _MANY)
+    return live(Settings(Home(Path(birth.home)), key, pending=limits), watched)
 
 
 def main() -> None:
