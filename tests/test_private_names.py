@@ -16,18 +16,7 @@ from tests.rules import ELSEWHERE
 
 ROOMS = ("twisted", "klein", "treq", "werkzeug")
 NAMED: dict[str, frozenset[str]] = {
-    "aileron.daemon._reactor.LeanReactor": frozenset(
-        (
-            "_disconnectSelectable",
-            "_doReadOrWrite",
-            "_justStopped",
-            "_newTimedCalls",
-            "_pendingTimedCalls",
-            "_poller",
-            "_selectables",
-            "_started",
-        )
-    )
+    "aileron.daemon._reactor.MeasuredReactor": frozenset(("_poller",)),
 }
 """Classes of ours, and what they use of the classes above them."""
 

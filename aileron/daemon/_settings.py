@@ -93,8 +93,8 @@ class Settings:
 
     home: Home
     key: DataKey | None = field(repr=False)
-    listens: Mapping[str, str] = field(factory=dict)
-    pending: Mapping[str, int] = field(factory=dict)
+    listens: Mapping[str, Any] = field(factory=dict)
+    pending: Mapping[str, Any] = field(factory=dict)
     environment: GatewayEnvironment = field(factory=GatewayEnvironment)
     config: Config = field(factory=Config)
 
