@@ -1,28 +1,44 @@
-"""The record of one life: who answers for it, where it is anchored, and what of it is deleted in time."""
+"""The record of one life: who signs it, where its checkpoints are anchored, and what of it is deleted in time.
+
+An anchor is a file or an address where the operator has checkpoints told: no action of an agent's, and nothing waits.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
+from zope.interface import implementer
 
 from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, Retention
 from aileron.home import Home
-from aileron.interfaces import IStore
-from aileron.values import DAEMON, JSON, Event, utc
+from aileron.interfaces import IAnchor, IStore
+from aileron.notices import post
+from aileron.values import DAEMON, JSON, Checkpoint, Event, utc
 from aileron.vault import Vault
 
-from ._anchors import Anchor, file_anchor, web_anchor
 from ._config import AuditSettings
 from ._life import Life
 from ._process import fresh_ids, in_thread
 
 _LOOK_SECONDS = 1.0
 _DAY_SECONDS = 86400.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
+_MOST_WAITING = 1000
 _log = Logger()
+
+Deliver = Callable[[bytes], Awaitable[None]]
+"""Keeps one line, or raises."""
 
 
 def make_observer(home: Home) -> CommitObserver:
@@ -83,3 +99,106 @@ def _pen(reactor: Any) -> Callable[..., Event]:
         return Event(ids(), type_, utc(reactor.seconds()), DAEMON, payload)
 
     return write
+
+
+@implementer(IAnchor)
+@define(eq=False)
+class Anchor:
+    """Delivers checkpoints one after the other, in their order, each until it is kept.
+
+    Where too many wait the oldest are let go: each one answers for all before it.
+
+    :param name: for the log.
+    """
+
+    name: str
+    _deliver: Deliver
+    _clock: IReactorTime
+    _waiting: deque[bytes] = field(factory=lambda: deque(maxlen=_MOST_WAITING), init=False)
+    _delivering: Deferred[None] | None = field(default=None, init=False)
+    _busy: bool = field(default=False, init=False)
+    _stopped: bool = field(default=False, init=False)
+
+    def tell(self, checkpoint: Checkpoint) -> None:
+        """Queue a checkpoint, which is delivered when those before it were."""
+        self._waiting.append((json.dumps(checkpoint.as_json()) + "\n").encode("ascii"))
+        if not self._busy and not self._stopped:
+            self._busy = True
+            self._delivering = Deferred.fromCoroutine(self._deliver_all())
+            self._delivering.addErrback(self._end)
+
+    def stop(self) -> None:
+        """Deliver nothing more."""
+        self._stopped = True
+        if self._delivering is not None:
+            self._delivering.cancel()
+
+    def _end(self, failure: Any) -> None:
+        if not failure.check(CancelledError):
+            _log.failure("the anchor {name} has stopped", failure, name=self.name)
+
+    async def _deliver_all(self) -> None:
+        try:
+            while self._waiting and not self._stopped:
+                await self._insist()
+        finally:
+            self._busy = False
+
+    async def _insist(self) -> None:
+        """Deliver the first that waits; where that fails for long enough it may be another by then."""
+        pause = _FIRST_PAUSE
+        while True:
+            line = self._waiting[0]
+            try:
+                await self._deliver(line)
+            except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, it is tried again
+                if self._stopped:
+                    return
+                _log.warn("the anchor {name} cannot be told yet: {error}", name=self.name, error=type(error).__name__)
+                await deferLater(self._clock, pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                if self._waiting and self._waiting[0] is line:
+                    self._waiting.popleft()
+                return
+
+
+def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferred[None]]) -> Anchor:
+    """Appends each line to the file at C{path}, durably.
+
+    :param in_thread: calls a function in another thread: the file may lie on a slow or an absent disk.
+    """
+
+    async def deliver(line: bytes) -> None:
+        await in_thread(_append, path, line)
+
+    return Anchor("file", deliver, clock)
+
+
+def web_anchor(url: str, clock: Any) -> Anchor:
+    """Posts each line to C{url}; a status of 2xx says that it was kept.
+
+    :param clock: the reactor.
+    """
+
+    async def deliver(line: bytes) -> None:
+        status = await post(url, line, clock)
+        if not 200 <= status < 300:
+            raise OSError(status, "refused")
+
+    return Anchor("webhook", deliver, clock)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Write one whole line; what an earlier try left of one, on a full disk say, stays a line of its own."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        end = os.fstat(descriptor).st_size
+        torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+        left = b"\n" + line if torn else line
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

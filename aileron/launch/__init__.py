@@ -5,16 +5,17 @@ from ._launch import Enclose, Launcher
 from ._plan import DaemonFacts, Plan, Preparation, Programs, find_programs, prepare
 from ._preview import LaunchPreview, preview_launch
 from ._process import OSSignals, Signals
+from .agent import Agent
 from .agents import find_agents
-from .iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
+from .registration import Gateway, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 
 __all__ = [
+    "Agent",
     "Bell",
     "DaemonFacts",
     "Enclose",
     "Gateway",
-    "IAgent",
     "Invocation",
     "LaunchPreview",
     "Launcher",

@@ -16,7 +16,8 @@ from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, Opened
 from ._bell import Bell, format_waiting, watch_waiting
 from ._plan import DaemonFacts, Plan, prepare, write_files
 from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
-from .iagent import IAgent, Invocation
+from .agent import Agent
+from .registration import Invocation
 
 Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
 """From what would be run, and the agent site's URL, to what is run in its place, in a sandbox."""
@@ -57,7 +58,7 @@ class Launcher:
 
     async def launch(
         self,
-        agent: IAgent,
+        agent: Agent,
         invocation: Invocation,
         *,
         through_gateway: bool = True,
@@ -125,7 +126,7 @@ class Launcher:
 
         await watch_waiting(count, tell, self.reactor)
 
-    def _greet(self, agent: IAgent, session: OpenedSession, facts: DaemonFacts) -> None:
+    def _greet(self, agent: Agent, session: OpenedSession, facts: DaemonFacts) -> None:
         self.say(f"aileron: {agent.name} runs in session {session.id}; approvals: {facts.operator_url} (aileron open)")
 
     async def _end(self, daemon: Daemon, session: OpenedSession, code: int | None) -> None:

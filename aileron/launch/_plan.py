@@ -12,7 +12,8 @@ from attrs import field, frozen
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Upstream
+from .agent import Agent
+from .registration import Gateway, Invocation, McpServer, Register, Upstream
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 _OURS = "AILERON_"
@@ -67,7 +68,7 @@ class Plan:
 class Preparation:
     """A launch of which everything on this machine was found and checked, and nothing was opened or started."""
 
-    agent: IAgent
+    agent: Agent
     invocation: Invocation
     programs: Programs
     register: Register
@@ -102,7 +103,7 @@ class Preparation:
         )
 
 
-def prepare(agent: IAgent, invocation: Invocation, interpreter: str) -> Preparation:
+def prepare(agent: Agent, invocation: Invocation, interpreter: str) -> Preparation:
     """Find and check all that a launch needs.
 
     :param interpreter: as of L{find_programs}.
@@ -125,7 +126,7 @@ def write_files(plan: Plan) -> None:
         (Path(plan.directory or "") / name).write_text(text, encoding="utf-8")
 
 
-def find_programs(agent: IAgent, parent: Mapping[str, str], interpreter: str) -> Programs:
+def find_programs(agent: Agent, parent: Mapping[str, str], interpreter: str) -> Programs:
     """Where the agent and C{aileron-mcp} lie.
 
     :param interpreter: the path of Python; C{aileron-mcp} is installed beside it as a rule.
@@ -133,7 +134,7 @@ def find_programs(agent: IAgent, parent: Mapping[str, str], interpreter: str) ->
     """
     path = parent.get("PATH", os.defpath)
     return Programs(
-        agent=_found(agent.program, path, f"{agent.program} is not on PATH: install it first."),
+        agent=_found(agent.name, path, f"{agent.name} is not on PATH: install it first."),
         mcp=_beside(interpreter, "aileron-mcp")
         or _found("aileron-mcp", path, "aileron-mcp is not installed: install the aileron package again."),
     )

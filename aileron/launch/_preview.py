@@ -11,8 +11,9 @@ from attrs import frozen
 from aileron.values import JSON, plain
 
 from ._plan import DaemonFacts, Plan, prepare
+from .agent import Agent
 from .formats import parse_jsonc
-from .iagent import Gateway, IAgent, Invocation
+from .registration import Gateway, Invocation
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
@@ -61,7 +62,7 @@ class LaunchPreview:
 
 
 def preview_launch(
-    agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
+    agent: Agent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
 ) -> LaunchPreview:
     """Describe what a launch would do; nothing is started, opened or written.
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from attrs import frozen
-from zope.interface import implementer
 
 from aileron.errors import InvalidRequest
 from aileron.values import visible
 
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
 from .layers import LayerReader, Location, Settings, read_settings
+from .registration import Gateway, Invocation, McpServer, Register, Registration
 from .routing import Providers, Routes
 
 SERVER_NAME = "aileron"
@@ -26,11 +25,12 @@ def _accept(_settings: Settings) -> None:
     pass
 
 
-@implementer(IAgent)
 @frozen(kw_only=True)
 class Agent:
     """One kind of agent.
 
+    :ivar name: what the user calls it, the claim of its sessions, and its program on C{PATH}.
+    :ivar wait_seconds: how long one of its tool calls waits for a decision.
     :ivar register: what makes it use the server, with settings of providers to be registered beside it, and the
         directory where files may lie.
     :ivar route: what sends its LLM traffic through the gateway.
@@ -57,25 +57,25 @@ class Agent:
     unique: str = ""
     check: Callable[[Settings], None] = _accept
 
-    @property
-    def program(self) -> str:
-        """Its executable, which has its name."""
-        return self.name
-
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """See L{IAgent}; none of its commands draws."""
+        """Whether it draws on the whole terminal when started with these, so that no line may be printed there.
+
+        None of its commands draws.
+        """
         return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
 
     def prepare(self, invocation: Invocation) -> Register:
         """Read and check the user's settings for one launch; return what registers our server with the agent.
 
-        See L{IAgent.prepare} for its contract.
+        Nothing is opened or started.
+
+        :raises InvalidRequest: something there cannot be added to without losing it.
         """
         if self.commands.intersection(invocation.arguments[:1]):
             note = f"aileron: {self.name} {invocation.arguments[0]} runs by itself: {self.alone}"
             alone = Registration(notes=(note,) if self.alone else ())
             return lambda _server, _gateway, _directory: alone
-        settings = self.read(invocation)
+        settings = read_settings(self.sources, invocation)
         self.check(settings)
         self._refuse_namesake(settings)
         return partial(self._register, settings)
@@ -90,16 +90,12 @@ class Agent:
             files=ours.files,
         )
 
-    def read(self, invocation: Invocation) -> Settings:
-        """Read what the user has set for an agent that is started like that."""
-        return read_settings(self.sources, invocation)
-
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """List the directories where the agent keeps sessions and logs, but no settings."""
+        """List the directories that it may write in a sandbox besides the project."""
         return tuple(str(path) for each in self.own if (path := each.find(environment)))
 
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """List the directories where the agent reads settings."""
+        """List the directories of its settings: what it writes there in a sandbox is thrown away."""
         return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
     def _refuse_namesake(self, settings: Settings) -> None:

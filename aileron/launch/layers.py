@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from attrs import evolve, field, frozen
 
 from .formats import parse_jsonc, read_text
-from .iagent import Invocation
+from .registration import Invocation
 
 
 class Topic(Enum):

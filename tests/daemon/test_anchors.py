@@ -14,7 +14,7 @@ from twisted.test.iosim import connect, makeFakeClient, makeFakeServer
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit.verify import read_anchor
-from aileron.daemon._anchors import Anchor, file_anchor, web_anchor
+from aileron.daemon._record import Anchor, file_anchor, web_anchor
 from aileron.values import NO_CHECKPOINT, Checkpoint
 
 

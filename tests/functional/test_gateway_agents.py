@@ -6,6 +6,7 @@ import attrs
 
 from aileron.launch import Invocation
 from aileron.launch.agents.opencode import AGENT
+from aileron.launch.layers import read_settings
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.gatewayed import GatewayedTestCase
@@ -132,7 +133,7 @@ class SettingsTests(FunctionalTestCase):
         environment = self.home.environment(**opencode.QUIET, **named)
         command = Command(arguments=(opencode.program(), "debug", "config"), environment=environment, directory=deep)
         theirs = set(json.loads((await self.run_command(command)).stdout)["provider"])
-        ours = AGENT.read(Invocation((), environment, str(deep)))
+        ours = read_settings(AGENT.sources, Invocation((), environment, str(deep)))
         self.assertGreater(len(theirs), len(files) - 4)
         self.assertEqual(theirs - {name for _, providers in ours.values("provider") for name in providers}, set())
 

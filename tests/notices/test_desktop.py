@@ -16,7 +16,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IChannel
 from aileron.notices import Undelivered
-from aileron.notices._desktop import DesktopChannel, find_command
+from aileron.notices._channels import DesktopChannel, find_command
 
 from .case import message
 

@@ -13,8 +13,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import read_config
+from aileron.notices._channels import PLACES
 from aileron.notices._delivery import PAUSES_SECONDS
-from aileron.notices._desktop import PLACES
 from aileron.values import ChannelSettings, NoticeKind, NoticeSettings
 
 from .case import message

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
     from aileron.client import Daemon
-    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, SandboxLayout
+    from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, SandboxLayout
 
 _LOCKED = (
     "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
@@ -73,10 +73,9 @@ def launch(
     """
     from aileron.launch import Invocation, find_agents
 
-    known = (agents := find_agents()).get(agent)
-    if known is None:
+    chosen = (agents := find_agents()).get(agent)
+    if chosen is None:
         raise click.UsageError(f"The agent must be one of: {', '.join(sorted(agents))}.")
-    chosen: IAgent = known
     if as_json and not only_print:
         raise click.UsageError("--json goes with --print, before the agent's name.")
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
@@ -119,7 +118,7 @@ def _listing() -> Mapping[str, str]:
     return LEAN if click.get_current_context().meta[_LEAN] else {}
 
 
-def _enclosing(cli: CliContext, agent: IAgent, invocation: Invocation) -> Enclose:
+def _enclosing(cli: CliContext, agent: Agent, invocation: Invocation) -> Enclose:
     """Puts an agent into a sandbox, once it is known that there can be one.
 
     :raises NotFound: there is nothing here that makes them.
@@ -137,7 +136,7 @@ def _enclosing(cli: CliContext, agent: IAgent, invocation: Invocation) -> Enclos
     return lambda plan, url: sandbox.around(plan, project, url)
 
 
-def _layout(cli: CliContext, agent: IAgent, invocation: Invocation) -> SandboxLayout:
+def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
     from aileron.launch import SandboxLayout, find_programs
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent

@@ -12,7 +12,7 @@ from aileron.home import Discovery, live_discovery, load_ports
 from aileron.values import BUILT_IN_PROVIDERS
 
 if TYPE_CHECKING:
-    from aileron.launch import DaemonFacts, IAgent, Invocation, LaunchPreview, Upstream
+    from aileron.launch import Agent, DaemonFacts, Invocation, LaunchPreview, Upstream
 
 _NOWHERE = 0
 """The port that stands for the daemon's where none was ever chosen."""
@@ -20,7 +20,7 @@ _NOWHERE = 0
 
 def show_plan(
     cli: CliContext,
-    agent: IAgent,
+    agent: Agent,
     invocation: Invocation,
     *,
     through_gateway: bool,

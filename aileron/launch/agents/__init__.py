@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
-from aileron.launch.iagent import IAgent
+from aileron.launch.agent import Agent
 
 
-def find_agents() -> Mapping[str, IAgent]:
+def find_agents() -> Mapping[str, Agent]:
     """The agents by name: what each module of this package has as C{AGENT}."""
     modules = (import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__))
-    agents: tuple[IAgent, ...] = tuple(module.AGENT for module in modules)
+    agents: tuple[Agent, ...] = tuple(module.AGENT for module in modules)
     return {agent.name: agent for agent in agents}

@@ -17,7 +17,6 @@ from attrs import evolve
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import read_text
-from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
 from aileron.launch.layers import (
     Location,
     Settings,
@@ -29,6 +28,7 @@ from aileron.launch.layers import (
     files,
     project_files,
 )
+from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 
 _BASE_URL = "ANTHROPIC_BASE_URL"

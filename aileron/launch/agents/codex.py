@@ -22,8 +22,8 @@ from attrs import evolve
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import parse_toml
-from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
 from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of, project_files
+from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 
 TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]

@@ -14,8 +14,8 @@ from pathlib import Path
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import parse_yaml
-from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
 from aileron.launch.layers import Location, Settings, Source, environment_variables, files
+from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 
 _ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"

@@ -19,8 +19,8 @@ from attrs import frozen
 from aileron.errors import InvalidRequest
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
 from aileron.launch.layers import Location, Settings, Source, Text, Topic, content, files, part_of, project_files
+from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON, plain
 

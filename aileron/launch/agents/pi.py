@@ -12,8 +12,8 @@ from pathlib import Path
 
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch.iagent import Gateway, McpServer, Registration
 from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of
+from aileron.launch.registration import Gateway, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from attrs import define, field
 
 from ._copy import MERGE_FILES, OPERATIONS, RepositoryCopy, head_of, refs_of
-from ._git import Git, GitError, copy_objects
-from ._index import GITLINK, Entries, entries_of, import_index, linked_paths
+from ._git import GITLINK, Entries, Git, GitError, copy_objects, entries_of, import_index, linked_paths
 from ._sanitize import merge_file, sanitize
 
 _IMPORTED = ("refs/heads/", "refs/tags/", "refs/notes/")

@@ -11,9 +11,8 @@ from attrs import frozen
 
 from aileron.errors import InvalidRequest
 
-from ._git import NEUTRAL, Git, GitError
+from ._git import GITLINK, NEUTRAL, Git, GitError
 
-_GITLINK = b"160000"
 _WORDS = re.compile(r"[A-Za-z0-9_.@%+=:,~/-]+")
 _STARTS = re.compile(r"\)/|\$[A-Za-z{]").search  # a path behind what a shell would put in its place
 _RUNS = re.compile(
@@ -78,7 +77,7 @@ def gitlinks(git: Git, root: str) -> Iterator[str]:
         return  # there is no index that anything could obey
     for record in records:
         head, _, path = record.partition(b"\t")
-        if head.startswith(_GITLINK):
+        if head.startswith(GITLINK):
             yield os.path.join(root, os.fsdecode(path))
 
 

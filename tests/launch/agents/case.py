@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.launch import Gateway, IAgent, Invocation, McpServer, Registration, Upstream, find_agents
+from aileron.launch import Agent, Gateway, Invocation, McpServer, Registration, Upstream, find_agents
 
 URL, TOKEN, KEY = "http://127.0.0.1:9", "ail_a_secret", "ail_g_secret"
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": URL, "AILERON_TOKEN": TOKEN})
@@ -42,7 +42,7 @@ class AgentCase(SynchronousTestCase):
         }
 
     @property
-    def agent(self) -> IAgent:
+    def agent(self) -> Agent:
         """The agent."""
         return find_agents()[self.name]
 

@@ -11,7 +11,7 @@ from typing import Any
 from aileron.launch import Invocation, Registration, Upstream
 from aileron.launch.agents.opencode import AGENT
 from aileron.launch.formats import MAX_BYTES
-from aileron.launch.layers import Settings, Topic
+from aileron.launch.layers import Settings, Topic, read_settings
 from tests.launch.agents.case import KEY, URL, AgentCase
 
 CONTENT = "OPENCODE_CONFIG_CONTENT"
@@ -229,7 +229,7 @@ class SettingsTests(OpenCodeCase):
 
     def read(self, *arguments: str, **environment: str) -> Settings:
         """The settings of a launch here."""
-        return AGENT.read(self.invocation(*arguments, **environment))
+        return read_settings(AGENT.sources, self.invocation(*arguments, **environment))
 
     def names(self, *arguments: str, **environment: str) -> list[str]:
         """The places of these."""

@@ -12,7 +12,7 @@ from tests.cli.daemon import CommandCase
 TOY = """
 from aileron.launch.agent import SERVER_NAME, Agent
 from aileron.launch.layers import Location, Source, files
-from aileron.launch.iagent import Registration
+from aileron.launch.registration import Registration
 from aileron.launch.routing import Routes
 
 

@@ -1,10 +1,14 @@
-"""Puts a planned agent into a sandbox, and keeps the one way out open while it runs."""
+"""Finds out whether this machine can make sandboxes, and puts a planned agent into one with one way out."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import platform
+import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -15,20 +19,28 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
-from aileron.errors import InvalidRequest
+from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch._plan import Plan
 
-from ._passage import Passage
+from ._filter import filter_for
 from ._processes import SandboxProcesses
 from ._project import SandboxProject
+from ._socket_forwarder import SocketForwarder
 
-_THRESHOLD = Path(__file__).with_name("_threshold.py")
+_ENTRYPOINT = Path(__file__).with_name("_entrypoint.py")
 _MEETING, _FILTER, _INFO = 3, 4, 5
 """The descriptors of a child: to meet the launcher by, to read the program for C{seccomp} from, and for what bubblewrap
 tells of its own child."""
 
 _STANDARD = {0: "input", 1: "output", 2: "error"}
 _PIECE_BYTES = 1 << 20
+_SECONDS = 20.0
+_TRIAL = ("--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_OFF = (
+    "bubblewrap cannot make a sandbox here: {said} As root, allow user namespaces "
+    "(sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
+    "or launch without --sandbox."
+)
 
 
 @frozen
@@ -37,7 +49,7 @@ class Sandbox:
 
     :ivar reactor: provides TCP, adopts sockets and tells when they can be read.
     :ivar program: bubblewrap's.
-    :ivar interpreter: by which the threshold is crossed.
+    :ivar interpreter: that runs the entrypoint.
     :ivar seccomp: the program that the kernel judges the agent's calls by.
     """
 
@@ -63,14 +75,44 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
             processes = SandboxProcesses(told)
-            passage = Passage(self.reactor, site.host, site.port, ours, processes.begun)
-            with closing(passage), opened.prepared(processes) as prefix:
+            forwarder = SocketForwarder(self.reactor, site.host, site.port, ours, processes.begun)
+            with closing(forwarder), opened.prepared(processes) as prefix:
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
-                crossing = (self.interpreter, "-I", str(_THRESHOLD), str(site.port), str(_MEETING))
-                argv = (self.program, *options, "--", *crossing, *plan.argv)
-                passage.open()
+                entry = (self.interpreter, "-I", str(_ENTRYPOINT), str(site.port), str(_MEETING))
+                argv = (self.program, *options, "--", *entry, *plan.argv)
+                forwarder.open()
                 ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
                 yield evolve(plan, argv=argv, descriptors={**copies, **ends})
+
+
+def find_sandbox(reactor: Any, environment: Mapping[str, str]) -> Sandbox:
+    """What makes sandboxes on this machine; it was tried.
+
+    :raises NotFound: there is no Linux, or no bubblewrap, or the kernel's filter is not known for this processor.
+    :raises Forbidden: the system does not let it make one.
+    """
+    program = shutil.which("bwrap", path=environment.get("PATH")) if sys.platform == "linux" else None
+    if program is None:
+        raise NotFound("The sandbox needs Linux and bubblewrap: install the package bubblewrap (its program is bwrap).")
+    seccomp = filter_for(platform.machine())
+    if seccomp is None:
+        raise NotFound(f"The sandbox needs x86-64, ARM64 or RISC-V (64 bits); this machine is {platform.machine()}.")
+    refuse_unable(program)
+    return Sandbox(reactor, program, sys.executable, seccomp)
+
+
+def refuse_unable(program: str) -> None:
+    """Try it once.
+
+    :raises Forbidden: it does not work; the message holds its own words.
+    """
+    command = (program, *_TRIAL, "--", program, "--version")
+    try:
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Forbidden(_OFF.format(said=f"{error}.")) from error
+    if tried.returncode != 0:
+        raise Forbidden(_OFF.format(said=tried.stderr.strip()[:200] or f"it ended with {tried.returncode}."))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A script that runs in the sandbox before the agent: listens as the daemon would, and hands that to the launcher.
 
-C{_threshold.py PORT DESCRIPTOR PROGRAM [ARGUMENTS…]}.  The sandbox has a network of its own with nothing in it.  What
+C{_entrypoint.py PORT DESCRIPTOR PROGRAM [ARGUMENTS…]}.  The sandbox has a network of its own with nothing in it.  What
 connects to that port there is taken by the launcher, which is outside and hands it on to the daemon.
 """
 
@@ -13,7 +13,7 @@ import sys
 _BACKLOG = 128
 
 
-def cross(port: int, descriptor: int, command: list[str]) -> None:
+def enter(port: int, descriptor: int, command: list[str]) -> None:
     """Hand the listening socket over and become C{command}.
 
     :param descriptor: of a socket whose other end the launcher has; closed for the command.
@@ -29,4 +29,4 @@ def cross(port: int, descriptor: int, command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    cross(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    enter(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -16,12 +16,12 @@ from zope.interface import implementer
 
 @implementer(IReadDescriptor)
 @define(eq=False)
-class Passage:
-    """From a socket that listens inside to the daemon, from C{open} until C{close}.
+class SocketForwarder:
+    """Forwards connections from a socket that listens inside to the daemon, from C{open} until C{close}.
 
     :ivar host: of the agent site.
     :ivar port: of the agent site, and inside.
-    :ivar meeting: by which the listening socket comes; its other end is inside.  It is the passage's to close.
+    :ivar meeting: by which the listening socket comes; its other end is inside.  It is the forwarder's to close.
     :ivar begun: called when that has come, before the agent starts.
     """
 
@@ -47,7 +47,7 @@ class Passage:
             self._listening = None
 
     def fileno(self) -> int:
-        """See L{IReadDescriptor}."""
+        """Return the descriptor by which the listening socket comes."""
         return self._meeting.fileno()
 
     def doRead(self) -> None:
@@ -64,11 +64,11 @@ class Passage:
             os.close(descriptor)  # the reactor has a copy
 
     def connectionLost(self, reason: Failure) -> None:
-        """See L{IReadDescriptor}; the reactor is done with it."""
+        """The reactor is done with it."""
         self.close()
 
     def logPrefix(self) -> str:
-        """See L{IReadDescriptor}."""
+        """Name it in the log."""
         return "sandbox"
 
     def _factory(self) -> ProxyFactory:

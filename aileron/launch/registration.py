@@ -1,4 +1,4 @@
-"""The interface of an agent that can be launched, and the values passed to it."""
+"""What an agent is launched with: how the user asked for it, its tool server, the gateway, and what registers them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 
 from attrs import field, frozen
-from zope.interface import Attribute, Interface
 
 
 @frozen
@@ -116,26 +115,3 @@ Register = Callable[[McpServer, Gateway | None, str], Registration]
 
 The last is the directory in which C{Registration.files} will lie while the agent runs: absolute, and nobody else's.
 """
-
-
-class IAgent(Interface):
-    """One kind of agent."""
-
-    name: str = Attribute("What the user calls it, and the claim of its sessions.")
-    program: str = Attribute("Its executable, to be found on PATH.")
-    wait_seconds: int = Attribute("How long one of its tool calls waits for a decision.")
-
-    def full_screen(arguments: tuple[str, ...]) -> bool:
-        """Whether it draws on the whole terminal when started with these, so that no line may be printed there."""
-
-    def prepare(invocation: Invocation) -> Register:
-        """Read and check what the user has set, before anything is opened or started.
-
-        :raises InvalidRequest: something there cannot be added to without losing it.
-        """
-
-    def own_directories(environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Where it keeps sessions and logs, but no settings: what it may write in a sandbox besides the project."""
-
-    def settings_directories(environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Where it reads settings, and may want to write: in a sandbox that is thrown away."""

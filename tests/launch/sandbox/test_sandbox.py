@@ -19,8 +19,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch import Plan
 from aileron.launch.sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
-from aileron.launch.sandbox._probe import refuse_unable
 from aileron.launch.sandbox._processes import SandboxProcesses
+from aileron.launch.sandbox._sandbox import refuse_unable
 
 _SECRET = "ail_a_canary"
 _CONTINUE, _SEIZE, _TRACE_EXIT = 7, 0x4206, 0x40  # ptrace(2): who is killed stops before it ends
@@ -29,7 +29,7 @@ _WAIT_ALL = 0x40000000
 
 @define
 class MemoryReactor:
-    """What the passage asks of a reactor."""
+    """What the forwarder asks of a reactor."""
 
     readers: list[Any] = field(factory=list)
     adopted: list[int] = field(factory=list)
@@ -101,7 +101,7 @@ class SandboxTests(SynchronousTestCase):
     def test_way_out(self) -> None:
         """The socket that comes from within is listened at until the sandbox is over; its processes end with it."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
-            (passage,) = self.reactor.readers
+            (forwarder,) = self.reactor.readers
             first = subprocess.Popen(["sleep", "60"])
             os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
             with (
@@ -109,7 +109,7 @@ class SandboxTests(SynchronousTestCase):
                 socket.create_server(("127.0.0.1", 0)) as listening,
             ):
                 socket.send_fds(inside, [b"x"], [listening.fileno()])
-                passage.doRead()
+                forwarder.doRead()
                 self.assertEqual(inside.recv(1), b"\0")
             self.assertEqual((len(self.reactor.adopted), self.reactor.readers, self.reactor.closed), (1, [], 0))
             self.assertIsNone(first.poll())
@@ -118,7 +118,7 @@ class SandboxTests(SynchronousTestCase):
     def test_recorded(self) -> None:
         """Without a repository, too, the next launch ends what a launcher left that was killed, in any project."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
-            (passage,) = self.reactor.readers
+            (forwarder,) = self.reactor.readers
             first = subprocess.Popen(["sleep", "60"])
             self.addCleanup(first.kill)
             os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
@@ -127,7 +127,7 @@ class SandboxTests(SynchronousTestCase):
                 socket.create_server(("127.0.0.1", 0)) as listening,
             ):
                 socket.send_fds(inside, [b"x"], [listening.fileno()])
-                passage.doRead()
+                forwarder.doRead()
             (directory,) = self.sandboxes.iterdir()
             left = {path.name: path.read_bytes() for path in directory.iterdir()}
             shutil.copytree(directory, self.sandboxes.parent / "left")
@@ -149,9 +149,9 @@ class SandboxTests(SynchronousTestCase):
     def test_nothing_came(self) -> None:
         """A sandbox that ends before it began leaves nothing behind."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777"):
-            (passage,) = self.reactor.readers
-        self.assertEqual((self.reactor.readers, self.reactor.adopted, passage.fileno()), ([], [], -1))
-        passage.close()
+            (forwarder,) = self.reactor.readers
+        self.assertEqual((self.reactor.readers, self.reactor.adopted, forwarder.fileno()), ([], [], -1))
+        forwarder.close()
 
     def test_refused(self) -> None:
         """Where it cannot stand nothing is begun."""
