@@ -19,8 +19,8 @@ from ._nodes import (
     absolute_path,
     items,
     line_of,
-    matched,
-    parsed,
+    match_text,
+    parse_yaml,
     read_keys,
     scalar,
     switch,
@@ -86,7 +86,7 @@ def read_config(text: str) -> Config:
 
     :raises NotConfig: it is no YAML, or has a key that is unknown, said twice, or of another type.
     """
-    root = parsed(text)
+    root = parse_yaml(text)
     if root is None or scalar(root, "null") is not None:
         return Config()
     read = read_keys(root, "", _READERS)
@@ -95,13 +95,13 @@ def read_config(text: str) -> Config:
 
 def _endpoint(node: Node, name: str, line: int) -> str:
     problem = f"{name} must be an endpoint, such as tcp:8080:interface=127.0.0.1"
-    return matched(node, _ENDPOINT, line, problem)[0]
+    return match_text(node, _ENDPOINT, line, problem)[0]
 
 
 def _hosts(node: Node, name: str, line: int) -> tuple[str, ...]:
     problem = "each of hosts must be a name in lower case, without a port"
     listed = items(node, name, line, _MOST_LISTED, "names")
-    found = tuple(matched(each, _NAME, line_of(each), problem)[0] for each in listed)
+    found = tuple(match_text(each, _NAME, line_of(each), problem)[0] for each in listed)
     if any(len(each) > _MOST_NAME for each in found):
         raise NotConfig(problem, line)
     return found
@@ -115,7 +115,7 @@ def _uids(node: Node, name: str, line: int) -> tuple[int, ...]:
 def _clients(node: Node, name: str, line: int) -> frozenset[str]:
     problem = "each of clients must be a name of a-z, 0-9 and -, 32 at most"
     listed = items(node, name, line, _MOST_LISTED, "names")
-    return frozenset(matched(each, _CLIENT, line_of(each), problem)[0] for each in listed)
+    return frozenset(match_text(each, _CLIENT, line_of(each), problem)[0] for each in listed)
 
 
 def _pending(node: Node, name: str, _line: int) -> PendingLimits:
@@ -146,7 +146,7 @@ def _anchor(node: Node, name: str, _line: int) -> dict[str, Any]:
 
 
 def _webhook(node: Node, name: str, line: int) -> str:
-    return matched(node, _WEBHOOK, line, f"{name} must be an address such as https://example.com/anchor")[0]
+    return match_text(node, _WEBHOOK, line, f"{name} must be an address such as https://example.com/anchor")[0]
 
 
 def _mcp(node: Node, name: str, _line: int) -> McpSettings:

@@ -46,7 +46,7 @@ class ConfigFile:
     def __init__(self, home: Home, trust: ITrust) -> None:
         self._path, self._trust = home.config, trust
         self._last: tuple[bytes | None, Found] = (None, Found())
-        self.config, self._in_force = self._obeyed(self._look())
+        self.config, self._in_force = self._choose(self._look())
 
     def candidate(self) -> Candidate | None:
         """See L{IConfigFile}."""
@@ -61,7 +61,7 @@ class ConfigFile:
             return ()
         return (_fault("untrusted", _LATER if self._is_trusted(found.digest) else _UNTRUSTED, self._path),)
 
-    def _obeyed(self, found: Found) -> tuple[Config, str | None]:
+    def _choose(self, found: Found) -> tuple[Config, str | None]:
         if found.digest is None or not self._is_trusted(found.digest):
             return Config(), None
         if found.config is None:

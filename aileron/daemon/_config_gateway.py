@@ -12,7 +12,7 @@ from aileron.addresses import read_certificates
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
 
-from ._nodes import NotConfig, Reader, base_url, entries, line_of, matched, read_keys, scalar, switch, whole_number
+from ._nodes import NotConfig, Reader, base_url, entries, line_of, match_text, read_keys, scalar, switch, whole_number
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -49,13 +49,13 @@ def _providers(node: Node, where: str, _line: int) -> dict[str, Provider]:
     found: dict[str, Provider] = {}
     for name, (value, line) in said.items():
         found[name] = _provider(name, value, line)
-        if any(_nested(found[name].prefix, prefix) for prefix in served):
+        if any(_is_nested(found[name].prefix, prefix) for prefix in served):
             raise NotConfig("the prefix of a provider must not be, begin or continue another's", line)
         served.add(found[name].prefix)
     return found
 
 
-def _nested(one: str, other: str) -> bool:
+def _is_nested(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
@@ -70,7 +70,7 @@ def _provider(name: str, node: Node, line: int) -> Provider:
         raise NotConfig(f"{where} must have a base_url", line)
     provider = evolve(_BUILT_IN.get(name, Provider(name, "", f"/{name}")), **read)
     if provider.prefix.split("/")[1] in TAKEN:
-        raise NotConfig(f"{where} needs another prefix: the site has these for itself: {_listed(TAKEN)}", line)
+        raise NotConfig(f"{where} needs another prefix: the site has these for itself: {_join_sorted(TAKEN)}", line)
     return provider
 
 
@@ -84,13 +84,13 @@ def _prefix(node: Node, name: str, line: int) -> str:
 def _dialect(node: Node, name: str, line: int) -> Dialect:
     text = scalar(node, "str")
     if text not in set(Dialect):
-        raise NotConfig(f"{name} must be one of: {_listed(Dialect)}", line)
+        raise NotConfig(f"{name} must be one of: {_join_sorted(Dialect)}", line)
     return Dialect(text)
 
 
 def _credential(node: Node, name: str, line: int) -> str:
     problem = f"{name} must name a binding, such as vault:{DEFAULT_KIND}/openai/default"
-    return matched(node, _CREDENTIAL, line, problem)[1]
+    return match_text(node, _CREDENTIAL, line, problem)[1]
 
 
 def _silence(node: Node, name: str, line: int) -> float:
@@ -111,7 +111,7 @@ def _certificates(node: Node, name: str, line: int) -> str:
     return "".join(f"{each.decode('ascii')}\n" for each in found)
 
 
-def _listed(texts: Iterable[str]) -> str:
+def _join_sorted(texts: Iterable[str]) -> str:
     return ", ".join(sorted(texts))
 
 

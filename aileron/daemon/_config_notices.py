@@ -40,7 +40,7 @@ def _desktop(node: Node, name: str, line: int) -> dict[str, Any]:
 
 def _webhooks(node: Node, where: str, _line: int) -> list[ChannelSettings]:
     said = entries(node, where).items()
-    return [_webhook(_named(name, line), each, f"{where}.{name}", line) for name, (each, line) in said]
+    return [_webhook(_check_name(name, line), each, f"{where}.{name}", line) for name, (each, line) in said]
 
 
 def _webhook(name: str, node: Node, where: str, line: int) -> ChannelSettings:
@@ -52,10 +52,10 @@ def _webhook(name: str, node: Node, where: str, line: int) -> ChannelSettings:
 
 def _apprise(node: Node, name: str, line: int) -> list[ChannelSettings]:
     listed = items(node, name, line, _MOST_CHANNELS, "names, whose addresses lie in the vault")
-    return [ChannelSettings(_named(scalar(each, "str") or "", line_of(each))) for each in listed]
+    return [ChannelSettings(_check_name(scalar(each, "str") or "", line_of(each))) for each in listed]
 
 
-def _named(name: str, line: int) -> str:
+def _check_name(name: str, line: int) -> str:
     if name == DESKTOP or not _NAME.fullmatch(name):
         problem = f"must be of a-z, 0-9 and -, begin with a letter, 32 at most, and not be {DESKTOP}"
         raise NotConfig(f"a notification's name {problem}", line)

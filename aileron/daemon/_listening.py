@@ -38,7 +38,7 @@ class Bound:
     hosts: tuple[str, ...]
     url: str
 
-    def called(self, names: Iterable[str]) -> tuple[str, ...]:
+    def host_names(self, names: Iterable[str]) -> tuple[str, ...]:
         """Every C{name:port} by which a client may call it, further names included."""
         return (*self.hosts, *(f"{name}:{self.port}" for name in names))
 

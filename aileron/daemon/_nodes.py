@@ -33,7 +33,7 @@ class NotConfig(ValueError):
     line: int | None = None
 
 
-def parsed(text: str) -> Node | None:
+def parse_yaml(text: str) -> Node | None:
     """The root of a YAML text; L{None} where it says nothing."""
     # Imported here: most homes have no such file.  Composed and not loaded: the nodes know their lines.
     import yaml
@@ -102,7 +102,7 @@ def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
     return list(node.value)
 
 
-def matched(node: Node, pattern: re.Pattern[str], line: int, problem: str) -> re.Match[str]:
+def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) -> re.Match[str]:
     """The match of a text that is to be of C{pattern} as a whole.
 
     :raises NotConfig: it is no text, or another one: C{problem}.

@@ -67,10 +67,10 @@ class GatewayEnvironment:
 
     def over(self, settings: GatewaySettings) -> GatewaySettings:
         """These settings, and where the environment says something that."""
-        providers = tuple(self._moved(provider) for provider in settings.providers)
+        providers = tuple(self._move(provider) for provider in settings.providers)
         return evolve(settings, providers=providers, environment=self.proxies)
 
-    def _moved(self, provider: Provider) -> Provider:
+    def _move(self, provider: Provider) -> Provider:
         url = dict(self.base_urls).get(provider.name)
         return provider if url is None else evolve(provider, base_url=url, source=UpstreamSource.ENVIRONMENT)
 
@@ -116,11 +116,11 @@ class Settings:
         return cls(
             home=find_home(environ),
             key=None if descriptor is None else read_key(descriptor),
-            listens=_said(options, {"listen": "listen", "operator_listen": "operator-listen"}),
-            pending=_said(options, {name: f"pending-{name.replace('_', '-')}" for name in _LIMITS}),
+            listens=_pick(options, {"listen": "listen", "operator_listen": "operator-listen"}),
+            pending=_pick(options, {name: f"pending-{name.replace('_', '-')}" for name in _LIMITS}),
             environment=GatewayEnvironment.read(environ),
         )
 
 
-def _said(options: Options, names: Mapping[str, str]) -> dict[str, Any]:
+def _pick(options: Options, names: Mapping[str, str]) -> dict[str, Any]:
     return {name: options[option] for name, option in names.items() if options[option] is not None}

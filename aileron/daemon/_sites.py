@@ -132,14 +132,14 @@ class Sites:
             life.at_end(self._mcp.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(
-            agent.called(settings.config.hosts),
+            agent.host_names(settings.config.hosts),
             peer_uid=lookup,
             own_uid=uid,
             other_uids=frozenset(settings.config.agent_uids),
             bare_deletes=frozenset({MCP_PATH}),
         )
         self._operator_site.rules = SiteRules(
-            operator.called(settings.config.hosts), frozenset({HANDOVER}), lookup, uid, landing=_landing
+            operator.host_names(settings.config.hosts), frozenset({HANDOVER}), lookup, uid, landing=_landing
         )
         return agent, operator
 

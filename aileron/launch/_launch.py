@@ -165,12 +165,12 @@ def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
     summary = session.get("summary")
     if not isinstance(summary, Mapping):
         return
-    calls = _many(summary["calls"], "call")
+    calls = _count_things(summary["calls"], "call")
     told = [f"{summary[name]} {words}" for name, words in _COUNTS if summary[name]]
-    yield f"session {session.get('id')} ended after {_lasted(summary['seconds'])}: {', '.join([calls, *told])}"
+    yield f"session {session.get('id')} ended after {_format_duration(summary['seconds'])}: {', '.join([calls, *told])}"
     traffic = session.get("gateway")
     if isinstance(traffic, Mapping):
-        requests = _many(traffic["requests"], "request")
+        requests = _count_things(traffic["requests"], "request")
         yield f"to its models: {requests}, {traffic['input_tokens']} tokens in, {traffic['output_tokens']} out"
     if summary["waiting"]:
         yield "what waits can still be decided: aileron approval list"
@@ -178,11 +178,11 @@ def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
         yield "what is in doubt may have happened: aileron runs list"
 
 
-def _many(number: int, thing: str) -> str:
+def _count_things(number: int, thing: str) -> str:
     return f"{number or 'no'} {thing}{'' if number == 1 else 's'}"
 
 
-def _lasted(seconds: int) -> str:
+def _format_duration(seconds: int) -> str:
     if seconds < _MINUTE:
         return f"{seconds} s"
     minutes, rest = divmod(seconds, _MINUTE)

@@ -134,19 +134,19 @@ def find_programs(agent: Agent, parent: Mapping[str, str], interpreter: str) -> 
     """
     path = parent.get("PATH", os.defpath)
     return Programs(
-        agent=_found(agent.name, path, f"{agent.name} is not on PATH: install it first."),
-        mcp=_beside(interpreter, "aileron-mcp")
-        or _found("aileron-mcp", path, "aileron-mcp is not installed: install the aileron package again."),
+        agent=_find_program(agent.name, path, f"{agent.name} is not on PATH: install it first."),
+        mcp=_find_beside(interpreter, "aileron-mcp")
+        or _find_program("aileron-mcp", path, "aileron-mcp is not installed: install the aileron package again."),
     )
 
 
-def _found(name: str, path: str, otherwise: str) -> str:
+def _find_program(name: str, path: str, otherwise: str) -> str:
     found = shutil.which(name, path=path)
     if found is None:
         raise NotFound(otherwise)
     return os.path.abspath(found)
 
 
-def _beside(interpreter: str, name: str) -> str | None:
+def _find_beside(interpreter: str, name: str) -> str | None:
     candidate = Path(interpreter).absolute().parent / name
     return str(candidate) if os.access(candidate, os.X_OK) and candidate.is_file() else None

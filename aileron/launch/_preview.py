@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from attrs import frozen
+from attrs import asdict, frozen
 
 from aileron.values import JSON, plain
 
@@ -33,8 +34,7 @@ class LaunchPreview:
     :ivar added: variables that the agent gets besides the user's own, or in their place.
     :ivar removed: names of those that it does not get.
     :ivar files: texts that would be written, by their path.
-    :ivar gateway_url: where its LLM traffic would go; L{None}: that is left alone.
-    :ivar gateway: address of each provider's upstream, by provider.
+    :ivar gateway: where its LLM traffic would go, and each provider's upstream; L{None}: that is left alone.
     :ivar notes: what the user would be told.
     """
 
@@ -43,22 +43,12 @@ class LaunchPreview:
     added: Mapping[str, str]
     removed: tuple[str, ...]
     files: Mapping[str, str]
-    gateway_url: str | None
-    gateway: Mapping[str, str]
+    gateway: Mapping[str, Any] | None
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, JSON]:
         """Render it for programs."""
-        routes: JSON = None if self.gateway_url is None else {"url": self.gateway_url, "upstreams": dict(self.gateway)}
-        return {
-            "argv": list(self.argv),
-            "directory": self.directory,
-            "added": dict(self.added),
-            "removed": list(self.removed),
-            "files": dict(self.files),
-            "gateway": routes,
-            "notes": list(self.notes),
-        }
+        return asdict(self)
 
 
 def preview_launch(
@@ -97,8 +87,7 @@ def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Lau
         added={name: safe(_addition(theirs.get(name, ""), value)) for name, value in sorted(changed.items())},
         removed=tuple(sorted(set(theirs) - set(plan.environment))),
         files={f"{plan.directory}/{name}": safe(text) for name, text in sorted(plan.files.items())},
-        gateway_url=None if gateway is None else gateway.url,
-        gateway={} if gateway is None else dict(_routes(gateway)),
+        gateway=None if gateway is None else {"url": gateway.url, "upstreams": dict(_routes(gateway))},
         notes=tuple(map(safe, plan.notes)),
     )
 
@@ -117,10 +106,10 @@ def _addition(before: str, after: str) -> str:
     """What of C{after} is ours, where the user has set C{before}."""
     ours = _object(after)
     if not before.strip():
-        return after if ours is None else _indented(ours)
+        return after if ours is None else _indent(ours)
     if ours is not None:
         theirs = _object(before)
-        return _CHANGED if theirs is None else _indented(_new(theirs, ours))
+        return _CHANGED if theirs is None else _indent(_new(theirs, ours))
     return after.replace(before, _YOURS) if before in after else _CHANGED
 
 
@@ -145,5 +134,5 @@ def _object(text: str) -> Mapping[str, JSON] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def _indented(value: Mapping[str, JSON]) -> str:
+def _indent(value: Mapping[str, JSON]) -> str:
     return json.dumps(plain(value), indent=2)

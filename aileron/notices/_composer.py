@@ -90,7 +90,7 @@ class MessageComposer:
 
         :param more: how many there were besides.
         """
-        found = [await _or_else(each, self._whole(each)) for each in notices]
+        found = [await _or_else(each, self._complete(each)) for each in notices]
         current = [each for each in found if each is not None]
         return message_of(current, more, await self._context()) if current else None
 
@@ -104,7 +104,7 @@ class MessageComposer:
         first = (await self.runs.list(_PENDING)).items
         return await self.runs.count(_PENDING), first[0].received_at if first else None
 
-    async def _whole(self, notice: Notice) -> Notice | None:
+    async def _complete(self, notice: Notice) -> Notice | None:
         run = None if notice.run_id is None else await self.runs.get(notice.run_id)
         wanted = _WAITING.get(notice.kind)
         if wanted is not None and (run is None or run.state is not wanted):

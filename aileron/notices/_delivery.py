@@ -63,7 +63,7 @@ class DeliveryQueue:
         self._waiting.append((message, done))
         if self._delivering is None:
             self._delivering = Deferred.fromCoroutine(self._deliver_all())
-            self._delivering.addErrback(self._ended)
+            self._delivering.addErrback(self._on_end)
             if self._delivering.called:  # it went through at once
                 self._delivering = None
 
@@ -84,7 +84,7 @@ class DeliveryQueue:
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, the rest goes on
-            failed = _undelivered(error)
+            failed = _to_undelivered(error)
             self._state = evolve(self._state, problem=failed.problem, problem_at=self._now())
             _log.warn("{channel} cannot be notified: {why}", channel=self._channel.name, why=failed.problem)
             return failed
@@ -116,7 +116,7 @@ class DeliveryQueue:
         self._state = evolve(self._state, failed=self._state.failed + 1)
         done(False)
 
-    def _ended(self, failure: Failure) -> None:
+    def _on_end(self, failure: Failure) -> None:
         if not failure.check(CancelledError):
             _log.failure("notifying {channel} has stopped", failure, channel=self._channel.name)
         self._delivering = None
@@ -125,7 +125,7 @@ class DeliveryQueue:
         return utc(self._clock.seconds())
 
 
-def _undelivered(error: Exception) -> Undelivered:
+def _to_undelivered(error: Exception) -> Undelivered:
     if isinstance(error, Undelivered):
         return error
     if isinstance(error, TimeoutError):

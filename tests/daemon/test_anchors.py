@@ -7,15 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
-from twisted.test.iosim import connect, makeFakeClient, makeFakeServer
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit.verify import read_anchor
 from aileron.daemon._record import Anchor, file_anchor, web_anchor
 from aileron.values import NO_CHECKPOINT, Checkpoint
+from tests.notices.wired import Server
+
+
+def at_once(work: Callable[..., None], *args: object) -> Deferred[None]:
+    """Call what would be called in another thread."""
+    work(*args)
+    return succeed(None)
 
 
 def checkpoint(number: int) -> Checkpoint:
@@ -31,10 +36,6 @@ class FileTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_text("", encoding="ascii")
 
-        def at_once(work: Callable[..., None], *args: object) -> Deferred[None]:
-            work(*args)
-            return succeed(None)
-
         anchor = file_anchor(path, Clock(), at_once)
         for number in (1, 2):
             anchor.tell(checkpoint(number))
@@ -47,24 +48,9 @@ class FileTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_text('{"vault": "va', encoding="ascii")
 
-        def at_once(work: Callable[..., None], *args: object) -> Deferred[None]:
-            work(*args)
-            return succeed(None)
-
         file_anchor(path, Clock(), at_once).tell(checkpoint(1))
         lines = path.read_text(encoding="ascii").splitlines(keepends=True)
         self.assertEqual(read_anchor(lines), (checkpoint(1),))
-
-
-class Server(Protocol):
-    """One connection to a web server, by its bytes."""
-
-    def __init__(self) -> None:
-        self.taken = b""
-
-    def dataReceived(self, data: bytes) -> None:
-        """Keep them."""
-        self.taken += data
 
 
 class WebTests(SynchronousTestCase):
@@ -76,67 +62,48 @@ class WebTests(SynchronousTestCase):
         self.anchor = web_anchor("http://127.0.0.1:8800/anchor?of=me", self.reactor)
         self.anchor.tell(checkpoint(1))
 
-    def accept(self) -> Server:
-        """Take the next connection, and all that is sent."""
-        host, port, factory, *_ = self.reactor.tcpClients.pop()
-        self.assertEqual((host, port), ("127.0.0.1", 8800))
-        server, client = Server(), factory.buildProtocol(None)
-        far = makeFakeServer(server)
-        self.pump = connect(server, far, client, makeFakeClient(client), clock=self.reactor)
-        for _ in range(5):
-            self.pump.flush()
-            self.reactor.advance(0)
-        return server
-
-    def answer(self, server: Server, said: bytes) -> None:
-        """Answer, and let every byte arrive."""
-        assert server.transport is not None
-        server.transport.write(said)
-        self.pump.flush()
-
     def test_posted(self) -> None:
         """Each is posted as JSON to exactly that address, by itself, and the next one after it was kept."""
         self.anchor.tell(checkpoint(2))
-        server = self.accept()
-        head, _, body = server.taken.partition(b"\r\n\r\n")
-        self.assertTrue(head.startswith(b"POST /anchor?of=me HTTP/1.1\r\n"))
-        self.assertIn(b"\r\nContent-Type: application/json", head)
-        self.assertEqual(Checkpoint.from_json(json.loads(body)), checkpoint(1))
+        server = Server.accept(self.reactor)
+        self.assertTrue(server.head.startswith("POST /anchor?of=me HTTP/1.1\r\n"))
+        self.assertIn("\r\nContent-Type: application/json", server.head)
+        self.assertEqual(Checkpoint.from_json(json.loads(server.body)), checkpoint(1))
         self.assertEqual(self.reactor.tcpClients, [])
-        self.answer(server, b"HTTP/1.1 204 No Content\r\n\r\n")
-        self.assertEqual(json.loads(self.accept().taken.partition(b"\r\n\r\n")[2])["sequence"], 2)
+        server.answer(b"HTTP/1.1 204 No Content\r\n\r\n")
+        self.assertEqual(json.loads(Server.accept(self.reactor).body)["sequence"], 2)
 
     def test_refused(self) -> None:
         """What is answered with another status, also one that leads elsewhere, was not kept: it is tried again."""
         for status in (b"500 No", b"302 Found\r\nLocation: http://127.0.0.1:1/"):
-            self.answer(self.accept(), b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+            Server.accept(self.reactor).answer(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
             self.assertEqual(self.reactor.tcpClients, [])
             self.reactor.advance(2)
-        self.answer(self.accept(), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        Server.accept(self.reactor).answer(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         self.reactor.advance(1000)
         self.assertEqual(self.reactor.tcpClients, [])
 
     def test_endless(self) -> None:
         """A status is enough: an answer that never ends keeps nothing waiting."""
         self.anchor.tell(checkpoint(2))
-        self.answer(self.accept(), b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        Server.accept(self.reactor).answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
         self.assertEqual(len(self.reactor.tcpClients), 1)
 
     def test_silent(self) -> None:
         """Where nothing is answered it is tried again after half a minute."""
-        self.accept()
+        silent = Server.accept(self.reactor)
         self.reactor.advance(29)
         self.assertEqual(self.reactor.tcpClients, [])
         self.reactor.advance(2)
-        self.pump.flush()
+        silent.flush()
         self.reactor.advance(2)
-        self.assertEqual(json.loads(self.accept().taken.partition(b"\r\n\r\n")[2])["sequence"], 1)
+        self.assertEqual(json.loads(Server.accept(self.reactor).body)["sequence"], 1)
 
     def test_stopped(self) -> None:
         """At the end the connection is let go, and nothing is left behind."""
-        self.accept()
+        left = Server.accept(self.reactor)
         self.anchor.stop()
-        self.pump.flush()
+        left.flush()
         self.reactor.advance(1000)
         self.assertEqual(self.reactor.tcpClients, [])
 

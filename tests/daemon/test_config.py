@@ -122,8 +122,8 @@ class ReadingTests(SynchronousTestCase):
     def test_hosts(self) -> None:
         """Further names are answered to at the port that was given, beside the address itself."""
         bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
-        self.assertEqual(bound.called(()), bound.hosts)
-        self.assertEqual(bound.called(("box",)), ("127.0.0.1:8081", "box:8081"))
+        self.assertEqual(bound.host_names(()), bound.hosts)
+        self.assertEqual(bound.host_names(("box",)), ("127.0.0.1:8081", "box:8081"))
 
 
 class FileTests(SynchronousTestCase):

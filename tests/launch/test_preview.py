@@ -36,8 +36,8 @@ class ForeseeTests(LaunchCase):
         ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])
         self.assertEqual(ours["mcp"]["aileron"]["environment"]["AILERON_TOKEN"], "<the session's token>")
         self.assertIn("<the session's gateway key>", found.added["OPENCODE_CONFIG_CONTENT"])
-        self.assertEqual(found.gateway_url, FACTS.url)
-        self.assertEqual(dict(found.gateway), {"openai": "https://o.test, with the vault's key"})
+        upstreams = {"openai": "https://o.test, with the vault's key"}
+        self.assertEqual(found.gateway, {"url": FACTS.url, "upstreams": upstreams})
         self.assertEqual(found.notes, ("aileron: through the gateway: openai",))
         self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))
         self.assertNotIn(CANARY, json.dumps(found.to_json()))
@@ -61,7 +61,7 @@ class ForeseeTests(LaunchCase):
             str(self.bin / "python"),
             through_gateway=False,
         )
-        self.assertEqual((found.gateway_url, found.to_json()["gateway"]), (None, None))
+        self.assertIsNone(found.to_json()["gateway"])
 
     def test_refused(self) -> None:
         """What would keep a launch from starting keeps its plan from being shown."""

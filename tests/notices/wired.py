@@ -50,6 +50,11 @@ class Server(Protocol):
 
     def answer(self, said: bytes) -> None:
         """Answer, and let every byte arrive."""
-        assert self.transport is not None and self.pump is not None
+        assert self.transport is not None
         self.transport.write(said)
+        self.flush()
+
+    def flush(self) -> None:
+        """Let every byte arrive."""
+        assert self.pump is not None
         self.pump.flush()

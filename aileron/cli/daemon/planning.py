@@ -85,10 +85,10 @@ def _show(agent: str, described: LaunchPreview, *, sandbox: bool) -> None:
     heading("It would write, for as long as the agent runs,")
     _texts(described.files)
     heading("Gateway")
-    if described.gateway_url is None:
+    if described.gateway is None:
         say("  its LLM traffic is left alone")
     else:
-        values({"at": described.gateway_url, **described.gateway}, "  ")
+        values({"at": described.gateway["url"], **described.gateway["upstreams"]}, "  ")
     heading("It would say")
     for line in described.notes or ("nothing",):
         say("  {line}", line=line)

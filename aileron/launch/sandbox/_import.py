@@ -43,7 +43,7 @@ class Import:
                 self.lines.append(f"Not imported: .git/{name}, which was changed in the sandbox.")
             self._import(discarded.operation)
         except Exception as error:  # noqa: BLE001 - whatever an agent left there, its work is kept and the launch ends well
-            self._kept(f"the agent's work in git: {error or type(error).__name__}")
+            self._keep(f"the agent's work in git: {error or type(error).__name__}")
 
     @property
     def _source(self) -> Git:
@@ -56,7 +56,7 @@ class Import:
 
     def _import(self, operation: str) -> None:
         refs, head = refs_of(self._source), head_of(self._source)
-        moved = dict(self._moved(refs))
+        moved = dict(self._moved_refs(refs))
         stashes = list(self._new_stashes(refs))
         wanted = {*moved.values(), *stashes, *self._merging()}
         if not head.startswith("refs/") and head:
@@ -71,14 +71,14 @@ class Import:
         if operation:
             self._tell_operation(operation, head)
         elif busy:
-            if head != self.copy.snapshot.head or self._staged() != self._staged_before():
-                self._kept(f"HEAD and the index, because {busy}")
+            if head != self.copy.snapshot.head or self._read_staged() != self._read_staged_before():
+                self._keep(f"HEAD and the index, because {busy}")
         elif head not in blocked and self._import_head(head, refs):
             self._import_index()
             self._import_merge()
             self._tell_finished()
 
-    def _moved(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def _moved_refs(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The refs that are new or moved; what is done to others is told."""
         before = self.copy.snapshot.refs
         for ref in sorted({*refs, *before}):
@@ -107,19 +107,19 @@ class Import:
         """
         old = self.copy.snapshot.refs.get(ref, "")
         if linked := self._new_gitlinks(name):
-            self._aside(ref, name, f"it adds the repository {linked[0]} as a submodule")
+            self._set_aside(ref, name, f"it adds the repository {linked[0]} as a submodule")
         elif self._checked_out_elsewhere(ref):
-            self._aside(ref, name, "it is checked out in another worktree")
+            self._set_aside(ref, name, "it is checked out in another worktree")
         elif busy:
-            self._aside(ref, name, busy)
-        elif self._updated(ref, name, old):
-            self.lines.append(f"{_short(ref)}: {self._described(old, name)}")
+            self._set_aside(ref, name, busy)
+        elif self._update_ref(ref, name, old):
+            self.lines.append(f"{_short(ref)}: {self._describe_ref(old, name)}")
             return True
         else:
-            self._aside(ref, name, "it was changed outside of the sandbox too")
+            self._set_aside(ref, name, "it was changed outside of the sandbox too")
         return False
 
-    def _updated(self, ref: str, name: str, old: str) -> bool:
+    def _update_ref(self, ref: str, name: str, old: str) -> bool:
         """Move a ref that is as it was; whether it was."""
         try:
             self._target.run(
@@ -129,12 +129,12 @@ class Import:
             return self._target.text("rev-parse", "--verify", "-q", ref) == name
         return True
 
-    def _aside(self, ref: str, name: str, why: str) -> None:
+    def _set_aside(self, ref: str, name: str, why: str) -> None:
         place = f"refs/aileron/{self.copy.directory.name}/{ref.removeprefix('refs/')}"
         self._target.run("update-ref", place, name)
         self.lines.append(f"Not imported: {_short(ref)}, because {why}. Its commits are at {place}.")
 
-    def _described(self, old: str, name: str) -> str:
+    def _describe_ref(self, old: str, name: str) -> str:
         if not old:
             return f"new, at {name[:10]}"
         count = self._target.text("rev-list", "--count", f"{old}..{name}")
@@ -144,7 +144,7 @@ class Import:
         """The paths that a commit says are repositories of their own, and were none before."""
         if self._target.text("cat-file", "-t", f"{name}^{{}}") != "commit":
             return []
-        known = linked_paths(self._staged_before())
+        known = linked_paths(self._read_staged_before())
         listed = (
             record.partition(b"\t") for record in self._target.records("ls-tree", "-r", "-z", "--full-tree", name)
         )
@@ -165,7 +165,7 @@ class Import:
 
     def _import_stash(self, name: str) -> None:
         if linked := self._new_gitlinks(name):
-            self._aside(_STASH, name, f"it adds the repository {linked[0]} as a submodule")
+            self._set_aside(_STASH, name, f"it adds the repository {linked[0]} as a submodule")
             return
         message = self._target.text("log", "-1", "--format=%s", name)
         self._target.run("stash", "store", "-m", message or "sandbox", name)
@@ -174,9 +174,9 @@ class Import:
     def _tell_operation(self, operation: str, head: str) -> None:
         """Keep a rebase or the like that is under way: its next steps may run commands."""
         real = Path(self.copy.snapshot.repository.git_dir)
-        untouched = head == self.copy.snapshot.head and self._staged() == self._staged_before()
+        untouched = head == self.copy.snapshot.head and self._read_staged() == self._read_staged_before()
         if not untouched or not (real / operation).exists():
-            self._kept(f"an unfinished operation ({operation}), with HEAD and the index")
+            self._keep(f"an unfinished operation ({operation}), with HEAD and the index")
 
     def _tell_finished(self) -> None:
         """Tell that an operation is over that was under way when the copy was made."""
@@ -192,15 +192,15 @@ class Import:
         if now == head:
             return True
         if now != before:
-            if head != before or self._staged() != self._staged_before():
-                self._kept("HEAD and the index, because HEAD was changed outside of the sandbox too")
+            if head != before or self._read_staged() != self._read_staged_before():
+                self._keep("HEAD and the index, because HEAD was changed outside of the sandbox too")
             return False
         if head.startswith("refs/heads/") and (head in refs or before not in refs):
             self._target.run("symbolic-ref", "-m", "aileron: sandbox", "HEAD", head)
         elif head and not head.startswith("refs/") and not self._new_gitlinks(head):
             self._target.run("update-ref", "--no-deref", "-m", "aileron: sandbox", "HEAD", head)
         else:
-            self._kept("HEAD, which names no branch")
+            self._keep("HEAD, which names no branch")
             return False
         self.lines.append(f"HEAD: now at {_short(head)}")
         return True
@@ -212,7 +212,7 @@ class Import:
             return "the index is locked"
         if not (self.copy.git_dir / "index").exists() and (self.copy.before / "index").exists():
             return "the index was deleted in the sandbox"
-        if entries_of(self._target, real / "index") not in (self._staged_before(), self._staged()):
+        if entries_of(self._target, real / "index") not in (self._read_staged_before(), self._read_staged()):
             return "the index was changed outside of the sandbox too"
         return ""
 
@@ -221,7 +221,7 @@ class Import:
 
     def _import_index(self) -> None:
         """Import the index, which was not changed outside."""
-        before, after = self._staged_before(), self._staged()
+        before, after = self._read_staged_before(), self._read_staged()
         if after == before:
             return
         for path in import_index(before, after, self._source, self._target):
@@ -229,10 +229,10 @@ class Import:
         if self._target.text("config", "--type=bool", "--get", "core.sparseCheckout") == "true":
             self._target.text("sparse-checkout", "reapply")
 
-    def _staged(self) -> Entries:
+    def _read_staged(self) -> Entries:
         return entries_of(self._source, self.copy.git_dir / "index")
 
-    def _staged_before(self) -> Entries:
+    def _read_staged_before(self) -> Entries:
         return entries_of(self._target, self.copy.before / "index")
 
     def _import_merge(self) -> None:
@@ -253,7 +253,7 @@ class Import:
             words = (merge_file(self.copy.git_dir, name) or b"").split()
             yield from (word.decode() for word in words if _OBJECT_NAME(word))
 
-    def _kept(self, what: str) -> None:
+    def _keep(self, what: str) -> None:
         self.complete = False
         self.lines.append(f"Not imported: {what}. It is kept in {self.copy.directory}.")
 

@@ -109,7 +109,7 @@ class SandboxLayout:
             *_NAMESPACES,
             *_NO_RIGHTS,
             *self._world(),
-            *_bound(self.root),
+            *_bind(self.root),
             *self._mounts(read_only, hidden),
             *repository,
             *(word for path in hidden for word in ("--tmpfs", path)),
@@ -140,9 +140,9 @@ class SandboxLayout:
             and (is_within_any(str(parent), own) or not is_within_any(str(parent), settings))
         }
         mounts = {
-            **{path: _bound(path) for path in above},
-            **{path: tuple(_thrown_away(path)) for path in settings},
-            **{path: _bound(path) for path in own},
+            **{path: _bind(path) for path in above},
+            **{path: tuple(_discard_writes(path)) for path in settings},
+            **{path: _bind(path) for path in own},
             **{path: ("--ro-bind", path, path) for path in read_only},
         }
         for path in sorted(mounts):
@@ -161,7 +161,7 @@ class SandboxLayout:
         return list(dict.fromkeys(realpath(each) for each in (self.state, *profiles, *browsers) if isdir(each)))
 
 
-def _thrown_away(directory: str) -> Iterator[str]:
+def _discard_writes(directory: str) -> Iterator[str]:
     """A directory that is forgotten, with what the true one holds to be read in it."""
     yield from ("--tmpfs", directory)
     for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
@@ -169,5 +169,5 @@ def _thrown_away(directory: str) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
 
 
-def _bound(path: str) -> tuple[str, str, str]:
+def _bind(path: str) -> tuple[str, str, str]:
     return ("--bind", path, path)

@@ -54,7 +54,7 @@ def linked_from(directory: str) -> Iterator[str]:
         yield from list(steps(link))[1:]
 
 
-def checked(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
+def check_protectable(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
     """The paths that lie in writable directories, once each, in order.
 
     :raises InvalidRequest: to protect one would leave nothing to write, or it can be replaced.

@@ -40,7 +40,7 @@ class SandboxProcesses:
         pid = int(json.loads(os.read(self._info, _MOST_BYTES))["child-pid"])
         self._first = os.pidfd_open(pid)
         if self.record is not None:
-            self.record.write_text(json.dumps([pid, _started(pid)]), encoding="utf-8")
+            self.record.write_text(json.dumps([pid, _start_time(pid)]), encoding="utf-8")
 
     def end(self) -> bool:
         """End them all; whether they have.  Twice is safe: those that did not end are ended again."""
@@ -58,7 +58,7 @@ def end_recorded(record: Path) -> bool:
     except (OSError, ValueError):
         return True
     try:
-        return _started(pid) != started or _end(first, _SECONDS)  # else it is another process by now
+        return _start_time(pid) != started or _end(first, _SECONDS)  # else it is another process by now
     finally:
         os.close(first)
 
@@ -72,7 +72,7 @@ def _end(pidfd: int, timeout_seconds: float) -> bool:
     return bool(poll.poll(timeout_seconds * 1000))
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """When a process began, in the kernel's ticks; empty where there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]

@@ -18,11 +18,11 @@ from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy, was_copied
 from ._git import Git, find_git
 from ._import import Import
 from ._layout import SandboxLayout
-from ._paths import checked
+from ._paths import check_protectable
 from ._processes import SandboxProcesses, end_recorded
 from ._protection import protected_programs, protected_repositories, protected_settings, protected_start_files
 from ._repository import Repository, find_repository
-from ._tree import noticed, read_tree
+from ._tree import read_tree, watch_replacements
 
 _COPIES = "sandboxes"
 _KEPT, _PROCESS = "kept", "process.json"
@@ -61,7 +61,7 @@ class SandboxProject:
         self._recover(root, git)
         before = read_tree(root)
         own = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
-        read_only = checked(
+        read_only = check_protectable(
             [
                 *protected_settings(self.layout.places),
                 *protected_start_files(self.layout.home, self.layout.writable, self.environment),
@@ -73,16 +73,16 @@ class SandboxProject:
             self.layout.writable,
         )
         covered = [] if repository is None else [repository.git_dir]
-        with noticed([*read_only, *covered]) as replaced:
+        with watch_replacements([*read_only, *covered]) as replaced:
             try:
-                with self._copied(repository, git, processes, replaced) as mounts:
+                with self._mount_copy(repository, git, processes, replaced) as mounts:
                     yield self.layout.arguments(read_only, mounts, self.environment)
             finally:
                 processes.end()
                 self._tell((*replaced(), *before.changes(read_tree(root))))
 
     @contextmanager
-    def _copied(
+    def _mount_copy(
         self,
         repository: Repository | None,
         git: Git | None,
@@ -97,7 +97,7 @@ class SandboxProject:
         """
         directory = self._copies / secrets.token_hex(6)
         directory.mkdir(mode=0o700, parents=True)
-        with _locked(directory):
+        with _lock(directory):
             copy = None if repository is None or git is None else make_copy(repository, git, directory)
             processes.record = directory / _PROCESS
             try:
@@ -121,7 +121,7 @@ class SandboxProject:
         for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
             if not directory.is_dir() or (directory / _KEPT).exists():
                 continue
-            with suppress(BlockingIOError), _locked(directory):
+            with suppress(BlockingIOError), _lock(directory):
                 ended = end_recorded(directory / _PROCESS)
                 if not was_copied(directory):
                     self._conclude(directory, None, ended=ended)
@@ -162,7 +162,7 @@ class SandboxProject:
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def _lock(directory: Path) -> Iterator[None]:
     """Hold a directory's lock, which the kernel drops when the process ends.
 
     :raises BlockingIOError: another process holds it.

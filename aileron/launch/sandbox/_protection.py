@@ -103,7 +103,7 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
     :raises InvalidRequest: a program, or what C{PATH} names, cannot be protected.
     """
     for program in programs:
-        yield from _inside(writable, steps(program))
+        yield from _environments_of(writable, steps(program))
     for entry in path.split(os.pathsep):
         if not isabs(entry):
             raise InvalidRequest(
@@ -115,17 +115,17 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
                 f"PATH names {entry}, which does not exist and which the agent could make. "
                 "Make it, or take it out of PATH."
             )
-        yield from _inside(writable, (*steps(entry), *linked_from(entry)))
+        yield from _environments_of(writable, (*steps(entry), *linked_from(entry)))
 
 
 def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
     if (hooks := hooks_directory(git, work_tree)) is not None:
-        for path in _obeyed(root, hooks):
+        for path in _steps_within(root, hooks):
             if realpath(path) == path:
                 os.makedirs(path, exist_ok=True)
             yield os.path.dirname(path) if os.path.basename(path) == _HUSKY else path
-        yield from _inside((root,), linked_from(hooks))
-    for path in {step for named in named_paths(git, work_tree) for step in _obeyed(root, named)}:
+        yield from _environments_of((root,), linked_from(hooks))
+    for path in {step for named in named_paths(git, work_tree) for step in _steps_within(root, named)}:
         if not lexists(path):
             raise InvalidRequest(
                 f"The settings of git name {path}, which does not exist and which the agent could make. "
@@ -134,10 +134,10 @@ def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
         yield path
     _refuse_missing(root, work_tree, git)
     _refuse_modules(work_tree, git)
-    yield from {step for named in configured_files(git, work_tree) for step in _obeyed(root, named)}
+    yield from {step for named in configured_files(git, work_tree) for step in _steps_within(root, named)}
 
 
-def _obeyed(root: str, path: str) -> Iterator[str]:
+def _steps_within(root: str, path: str) -> Iterator[str]:
     """Where a path leads, and the links on the way there, as far as they lie in a directory, but in no repository."""
     for step in steps(path):
         if is_within(step, root) and ".git" not in Path(step[len(root) :]).parts:
@@ -145,7 +145,7 @@ def _obeyed(root: str, path: str) -> Iterator[str]:
 
 
 def _refuse_missing(root: str, work_tree: str, git: Git) -> None:
-    named = (step for path in missing_programs(git, work_tree) for step in _obeyed(root, path))
+    named = (step for path in missing_programs(git, work_tree) for step in _steps_within(root, path))
     if missing := next(named, None):
         raise InvalidRequest(
             f"A setting of git names the program {missing}, which does not exist and which the agent could make. "
@@ -161,7 +161,7 @@ def _refuse_modules(work_tree: str, git: Git) -> None:
         )
 
 
-def _inside(writable: Sequence[str], paths: Iterable[str]) -> Iterator[str]:
+def _environments_of(writable: Sequence[str], paths: Iterable[str]) -> Iterator[str]:
     for path in dict.fromkeys(paths):
         for place in writable:
             if lexists(path) and (is_within(path, place) or is_within(place, path)):

@@ -39,7 +39,7 @@ def sanitize(copy: RepositoryCopy) -> Discarded:
     :raises OSError: something could not be moved or deleted.
     """
     _open_directories(copy.git_dir)
-    found = Discarded(tuple(_changed(copy)), _operation(copy))
+    found = Discarded(tuple(_find_changed(copy)), _operation(copy))
     aside = copy.directory / "discarded"
     aside.mkdir(exist_ok=True)
     for name in os.listdir(copy.git_dir):
@@ -65,21 +65,21 @@ def merge_file(directory: Path, name: str) -> bytes | None:
     return path.read_bytes()
 
 
-def _changed(copy: RepositoryCopy) -> list[str]:
+def _find_changed(copy: RepositoryCopy) -> list[str]:
     """What steers git and is not as it was."""
     real = Path(copy.snapshot.repository.common_dir)
-    settings = [name for name in _RESTORED if not _same(copy.git_dir / name, copy.before / name)]
+    settings = [name for name in _RESTORED if not _is_same(copy.git_dir / name, copy.before / name)]
     leading = [name for name in ("commondir", "gitdir") if os.path.lexists(copy.git_dir / name)]
     below = [
         f"{directory}/{name}"
         for directory in ("hooks", "info", "worktrees", "modules")
-        for name in _names(copy.git_dir / directory)
-        if not _same(copy.git_dir / directory / name, real / directory / name)
+        for name in _list_names(copy.git_dir / directory)
+        if not _is_same(copy.git_dir / directory / name, real / directory / name)
     ]
     return [*settings, *leading, *below]
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same(one: Path, other: Path) -> bool:
     """Whether two plain files hold the same, or neither is there."""
     if not os.path.lexists(one) and not os.path.lexists(other):
         return True
@@ -87,7 +87,7 @@ def _same(one: Path, other: Path) -> bool:
     return plain and filecmp.cmp(one, other, shallow=False)
 
 
-def _names(directory: Path) -> list[str]:
+def _list_names(directory: Path) -> list[str]:
     return sorted(os.listdir(directory)) if directory.is_dir() and not directory.is_symlink() else []
 
 

@@ -67,7 +67,7 @@ def read_tree(root: str) -> TreeSnapshot:
 
 
 @contextmanager
-def noticed(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
+def watch_replacements(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
     """Watch paths; yield a function that lists those that lead to something else by now.
 
     A mount ends with the file that it covers: where the user's editor, or C{git checkout}, puts another file in its

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aileron.errors import InvalidRequest
 from aileron.launch.sandbox._git import find_git
-from aileron.launch.sandbox._paths import checked
+from aileron.launch.sandbox._paths import check_protectable
 from aileron.launch.sandbox._protection import protected_programs, protected_settings, protected_start_files
 from aileron.launch.sandbox._repository import module_commands
 from aileron.launch.sandbox._tree import read_tree
@@ -20,7 +20,7 @@ class ProgramTests(LayoutCase):
     def protected(self, *programs: Path, path: str = "/usr/bin") -> list[str]:
         """What is read-only because of these."""
         places = (str(self.project),)
-        return checked(protected_programs(places, map(str, programs), path), places)
+        return check_protectable(protected_programs(places, map(str, programs), path), places)
 
     def refusal(self, *programs: Path, path: str = "/usr/bin") -> str:
         """Why there can be no sandbox with these."""
@@ -121,7 +121,7 @@ class ProgramTests(LayoutCase):
     def started_with(self, **environment: str) -> list[str]:
         """What of the project the user's shells start with."""
         places = [str(self.project)]
-        return checked(protected_start_files(str(self.home), places, environment), places)
+        return check_protectable(protected_start_files(str(self.home), places, environment), places)
 
 
 class SettingTests(LayoutCase):
