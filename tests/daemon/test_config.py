@@ -19,6 +19,7 @@ from aileron.home import Home, prepare
 from aileron.interfaces import IConfigFile
 from aileron.testing import MemoryTrust
 from aileron.values import McpSettings, PendingLimits, Trusted, TrustKind, digest_of_bytes
+from tests.daemon.case import ConfigCase
 
 _WHOLE = """\
 # where the container's own network reaches us
@@ -32,14 +33,8 @@ pending:
 """
 
 
-class ReadingTests(SynchronousTestCase):
+class ReadingTests(ConfigCase):
     """What is a configuration."""
-
-    def refused(self, text: str, line: int | None, word: str) -> None:
-        """Assert that a text is refused, with the line and a word of the reason."""
-        error = self.assertRaises(NotConfig, read_config, text)
-        self.assertEqual(error.line, line, error)
-        self.assertIn(word, error.problem)
 
     def test_whole(self) -> None:
         """Every key is read; a limit that is not said stays the product's."""

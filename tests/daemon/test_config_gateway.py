@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_gateway import TAKEN
 from aileron.daemon._nodes import NotConfig
 from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
+from tests.daemon.case import ConfigCase
 
 _WHOLE = """\
 gateway:
@@ -41,18 +41,12 @@ def _certificate() -> tuple[str, str]:
     return made.public_bytes(Encoding.PEM).decode(), secret.decode()
 
 
-class GatewayCase(SynchronousTestCase):
+class GatewayCase(ConfigCase):
     """Reads configurations."""
 
     def read(self, text: str) -> GatewaySettings:
         """What a configuration says of the gateway."""
         return read_config(text).gateway
-
-    def refused(self, text: str, line: int | None, word: str) -> None:
-        """Assert that a text is refused, with the line and a word of the reason."""
-        error = self.assertRaises(NotConfig, read_config, text)
-        self.assertEqual(error.line, line, error)
-        self.assertIn(word, error.problem)
 
 
 class GatewayTests(GatewayCase):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from twisted.trial.unittest import SynchronousTestCase
-
 from aileron.daemon._config import read_config
 from aileron.daemon._nodes import NotConfig
 from aileron.values import ChannelSettings, NoticeSettings
+from tests.daemon.case import ConfigCase
 
 WHOLE = """\
 notifications:
@@ -29,13 +28,7 @@ def settings(text: str) -> NoticeSettings | None:
     return read_config(text).notices
 
 
-class NoticesTests(SynchronousTestCase):
-    def refused(self, text: str, line: int, word: str) -> None:
-        """Assert that a text is refused, with the line and a word of the reason."""
-        error = self.assertRaises(NotConfig, read_config, text)
-        self.assertEqual(error.line, line, error)
-        self.assertIn(word, error.problem)
-
+class NoticesTests(ConfigCase):
     def test_whole(self) -> None:
         """Everything is read."""
         channels = (

@@ -342,8 +342,9 @@ class RefusalTests(LaunchCase):
         self.assertEqual((self.ensured, self.site.asked, self.machine.spawned), (0, [], []))
 
     def test_passphrase(self) -> None:
-        """With the vault's passphrase in the environment."""
-        self.failureResultOf(self.launch(AILERON_VAULT_PASSPHRASE="x"), Forbidden)
+        """With the vault's passphrase in the environment, which is not repeated."""
+        refused = self.failureResultOf(self.launch(AILERON_VAULT_PASSPHRASE="hunter2"), Forbidden)
+        self.assertNotIn("hunter2", str(refused.value))
         self.assert_untouched()
 
     def test_missing_program(self) -> None:

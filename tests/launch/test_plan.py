@@ -8,7 +8,7 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import SessionEnvironment
-from aileron.errors import Forbidden, NotFound
+from aileron.errors import NotFound
 from aileron.launch import (
     Gateway,
     Invocation,
@@ -19,7 +19,6 @@ from aileron.launch import (
     Registration,
     find_agents,
     find_programs,
-    prepare,
 )
 from aileron.launch._plan import write_files
 
@@ -72,21 +71,11 @@ class PlanTests(SynchronousTestCase):
         }
         self.assertEqual(planned().environment, expected)
 
-    def test_notes(self) -> None:
-        """What the agent's registration has to say comes with it."""
-        self.assertEqual(planned().notes, ("a note",))
-
     def test_secrets_hidden(self) -> None:
         """No repr shows the token, the gateway key or the user's environment."""
         shown = repr([planned(), SESSION, GATEWAY, Registration({"a": "ail_a_secret"}), Invocation((), PARENT, "/")])
         for secret in ("ail_a_secret", "ail_g_secret", "old"):
             self.assertNotIn(secret, shown)
-
-    def test_passphrase(self) -> None:
-        """An agent is never launched with the vault's passphrase in reach."""
-        invocation = Invocation((), {"AILERON_VAULT_PASSPHRASE": "hunter2"}, "/project")
-        caught = self.assertRaises(Forbidden, prepare, find_agents()["opencode"], invocation, "/bin/python")
-        self.assertNotIn("hunter2", str(caught))
 
 
 class ProgramsTests(SynchronousTestCase):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.notices._coalescer import GATHER_SECONDS, MOST_NOTICES, PAUSES_SECONDS, Coalescer
+from aileron.notices._notifier import GATHER_SECONDS, MOST_NOTICES, PAUSES_SECONDS, Coalescer
 from aileron.values import Notice, NoticeKind
 
 from .case import notice

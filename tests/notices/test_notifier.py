@@ -15,7 +15,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.interfaces import INotifier
 from aileron.notices import MessageComposer, Notifier, Undelivered
-from aileron.notices._coalescer import GATHER_SECONDS
+from aileron.notices._notifier import GATHER_SECONDS
 from aileron.notices._record_follower import MOST_BEHIND, ROW, _place
 from aileron.testing import (
     MemoryVault,

@@ -17,8 +17,7 @@ from aileron.values import visible
 from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy, was_copied
 from ._git import Git, find_git
 from ._import import Import
-from ._layout import SandboxLayout
-from ._paths import check_protectable
+from ._layout import SandboxLayout, check_protectable
 from ._processes import SandboxProcesses, end_recorded
 from ._protection import protected_programs, protected_repositories, protected_settings, protected_start_files
 from ._repository import Repository, find_repository

@@ -14,7 +14,7 @@ from pathlib import Path
 from aileron.errors import InvalidRequest
 
 from ._git import Git
-from ._paths import is_within, is_within_any, linked_from, steps
+from ._layout import is_within, is_within_any, linked_from, steps
 from ._repository import configured_files, gitlinks, hooks_directory, missing_programs, module_commands, named_paths
 from ._tree import TreeSnapshot
 

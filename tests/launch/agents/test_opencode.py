@@ -10,7 +10,6 @@ from typing import Any
 
 from aileron.launch import Invocation, Registration, Upstream
 from aileron.launch.agents.opencode import AGENT
-from aileron.launch.formats import MAX_BYTES
 from aileron.launch.layers import Settings, Topic, read_settings
 from tests.launch.agents.case import KEY, URL, AgentCase
 
@@ -277,24 +276,13 @@ class SettingsTests(OpenCodeCase):
         [(_, providers)] = self.providers(OPENCODE_CONFIG=relative)
         self.assertEqual(providers, PROVIDERS)
 
-    def test_content(self) -> None:
-        """The variable that holds a configuration is a place like the others."""
-        content = json.dumps({"provider": PROVIDERS})
-        said = self.providers(OPENCODE_CONFIG_CONTENT=content)
-        self.assertEqual(said, [(CONTENT, PROVIDERS)])
-
     def test_unreadable(self) -> None:
         """A file that cannot be read or understood is a place of which nothing can be told."""
         path = self.project / "opencode.json"
-        for text in ["{bad", "[]", '{"provider": []}', "", " " * (MAX_BYTES + 1) + "{}"]:
+        for text in ["{bad", "[]", '{"provider": []}', ""]:
             path.write_text(text)
-            self.assertEqual(self.read().unreadable("provider"), str(path), text[:20])
-        path.write_bytes(b'{"a": "\xff"}')
-        self.assertEqual(self.read().unreadable("provider"), str(path))
+            self.assertEqual(self.read().unreadable("provider"), str(path), text)
         path.unlink()
-        path.mkdir()
-        self.assertEqual(self.read().unreadable("provider"), str(path))
-        path.rmdir()
         os.mkfifo(path)
         self.assertEqual(self.read().unreadable("provider"), str(path))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aileron.errors import InvalidRequest
 from aileron.launch.sandbox._git import find_git
-from aileron.launch.sandbox._paths import check_protectable
+from aileron.launch.sandbox._layout import check_protectable
 from aileron.launch.sandbox._protection import protected_programs, protected_settings, protected_start_files
 from aileron.launch.sandbox._repository import module_commands
 from aileron.launch.sandbox._tree import read_tree
