@@ -40,7 +40,7 @@ class FileBytes:
 
 
 def read_file(path: str, most_bytes: int) -> FileBytes:
-    """The bytes of C{path}.
+    """Return the bytes of C{path}.
 
     :param most_bytes: one more is read than this, so that a file that is too large is seen to be.
     :raises Unreadable: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.

@@ -33,7 +33,7 @@ def _no_core() -> None:
 
 @frozen
 class Kernel:
-    """What is asked of the system.
+    """The calls of the system that close a process.
 
     :ivar call: a function of the C library by name, with its numbers; 0, or what went wrong.
     """

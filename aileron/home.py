@@ -100,7 +100,7 @@ class Home:
 
 
 def find_home(environ: Mapping[str, str]) -> Home:
-    """The home that C{environ} names: C{AILERON_HOME}, else C{.aileron} in C{HOME}.
+    """Return the home that C{environ} names: C{AILERON_HOME}, else C{.aileron} in C{HOME}.
 
     :raises InvalidRequest: neither is set, or the path is not absolute.
     """
@@ -173,7 +173,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def read_private(path: Path, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
-    """The bytes of a file of ours, or L{None} if there is none.
+    """Return the bytes of a file of ours, or L{None} if there is none.
 
     :raises Forbidden: it is a link, no regular file, or somebody else's.
     :raises InvalidRequest: it is larger than C{max_bytes}.
@@ -196,7 +196,7 @@ def read_private(path: Path, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
 
 @frozen
 class Discovery:
-    """What C{daemon.json} says.  It helps to find the daemon and proves nothing.
+    """The contents of C{daemon.json}.  It helps to find the daemon and proves nothing.
 
     :ivar url: the agent site's.
     :ivar operator_url: the operator site's.
@@ -221,7 +221,7 @@ def write_discovery(home: Home, discovery: Discovery) -> None:
 
 
 def read_discovery(home: Home) -> Discovery | None:
-    """What C{daemon.json} says, true or stale, or L{None} if there is none.
+    """Read C{daemon.json}, true or stale, or L{None} if there is none.
 
     :raises InvalidRequest: it is damaged.
     :raises Forbidden: it is not ours.
@@ -241,7 +241,7 @@ _DISCOVERY_KEYS = frozenset(attribute.name for attribute in attrs.fields(Discove
 
 
 def live_discovery(home: Home) -> Discovery | None:
-    """What C{daemon.json} says if the process that wrote it holds the lock now, else L{None}.
+    """Return what C{daemon.json} says if the process that wrote it holds the lock now, else L{None}.
 
     :raises InvalidRequest: it is damaged.
     :raises Forbidden: it is not ours.
@@ -287,7 +287,7 @@ def release_lock(home: Home) -> None:
 
 
 def running_pid(home: Home) -> int | None:
-    """The process that serves this home, from the kernel; L{None}: none does.
+    """Return the process that serves this home, from the kernel; L{None}: none does.
 
     :return: 0 if it cannot be seen from here (another pid namespace).
     """
@@ -345,7 +345,7 @@ def save_ports(home: Home, ports: Ports) -> None:
 
 
 def load_ports(home: Home) -> Ports:
-    """The ports that were remembered; none where nothing useful was.  A wish only: a damaged file is no fault.
+    """Return the ports that were remembered; none where nothing useful was.  A wish only: a damaged file is no fault.
 
     :raises Forbidden: the file is not ours.
     """

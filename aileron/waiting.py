@@ -21,7 +21,7 @@ class Waiting:
         self._all: list[Deferred[None]] = []
 
     def wait(self, *, over: bool) -> Deferred[None]:
-        """A Deferred for the next L{fire}.
+        """Return a Deferred for the next L{fire}.
 
         :param over: whether there is nothing to wait for any more.
         """
@@ -44,7 +44,7 @@ class Waiting:
 
 
 def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None = None) -> Deferred[_T]:
-    """The same, but cancelling fails with C{CancelledError}, whatever the steps inside make of it.
+    """Return the same, but cancelling fails with C{CancelledError}, whatever the steps inside make of it.
 
     :param at_first: called before that.
     """
@@ -64,7 +64,7 @@ def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None 
 
 
 def afterwards(work: Coroutine[Deferred[Any], Any, _T], then: Callable[[], object]) -> Deferred[_T]:
-    """The result of C{work}, before which C{then} is called.
+    """Return the result of C{work}, before which C{then} is called.
 
     Unlike C{finally}, it is not where a coroutine that nobody can wake any more is closed as garbage: whatever C{then}
     would wake may be garbage as well, and was closed, or must not go on.

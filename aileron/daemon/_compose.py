@@ -39,7 +39,7 @@ Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
 @frozen
 class _Own:
-    """Where this daemon listens, once it does.
+    """The addresses of this daemon, once it listens.
 
     :ivar ports: of both sites: no connector may be led there.
     :ivar urls: of the operator's.
@@ -50,7 +50,7 @@ class _Own:
 
 
 def as_they_are(collaborators: Collaborators) -> Collaborators:
-    """What the runner works with, with nothing between."""
+    """Put nothing between the runner and what it works with."""
     return collaborators
 
 

@@ -44,7 +44,7 @@ _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 @frozen
 class AuditSettings:
-    """Where the record is anchored, and how long its contents are kept; L{None}: nowhere, and for ever.
+    """The anchors of the record, and how long its contents are kept; L{None}: none, and for ever.
 
     :ivar anchor_file: to which each checkpoint is appended.
     :ivar anchor_webhook: to which each is posted.
@@ -57,7 +57,7 @@ class AuditSettings:
 
 @frozen
 class Config:
-    """What is said by file and command line, and the product's own defaults where nothing is.
+    """The configuration: what file and command line say, and the product's own defaults where they say nothing.
 
     :ivar listen: endpoint string of the agent site; L{None}: a remembered or free port of loopback.
     :ivar operator_listen: of the operator site.

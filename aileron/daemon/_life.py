@@ -20,7 +20,7 @@ _log = Logger()
 
 @define(eq=False)
 class Life:
-    """What one life has built, so that its end can take it down in the opposite order."""
+    """The parts that one life has built, so that its end can take them down in the opposite order."""
 
     endings: list[Callable[[], Any]] = field(factory=list)
 

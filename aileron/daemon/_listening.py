@@ -39,7 +39,7 @@ class Bound:
     url: str
 
     def host_names(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Every C{name:port} by which a client may call it, further names included."""
+        """Return every C{name:port} by which a client may call it, further names included."""
         return (*self.hosts, *(f"{name}:{self.port}" for name in names))
 
 

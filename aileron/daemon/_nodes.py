@@ -34,7 +34,7 @@ class NotConfig(ValueError):
 
 
 def parse_yaml(text: str) -> Node | None:
-    """The root of a YAML text; L{None} where it says nothing."""
+    """Return the root of a YAML text; L{None} where it says nothing."""
     # Imported here: most homes have no such file.  Composed and not loaded: the nodes know their lines.
     import yaml
 
@@ -65,7 +65,7 @@ def read_keys(node: Node, where: str, readers: Mapping[str, Reader]) -> dict[str
 
 
 def entries(node: Node, where: str) -> Keyed:
-    """What a mapping says of whatever keys, each with its key's line.
+    """Return what a mapping says of whatever keys, each with its key's line.
 
     :raises NotConfig: it is no mapping, or has a key twice.
     """
@@ -83,14 +83,14 @@ def entries(node: Node, where: str) -> Keyed:
 
 
 def scalar(node: Node, type_: str) -> str | None:
-    """The text of a plain value of this YAML type, else L{None}."""
+    """Return the text of a plain value of this YAML type, else L{None}."""
     from yaml import ScalarNode
 
     return str(node.value) if isinstance(node, ScalarNode) and node.tag == f"tag:yaml.org,2002:{type_}" else None
 
 
 def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
-    """The items of a list.
+    """Return the items of a list.
 
     :param of: what it is a list of, for whoever reads that it is none.
     :raises NotConfig: it is no list, or longer than C{most}.
@@ -103,7 +103,7 @@ def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
 
 
 def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) -> re.Match[str]:
-    """The match of a text that is to be of C{pattern} as a whole.
+    """Return the match of a text that is to be of C{pattern} as a whole.
 
     :raises NotConfig: it is no text, or another one: C{problem}.
     """
@@ -114,7 +114,7 @@ def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) ->
 
 
 def absolute_path(node: Node, name: str, line: int) -> Path:
-    """An absolute path.
+    """Return an absolute path.
 
     :raises NotConfig: it is something else.
     """
@@ -125,7 +125,7 @@ def absolute_path(node: Node, name: str, line: int) -> Path:
 
 
 def base_url(node: Node, name: str, line: int) -> str:
-    """A base URL, as L{read_base_url} writes it.
+    """Return a base URL, as L{read_base_url} writes it.
 
     :raises NotConfig: it is something else.
     """
@@ -148,7 +148,7 @@ def whole_number(most: int) -> Reader:
 
 
 def switch(node: Node, name: str, line: int) -> bool:
-    """Whether something is on.
+    """Return whether something is on.
 
     :raises NotConfig: it is neither C{true} nor C{false}.
     """
@@ -159,5 +159,5 @@ def switch(node: Node, name: str, line: int) -> bool:
 
 
 def line_of(node: Node) -> int:
-    """Where it begins, counted from 1."""
+    """Return where it begins, counted from 1."""
     return int(node.start_mark.line) + 1

@@ -42,7 +42,7 @@ Deliver = Callable[[bytes], Awaitable[None]]
 
 
 def make_observer(home: Home) -> CommitObserver:
-    """Who looks on while events are kept."""
+    """Make the observer of every commit."""
     return CommitObserver(KeyFile(home.audit_key))
 
 

@@ -27,7 +27,7 @@ def _service(reactor: Any, settings: Settings, around: Around = as_they_are) -> 
 
 
 def makeService(options: Options) -> AileronService:
-    """What C{twistd} runs: a life that ends the process with a failure if it cannot start."""
+    """Return what C{twistd} runs: a life that ends the process with a failure if it cannot start."""
     harden()
     from twisted.internet import reactor
 

@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.004
 
 @frozen
 class Relay:
-    """What takes requests, what counted them, and what tells which are taken."""
+    """The gateway, the totals of what it relayed, and what tells which paths it takes."""
 
     gateway: Gateway
     totals: ITotals

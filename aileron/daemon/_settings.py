@@ -1,4 +1,4 @@
-"""What one life of the daemon is told: options, environment, and the key from an inherited descriptor."""
+"""The settings of one life of the daemon: options, environment, and the key from an inherited descriptor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIMITS = ("per_session", "per_home", "per_action")
 
 
 class Options(usage.Options):
-    """What C{twistd aileron} takes."""
+    """The options of C{twistd aileron}."""
 
     optParameters: ClassVar = [
         ["home", None, None, "State directory; else $AILERON_HOME, else ~/.aileron."],
@@ -43,7 +43,7 @@ class Options(usage.Options):
 
 @frozen
 class GatewayEnvironment:
-    """What the environment says of the gateway.
+    """The gateway's settings by the environment.
 
     :ivar base_urls: by the provider's name.
     :ivar proxies: by the variable's name in lower case; may hold passwords.
@@ -54,7 +54,7 @@ class GatewayEnvironment:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> GatewayEnvironment:
-        """From an environment; what is empty is not said.
+        """Read an environment; what is empty is not said.
 
         :raises InvalidRequest: a base URL is none.
         """
@@ -84,7 +84,7 @@ def _base_url(name: str, text: str) -> str:
 
 @frozen
 class Settings:
-    """What one life of the daemon is told.
+    """The settings of one life of the daemon.
 
     :ivar listens: endpoints that the command line names, by the site's field in L{Config}.
     :ivar pending: limits that the command line sets, by their name.
@@ -99,14 +99,14 @@ class Settings:
     config: Config = field(factory=Config)
 
     def over(self, config: Config) -> Settings:
-        """The same, with what the configuration says put in force where command line and environment say nothing."""
+        """Put in force what the configuration says, where command line and environment say nothing."""
         pending = evolve(config.pending, **self.pending)
         gateway = self.environment.over(config.gateway)
         return evolve(self, config=evolve(config, pending=pending, gateway=gateway, **self.listens))
 
     @classmethod
     def read(cls, options: Options) -> Settings:
-        """From options, environment and the inherited descriptor.
+        """Read options, environment and the inherited descriptor.
 
         :raises AileronError: no home can be told, or a variable says what it must not.
         :raises ValueError: the pipe brought no key.

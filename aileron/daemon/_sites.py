@@ -160,7 +160,7 @@ class Sites:
 
 
 def _landing() -> Any:
-    """What whoever is led to the operator site by another site is answered, before anything else looks at it."""
+    """Answer whoever is led to the operator site by another site, before anything else looks at the request."""
     from aileron.api import Answer
     from aileron.web import LANDING_POLICY, landing
 
@@ -169,7 +169,7 @@ def _landing() -> Any:
 
 
 def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:
-    """The pages, which reach of what the routes reach the very same; loaded when a browser first asks for one."""
+    """Make the pages, which share with the routes what both need; loaded when a browser first asks for one."""
     from aileron.api import INSTANCE, POLL, keep_place, signed_request
     from aileron.web import KnownBy, PageParts, pages
 

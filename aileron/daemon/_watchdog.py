@@ -33,7 +33,7 @@ _log = Logger()
 
 
 def _all_frames() -> Mapping[int, FrameType]:
-    """Where each thread is; documented, whatever its name."""
+    """Return where each thread is; documented, whatever its name."""
     return sys._current_frames()  # noqa: SLF001
 
 
@@ -55,7 +55,7 @@ class TurnClock:
     _read_again_at: float = 0.0
 
     def begin(self) -> None:
-        """A turn begins."""
+        """Note that a turn begins."""
         now = self.monotonic()
         if now >= self._read_again_at:
             self._computed = self.thread_time()
@@ -63,7 +63,7 @@ class TurnClock:
         self.began = now
 
     def end(self) -> None:
-        """The turn under way ends."""
+        """Note that the turn under way ends, and tell if it was long."""
         lasted = self.monotonic() - self.began
         if lasted > self.limit and self.began:
             self.on_long(lasted, self.thread_time() - self._computed)
@@ -155,7 +155,7 @@ class ReactorWatchdog:
 
 
 def watchdog_of(reactor: Any) -> ReactorWatchdog | None:
-    """A watchdog that has not begun, if C{reactor} measures its turns: the daemon's own does."""
+    """Return a watchdog that has not begun, if C{reactor} measures its turns: the daemon's own does."""
     turns = getattr(reactor, "turns", None)
     return ReactorWatchdog(turns) if isinstance(turns, TurnClock) else None
 

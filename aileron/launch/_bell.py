@@ -20,7 +20,7 @@ _NOTIFY = "\x1b]9;{}\a"
 
 @frozen
 class Bell:
-    """How one line reaches the person.
+    """Brings one line before the person at the terminal.
 
     :param say: shows a line beside the agent's own output.
     :param write: writes to the terminal as it is, all at once.
@@ -67,7 +67,7 @@ async def watch_waiting(
 
 
 def is_multiplexed(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal is a window of tmux or screen, by what they say in the environment."""
+    """Return whether the terminal is a window of tmux or screen, by what they say in the environment."""
     return bool(environ.get("TMUX") or environ.get("STY"))
 
 

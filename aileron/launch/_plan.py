@@ -127,7 +127,7 @@ def write_files(plan: Plan) -> None:
 
 
 def find_programs(agent: Agent, parent: Mapping[str, str], interpreter: str) -> Programs:
-    """Where the agent and C{aileron-mcp} lie.
+    """Return where the agent and C{aileron-mcp} lie.
 
     :param interpreter: the path of Python; C{aileron-mcp} is installed beside it as a rule.
     :raises NotFound: one of them is not there.

@@ -103,7 +103,7 @@ def _routes(gateway: Gateway) -> Iterator[tuple[str, str]]:
 
 
 def _addition(before: str, after: str) -> str:
-    """What of C{after} is ours, where the user has set C{before}."""
+    """Return what of C{after} is ours, where the user has set C{before}."""
     ours = _object(after)
     if not before.strip():
         return after if ours is None else _indent(ours)
@@ -114,7 +114,7 @@ def _addition(before: str, after: str) -> str:
 
 
 def _new(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """The parts of C{after} that C{before} does not have so."""
+    """Return the parts of C{after} that C{before} does not have so."""
     new: dict[str, JSON] = {}
     for name, each in after.items():
         old = before.get(name)

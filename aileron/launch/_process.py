@@ -28,7 +28,7 @@ _SHELLS_OFFSET = 128
 
 
 class Signals(Protocol):
-    """Where signals come from."""
+    """A source of signals."""
 
     def catch(self, numbers: Sequence[int], deliver: Deliver) -> AbstractContextManager[None]:
         """While it lasts, these signals do nothing but call C{deliver}, in the reactor."""
@@ -42,7 +42,7 @@ class OSSignals:
 
     @contextmanager
     def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
-        """A handler, not SIG_IGN, which the agent would inherit."""
+        """Set a handler for each, not SIG_IGN, which the agent would inherit."""
         before = {number: signal.getsignal(number) for number in numbers}
         for number in numbers:
             signal.signal(number, lambda got, _frame: self._reactor.callFromThread(deliver, got))
@@ -91,5 +91,5 @@ class AgentProcess(ProcessProtocol):
 
 
 def exit_status(number: int) -> int:
-    """What a shell reports of a process that a signal ended."""
+    """Return what a shell reports of a process that a signal ended."""
     return _SHELLS_OFFSET + number

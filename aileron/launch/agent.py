@@ -58,7 +58,7 @@ class Agent:
     check: Callable[[Settings], None] = _accept
 
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Whether it draws on the whole terminal when started with these, so that no line may be printed there.
+        """Return whether it draws on the whole terminal when started with these, so that no line may be printed there.
 
         None of its commands draws.
         """

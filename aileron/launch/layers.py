@@ -45,7 +45,7 @@ class SettingsLayer:
     final: bool = False
 
     def part(self, *path: str) -> Mapping[str, Any]:
-        """The object below C{path}; empty where there is none."""
+        """Return the object below C{path}; empty where there is none."""
         return part_of(self.values or {}, *path)
 
 
@@ -65,25 +65,25 @@ class Settings:
         return self.invocation.environment
 
     def unreadable(self, key: str = "") -> str | None:
-        """The name of the first layer of which it cannot be told what it says, below C{key} if there is one."""
+        """Return the name of the first layer of which it cannot be told what it says, below C{key} if there is one."""
         for layer in self.layers:
             if layer.values is None or (key and not isinstance(layer.values.get(key, {}), Mapping)):
                 return layer.name
         return None
 
     def about(self, *topics: Topic) -> Settings:
-        """The layers about some topics."""
+        """Return the layers about some topics."""
         return evolve(self, layers=tuple(layer for layer in self.layers if layer.topic in topics))
 
     def values(self, *path: str) -> Iterator[tuple[str, Any]]:
-        """Each value that stands below C{path}, behind the name of its layer, the one that wins first."""
+        """Yield each value that stands below C{path}, behind the name of its layer, the one that wins first."""
         for layer in self.layers:
             around = layer.part(*path[:-1])
             if path[-1] in around:
                 yield layer.name, around[path[-1]]
 
     def find(self, name: str) -> tuple[str, str] | None:
-        """The value of a setting that counts, behind the name of its layer."""
+        """Return the value of a setting that counts, behind the name of its layer."""
         return next(((place, str(value)) for place, value in self.values(name)), None)
 
 
@@ -142,7 +142,7 @@ def read_settings(sources: Iterable[LayerReader], invocation: Invocation) -> Set
 
 
 def environment_variables(invocation: Invocation) -> Iterator[SettingsLayer]:
-    """Each variable of the environment, as a layer that says its own name only."""
+    """Yield each variable of the environment, as a layer that says its own name only."""
     for name, value in invocation.environment.items():
         yield SettingsLayer(name, {name: value}, Topic.VARIABLES)
 
@@ -165,7 +165,7 @@ class Location:
         return Location(*below, absolute=self._absolute, tilde=self._tilde)
 
     def find(self, environment: Mapping[str, str]) -> Path | None:
-        """The path that counts; L{None}: none does."""
+        """Return the path that counts; L{None}: none does."""
         return next((path for each in self._alternatives if (path := self._path(each, environment))), None)
 
     def _path(self, alternative: str, environment: Mapping[str, str]) -> Path | None:
@@ -224,7 +224,7 @@ def project_files(
 
 
 def content(variable: str) -> Finder:
-    """A variable that holds settings as a file would."""
+    """Find a variable that holds settings as a file would."""
 
     def find(invocation: Invocation) -> Iterator[Text]:
         if text := invocation.environment.get(variable, "").strip():
@@ -234,7 +234,7 @@ def content(variable: str) -> Finder:
 
 
 def part_of(value: Any, *path: str) -> Mapping[str, Any]:
-    """The object below C{path} in a value; empty where there is none."""
+    """Return the object below C{path} in a value; empty where there is none."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 @frozen
 class Invocation:
-    """How the user asked for the agent.
+    """The user's call of the agent.
 
     :ivar arguments: the agent's own, passed on as they are.
     :ivar environment: the launcher's, which the agent gets but for C{AILERON_*}.
@@ -38,7 +38,7 @@ class Invocation:
 
 @frozen
 class McpServer:
-    """How the agent is to start C{aileron-mcp}.
+    """The tool server that the agent is to start: C{aileron-mcp}.
 
     :ivar command: its absolute path.
     :ivar environment: what it needs, the session's token among it.
@@ -50,7 +50,7 @@ class McpServer:
 
 @frozen
 class Upstream:
-    """Where the daemon's gateway sends what comes for one provider.
+    """A provider to which the daemon's gateway relays.
 
     :ivar base_url: without a slash, and without C{/v1}, at its end.
     :ivar injected: whether the gateway puts a key of its own in place of the agent's.
@@ -64,7 +64,7 @@ class Upstream:
 
 @frozen
 class Gateway:
-    """How the agent's LLM traffic gets to the gateway.
+    """The gateway, as an agent reaches it.
 
     :ivar url: the daemon's site for agents.
     :ivar key: ties the traffic to the session, and is worth nothing elsewhere.
@@ -81,7 +81,7 @@ class Gateway:
         return f"{self.url}/s/{self.key}"
 
     def upstream(self, provider: str) -> Upstream:
-        """The upstream of one provider; one without an address where none is known."""
+        """Return the upstream of one provider; one without an address where none is known."""
         return self.upstreams.get(provider, Upstream(""))
 
     def is_own(self, provider: str, address: str, end: str = "") -> bool:
@@ -96,7 +96,7 @@ class Gateway:
 
 @frozen
 class Registration:
-    """What makes the agent use our tools, and the gateway.
+    """The variables, arguments and files that make the agent use our tools, and the gateway.
 
     :ivar variables: for the agent's environment; they hold secrets.
     :ivar notes: what the user is to be told of it, a line each, without a secret.

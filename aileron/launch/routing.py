@@ -45,7 +45,7 @@ class Routes:
 
 
 def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True) -> Mapping[str, str]:
-    """The variables that add C{url}'s host and port to what goes past the user's HTTP proxy; none where there is none.
+    """Return the variables by which C{url}'s host and port go past the user's HTTP proxy; none where there is none.
 
     The gateway is plain HTTP on this machine.  An agent's runtime hands even that to C{HTTP_PROXY}, Claude Code's also
     to C{HTTPS_PROXY}, and with it, readable, the user's key and whatever the agent says.
@@ -62,7 +62,7 @@ def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True
 
 
 def find_unreadable(settings: Settings, key: str = "") -> str | None:
-    """Why it cannot be told where the user sends LLM traffic, if so.
+    """Explain why it cannot be told where the user sends LLM traffic; L{None}: it can.
 
     :param key: what it stands below, if it is an object.
     """
@@ -71,7 +71,7 @@ def find_unreadable(settings: Settings, key: str = "") -> str | None:
 
 
 def explain_elsewhere(place: str, provider: str) -> str:
-    """Why a provider that C{place} sends elsewhere is left alone, and what to do about it."""
+    """Explain why a provider that C{place} sends elsewhere is left alone, and what to do about it."""
     return (
         f"{visible(place)} sends it elsewhere. For the gateway to take it there, name that address, without /v1, "
         f"in config.yaml as gateway.providers.{provider}.base_url"

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @frozen
 class MessageContext:
-    """What a message says beside its notices.
+    """The facts that a message tells beside its notices.
 
     :ivar id: of the message.
     :ivar waiting: how many calls wait for a decision in all.

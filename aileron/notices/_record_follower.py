@@ -50,7 +50,7 @@ def notice_of(event: Event) -> Notice | None:
 
 @define
 class _Asked:
-    """When a session asked lately, and when the operator was told that it asks too often."""
+    """The moments when a session asked lately, and when the operator was told that it asks too often."""
 
     times: deque[datetime] = field(factory=lambda: deque(maxlen=_FLOOD))
     told_at: datetime | None = None

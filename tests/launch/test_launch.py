@@ -197,11 +197,6 @@ class RunTests(LaunchCase):
         self.machine.advance(100)
         self.assert_ended(0)
 
-    def test_full_screen(self) -> None:
-        """An agent draws on the whole terminal unless a command is named that does not."""
-        agent = find_agents()["opencode"]
-        self.assertEqual([agent.full_screen(each) for each in ((), ("run", "hi"), (".",))], [True, False, True])
-
     def test_banner(self) -> None:
         """One line names the session and where approvals are, and no secret."""
         self.running()

@@ -10,7 +10,7 @@ from aileron.launch.agent import Agent
 
 
 def find_agents() -> Mapping[str, Agent]:
-    """The agents by name: what each module of this package has as C{AGENT}."""
+    """Return the agents by name: what each module of this package has as C{AGENT}."""
     modules = (import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__))
     agents: tuple[Agent, ...] = tuple(module.AGENT for module in modules)
     return {agent.name: agent for agent in agents}

@@ -123,7 +123,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
 
 
 def _variables_of(layer: SettingsLayer) -> SettingsLayer:
-    """The variables that one layer puts into Claude Code's environment."""
+    """Return the variables that one layer puts into Claude Code's environment."""
     if layer.topic is Topic.VARIABLES:
         return layer
     if layer.topic is Topic.LOGINS:  # one that cannot be read is none
@@ -177,14 +177,14 @@ def _variables(variables: Settings, gateway: Gateway, *, has_login: bool) -> Map
 
 
 def _join_headers(theirs: str, key: str) -> str:
-    """The user's own header lines and the gateway key's; one of another launch goes."""
+    """Return the user's own header lines and the gateway key's; one of another launch goes."""
     header = routing.KEY_HEADER
     kept = [line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != header.lower()]
     return "\n".join((*kept, f"{header}: {key}"))
 
 
 def _not_to_be_won(variables: Settings, won: Mapping[str, str]) -> str | None:
-    """Why the settings cannot be won over, if so."""
+    """Return why the settings cannot be won over, if so."""
     for layer in variables.layers:
         if layer.final and (names := won.keys() & (layer.values or {}).keys()):
             return f"{layer.name} sets {', '.join(sorted(names))}."

@@ -76,7 +76,7 @@ def _draws(arguments: tuple[str, ...]) -> bool:
 
 
 def _command(arguments: tuple[str, ...]) -> str | None:
-    """The first argument that is neither an option nor one's value: a command, or a prompt."""
+    """Return the first argument that is neither an option nor one's value: a command, or a prompt."""
     rest = iter(arguments)
     for argument in rest:
         if argument in _WITH_VALUE:
@@ -87,7 +87,7 @@ def _command(arguments: tuple[str, ...]) -> str | None:
 
 
 def _find_profiles(invocation: Invocation) -> Iterator[Path]:
-    """The files of profiles, of which the last that is named wins."""
+    """Yield the files of profiles, of which the last that is named wins."""
     home = Path(invocation.directory) / (_HOME.find(invocation.environment) or "")
     for name in reversed(list(invocation.option("-p", "--profile"))):
         yield home / f"{name}.{_FILE}"
@@ -126,7 +126,7 @@ def _entry(server: McpServer) -> TomlValue:
 
 
 def _override(settings: Mapping[str, TomlValue]) -> Iterator[str]:
-    """The arguments that set what stands at these dotted paths."""
+    """Yield the arguments that set what stands at these dotted paths."""
     for path, value in settings.items():
         yield from ("-c", f"{path}={_to_toml(value)}")
 
@@ -159,7 +159,7 @@ def _leave_alone(provider: str, reason: str) -> Routes:
 
 
 def _find(models: Settings, name: str) -> tuple[str, str] | None:
-    """A setting, which counts unless it is empty, behind the place that says it."""
+    """Return a setting, which counts unless it is empty, behind the place that says it."""
     return next(((place, str(value)) for place, value in models.values(name) if value), None)
 
 
@@ -170,7 +170,7 @@ def _own_entry(models: Settings, provider: str) -> Mapping[str, Any]:
 
 
 def _login(settings: Settings) -> _Login:
-    """The kind of its login, and nothing else that stands beside it."""
+    """Return the kind of its login, and nothing else that stands beside it."""
     store = _find(settings.about(Topic.SETTINGS), "cli_auth_credentials_store")
     if settings.environment.get("CODEX_ACCESS_TOKEN"):
         return _Login.HIDDEN
@@ -210,7 +210,7 @@ def _route_built_in(models: Settings, login: _Login, gateway: Gateway) -> Routes
 
 
 def _route_own(models: Settings, name: str, gateway: Gateway) -> Routes:
-    """A provider of the user's own goes on as they have it, but for the address; its key is their business."""
+    """Route a provider of the user's own, of which only the address changes; its key is their business."""
     entry = _own_entry(models, name)
     address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
     provider, url = _find_url(gateway, address) if isinstance(address, str) and _BARE.fullmatch(name) else ("", "")
@@ -238,13 +238,13 @@ def _through(provider: str, models: Settings, gateway: Gateway, overrides: Mappi
 
 
 def _find_usual(login: _Login, gateway: Gateway) -> tuple[str, str]:
-    """The gateway's provider for Codex's own, and where to ask it, while the user names no address; else nothing."""
+    """Return the gateway's provider for Codex's own and its URL, while the user names no address; else nothing."""
     name, rest = ("chatgpt", "") if login is _Login.CHATGPT else (_BUILT_IN, "/v1")
     return (name, f"{gateway.url}{gateway.upstreams[name].prefix}{rest}") if name in gateway.upstreams else ("", "")
 
 
 def _find_url(gateway: Gateway, address: str) -> tuple[str, str]:
-    """The gateway's provider whose address it is, or the gateway's own for it, and where to ask it; else nothing."""
+    """Return the gateway's provider that has this address, or is served there, and its URL; else nothing."""
     address = address.rstrip("/")
     for name, upstream in gateway.upstreams.items():
         here = f"{gateway.url}{upstream.prefix}"

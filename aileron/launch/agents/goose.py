@@ -89,7 +89,7 @@ def _variables(provider: str, settings: Settings, gateway: Gateway) -> Iterator[
 
 
 def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | None:
-    """The place that sends it to an address which is not the gateway's and not its upstream's, if there is one."""
+    """Return the place that sends it to an address which is neither the gateway's nor its upstream's, if any."""
     for name, end in _ADDRESSES[provider].items():
         address = settings.find(name)
         if address is not None and not gateway.is_own(provider, address[1], end):
@@ -99,7 +99,7 @@ def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | Non
 
 
 def _chosen(settings: Settings) -> str | None:
-    """The provider that is named, if one is."""
+    """Return the provider that is named, if one is."""
     named = settings.find("GOOSE_PROVIDER")
     return next(settings.invocation.option("--provider"), None if named is None else named[1])
 

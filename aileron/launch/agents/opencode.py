@@ -43,7 +43,7 @@ _SCREENLESS = frozenset(
 
 
 def _starts(invocation: Invocation) -> Iterator[Path]:
-    """Where it may work: here, or in whatever directory one of its arguments names."""
+    """Yield where it may work: here, or in whatever directory one of its arguments names."""
     directory = Path(invocation.directory)
     for argument in chain(("",), invocation.arguments):
         start = directory / argument.removeprefix("--dir=")
@@ -52,7 +52,7 @@ def _starts(invocation: Invocation) -> Iterator[Path]:
 
 
 def _find_logins(invocation: Invocation) -> Iterable[Path | Text]:
-    """A variable goes before the file."""
+    """Return where its logins lie: a variable goes before the file."""
     return tuple(content("OPENCODE_AUTH_CONTENT")(invocation)) or files(_DATA, "auth.json")(invocation)
 
 
@@ -103,7 +103,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
 
 
 def _hidden(settings: Settings) -> str | None:
-    """Why it cannot be told where the user sends them, if so."""
+    """Return why it cannot be told where the user sends them, if so."""
     logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
     if any(login.get("type") == "wellknown" for login in logins):
         return "an organisation's settings, which OpenCode fetches, may name base URLs."
@@ -141,7 +141,7 @@ class _Provider:
         return self.has_key() or self.gateway.upstream(self.name).injected or bool(self._entries)
 
     def why_kept(self) -> str | None:
-        """Why it is left alone, if so."""
+        """Return why it is left alone, if so."""
         if self.name == "openai" and self._login == "oauth":
             return "logged in with ChatGPT, it goes to an address of its own."
         name = _ADDRESSES[self.name]
@@ -160,7 +160,7 @@ class _Provider:
         return self.gateway.is_own(self.name, f"{_ANTHROPIC}/v1" if address == _ANTHROPIC else address, "/v1")
 
     def entry(self, theirs: Mapping[str, Any]) -> Mapping[str, JSON]:
-        """The user's own entry in the variable, with the gateway's address and key in it."""
+        """Return the user's own entry in the variable, with the gateway's address and key in it."""
         options = part_of(theirs, "options")
         headers = {name: text for name, text in part_of(options, "headers").items() if name.lower() != _HEADER}
         alone = self.gateway.upstream(self.name).injected and not self.has_key()

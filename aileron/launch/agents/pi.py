@@ -79,7 +79,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
 
 
 def _elsewhere(name: str, settings: Settings, gateway: Gateway) -> str | None:
-    """The file that sends it to an address which is not the gateway's and not its upstream's, if there is one."""
+    """Return the file that sends it to an address which is neither the gateway's nor its upstream's, if any."""
     for place, value in settings.about(Topic.SETTINGS).values("providers", name):
         entry = part_of(value)
         models = entry.get("models")

@@ -49,13 +49,13 @@ class Snapshot:
     head: str
 
     def to_json(self) -> str:
-        """The text that L{from_json} reads."""
+        """Return the text that L{from_json} reads."""
         places = [self.repository.root, self.repository.git_dir, self.repository.common_dir]
         return json.dumps({"repository": places, "refs": dict(self.refs), "head": self.head})
 
     @classmethod
     def from_json(cls, text: str) -> Snapshot:
-        """The snapshot that L{to_json} wrote."""
+        """Return the snapshot that L{to_json} wrote."""
         read: Mapping[str, Any] = json.loads(text)
         return cls(Repository(*read["repository"]), read["refs"], read["head"])
 
@@ -83,7 +83,7 @@ class RepositoryCopy:
         return self.directory / "before"
 
     def mounts(self) -> Iterator[str]:
-        """The options of bubblewrap that put the copy in the place of the repository."""
+        """Yield the options of bubblewrap that put the copy in the place of the repository."""
         place, common = self.snapshot.repository.git_dir, Path(self.snapshot.repository.common_dir)
         yield from ("--bind", str(self.git_dir), place)
         yield from ("--ro-bind", str(common / "objects"), f"{place}/{REAL_OBJECTS}")
@@ -116,12 +116,12 @@ def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCo
 
 
 def was_copied(directory: Path) -> bool:
-    """Whether a copy was made there to its end, and not deleted since."""
+    """Return whether a copy was made there to its end, and not deleted since."""
     return (directory / _SNAPSHOT).exists()
 
 
 def read_copy(directory: Path, git: Git) -> RepositoryCopy | None:
-    """The copy that lies in a directory, if it was made whole."""
+    """Return the copy that lies in a directory, if it was made whole."""
     try:
         snapshot = Snapshot.from_json((directory / _SNAPSHOT).read_text(encoding="utf-8"))
     except (OSError, ValueError, LookupError, TypeError):
@@ -138,7 +138,7 @@ def forget_copy(copy: RepositoryCopy) -> None:
 
 
 def refs_of(git: Git) -> Mapping[str, str]:
-    """The object name of every ref that is not symbolic.
+    """Return the object name of every ref that is not symbolic.
 
     :raises GitError: they cannot be read.
     """
@@ -147,7 +147,7 @@ def refs_of(git: Git) -> Mapping[str, str]:
 
 
 def head_of(git: Git) -> str:
-    """The ref that C{HEAD} names, or the object name where it is detached."""
+    """Return the ref that C{HEAD} names, or the object name where it is detached."""
     return git.text("symbolic-ref", "-q", "HEAD") or git.text("rev-parse", "--verify", "-q", "HEAD")
 
 
@@ -185,7 +185,7 @@ def _link_objects(repository: Repository, copy: Path) -> None:
 
 
 def _alternates(objects: Path) -> Iterator[str]:
-    """Where else the real repository's objects lie, which it may name relative to itself."""
+    """Yield where else the real repository's objects lie, which it may name relative to itself."""
     listed = objects / "info" / "alternates"
     for line in listed.read_text().splitlines() if listed.is_file() else ():
         if line and not line.startswith("#"):

@@ -96,7 +96,7 @@ _MACHINES = {
 
 
 def filter_for(machine: str) -> bytes | None:
-    """The program for a machine; L{None} for one that is not known here.
+    """Return the program for a machine; L{None} for one that is not known here.
 
     :param machine: as C{platform.machine()} calls it.
     """

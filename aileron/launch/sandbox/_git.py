@@ -62,11 +62,11 @@ class Git:
     work_tree: str = "/"
 
     def at(self, git_dir: str | Path, work_tree: str) -> Git:
-        """The same git for another repository."""
+        """Return the same git for another repository."""
         return evolve(self, git_dir=str(git_dir), work_tree=work_tree)
 
     def with_index(self, path: Path) -> Git:
-        """The same git, with another file as the index."""
+        """Return the same git, with another file as the index."""
         return evolve(self, environment={**self.environment, "GIT_INDEX_FILE": str(path)})
 
     def run(self, *arguments: str, given: bytes | IO[bytes] = b"", into: IO[bytes] | None = None) -> bytes:
@@ -97,19 +97,19 @@ class Git:
         return ran.stdout or b""
 
     def text(self, *arguments: str) -> str:
-        """What a command prints, without its last line end; empty where it fails."""
+        """Return what a command prints, without its last line end; empty where it fails."""
         try:
             return os.fsdecode(self.run(*arguments)).rstrip("\n")
         except GitError:
             return ""
 
     def records(self, *arguments: str) -> Iterator[bytes]:
-        """What a command prints with C{-z}, record by record."""
+        """Yield what a command prints with C{-z}, record by record."""
         return filter(None, self.run(*arguments).split(b"\0"))
 
 
 def find_git(environment: Mapping[str, str]) -> Git | None:
-    """The git on the caller's C{PATH}, if there is one.
+    """Return the git on the caller's C{PATH}, if there is one.
 
     :raises InvalidRequest: a variable makes git look elsewhere than in the project.
     """
@@ -138,7 +138,7 @@ def copy_objects(source: Git, target: Git, *options: str, given: bytes) -> None:
 
 
 def entries_of(git: Git, index: Path) -> Entries:
-    """The entries of an index; none where there is no such file.
+    """Return the entries of an index; none where there is no such file.
 
     :raises GitError: it cannot be read.
     """
@@ -150,7 +150,7 @@ def entries_of(git: Git, index: Path) -> Entries:
 
 
 def linked_paths(entries: Entries) -> set[bytes]:
-    """The paths of an index that are repositories of their own."""
+    """Return the paths of an index that are repositories of their own."""
     return {path for path, found in entries.items() if any(entry.startswith(GITLINK) for entry in found)}
 
 
@@ -176,7 +176,7 @@ def import_index(before: Entries, after: Entries, source: Git, target: Git) -> l
 
 
 def _records(staged: Entries, digits: int) -> list[bytes]:
-    """The input of C{git update-index}: each path without an entry, then with those that it has now.
+    """Return the input of C{git update-index}: each path without an entry, then with those that it has now.
 
     :param digits: of an object's name.
     """

@@ -79,7 +79,7 @@ class Import:
             self._tell_finished()
 
     def _moved_refs(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """The refs that are new or moved; what is done to others is told."""
+        """Yield the refs that are new or moved; what is done to others is told."""
         before = self.copy.snapshot.refs
         for ref in sorted({*refs, *before}):
             if refs.get(ref) == before.get(ref) or ref == _STASH:
@@ -141,7 +141,7 @@ class Import:
         return f"{count or 'no'} new commit{'' if count == '1' else 's'}, now at {name[:10]}"
 
     def _new_gitlinks(self, name: str) -> list[str]:
-        """The paths that a commit says are repositories of their own, and were none before."""
+        """Return the paths that a commit says are repositories of their own, and were none before."""
         if self._target.text("cat-file", "-t", f"{name}^{{}}") != "commit":
             return []
         known = linked_paths(self._read_staged_before())
@@ -156,7 +156,7 @@ class Import:
         return any(f"branch {ref}" in block.split("\n") for block in listed if here not in block.split("\n"))
 
     def _new_stashes(self, refs: Mapping[str, str]) -> Iterator[str]:
-        """The entries of the stash that were made in the sandbox, oldest first."""
+        """Yield the entries of the stash that were made in the sandbox, oldest first."""
         if _STASH not in refs:
             return
         known = set(self._target.text("reflog", "show", "--format=%H", _STASH).split())
@@ -206,7 +206,7 @@ class Import:
         return True
 
     def _index_is_busy(self) -> str:
-        """Why the real index cannot be written; empty: it can.  No branch that it belongs to may move then."""
+        """Return why the real index cannot be written; empty: it can.  No branch that it belongs to may move then."""
         real = Path(self.copy.snapshot.repository.git_dir)
         if (real / "index.lock").exists():
             return "the index is locked"
@@ -248,7 +248,7 @@ class Import:
                 (real / name).write_bytes(new)
 
     def _merging(self) -> Iterator[str]:
-        """The commits that an unfinished merge names."""
+        """Yield the commits that an unfinished merge names."""
         for name in _NAMING:
             words = (merge_file(self.copy.git_dir, name) or b"").split()
             yield from (word.decode() for word in words if _OBJECT_NAME(word))

@@ -96,7 +96,7 @@ class SandboxLayout:
         repository: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> list[str]:
-        """The options of bubblewrap that make this sandbox.
+        """Return the options of bubblewrap that make this sandbox.
 
         :param read_only: what is there in writable directories and stays as it is; sorted.
         :param repository: the options that put a copy in the place of the project's repository.
@@ -125,7 +125,7 @@ class SandboxLayout:
                 yield from ("--ro-bind", path, path)
 
     def _mounts(self, read_only: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
-        """The settings, the agent's own and what is read-only, each behind what it lies in, which would cover it else.
+        """Yield mounts of settings, of the agent's own and of what is read-only, each behind what would cover it else.
 
         The directories above settings, and above what is read-only or hidden, are mounted, too: a mount cannot be moved
         away.  What lies in something read-only is left to it.
@@ -149,7 +149,7 @@ class SandboxLayout:
                 yield from mounts[path]
 
     def _hidden(self, environment: Mapping[str, str]) -> list[str]:
-        """The directories that are empty here: they are mounted last of all, so that nothing opens them again.
+        """Return the directories that are empty here: they are mounted last of all, so that nothing opens them again.
 
         Where a variable says that profiles lie elsewhere, older ones may still lie in the home.
         """
@@ -161,7 +161,7 @@ class SandboxLayout:
 
 
 def _discard_writes(directory: str) -> Iterator[str]:
-    """A directory that is forgotten, with what the true one holds to be read in it."""
+    """Yield the options of a directory that is forgotten, with what the true one holds to be read in it."""
     yield from ("--tmpfs", directory)
     for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
         if not any(path.match(pattern) for pattern in _MADE_ANEW):
@@ -183,7 +183,7 @@ def is_within_any(path: str, directories: Iterable[str]) -> bool:
 
 
 def steps(path: str) -> Iterator[str]:
-    """Each symbolic link on the way of an absolute path, in whatever directory it lies, and at last where it leads.
+    """Yield each symbolic link on the way of an absolute path, in whatever directory, and at last where it leads.
 
     The directories of what is yielded are without links.
     """
@@ -206,7 +206,7 @@ def steps(path: str) -> Iterator[str]:
 
 
 def linked_from(directory: str) -> Iterator[str]:
-    """Where the links in a directory lead, and each link on the way there but themselves."""
+    """Yield where the links in a directory lead, and each link on the way there but themselves."""
     try:
         links = [entry.path for entry in os.scandir(realpath(directory)) if entry.is_symlink()]
     except OSError:
@@ -216,7 +216,7 @@ def linked_from(directory: str) -> Iterator[str]:
 
 
 def check_protectable(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
-    """The paths that lie in writable directories, once each, in order.
+    """Return the paths that lie in writable directories, once each, in order.
 
     :raises InvalidRequest: to protect one would leave nothing to write, or it can be replaced.
     """

@@ -50,7 +50,7 @@ class SandboxProject:
 
     @contextmanager
     def prepared(self, processes: SandboxProcesses) -> Iterator[list[str]]:
-        """The options of bubblewrap while the agent runs; afterwards its work is imported, and what to review told.
+        """Provide the options of bubblewrap; afterwards import the agent's work, and tell what to review.
 
         :param processes: of the sandbox, which are ended first.
         :raises InvalidRequest: something that runs outside could not be protected from the agent.
@@ -88,7 +88,7 @@ class SandboxProject:
         processes: SandboxProcesses,
         replaced: Callable[[], tuple[str, ...]],
     ) -> Iterator[list[str]]:
-        """The options that put a copy in the place of the repository, if there is one.
+        """Provide the options that put a copy in the place of the repository, if there is one.
 
         Whether or not, a directory holds what the next launch needs, should this launcher be killed.
 

@@ -32,7 +32,7 @@ _HUSKY = "_"  # its hooks run what lies beside their directory
 
 
 def protected_settings(places: Iterable[str]) -> Iterator[str]:
-    """The settings of shells and editors that are there, in each of these directories."""
+    """Yield the settings of shells and editors that are there, in each of these directories."""
     yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
 
 
@@ -76,7 +76,7 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
 
 
 def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:
-    """The repositories in a directory, the hooks and programs that their settings name, and where submodules belong.
+    """Yield the repositories in a directory, hooks and programs that their settings name, and where submodules belong.
 
     :param tree: of C{root}.
     :param git: L{None}: there is none, and so nothing obeys settings.
@@ -96,7 +96,7 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
 
 
 def protected_programs(writable: Sequence[str], programs: Iterable[str], path: str) -> Iterator[str]:
-    """The programs that lie in writable directories, each with the environment that it belongs to.
+    """Yield the programs that lie in writable directories, each with the environment that it belongs to.
 
     :param programs: directories and files that run outside, Aileron's own among them.
     :param path: the caller's C{PATH}.
@@ -138,7 +138,7 @@ def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
 
 
 def _steps_within(root: str, path: str) -> Iterator[str]:
-    """Where a path leads, and the links on the way there, as far as they lie in a directory, but in no repository."""
+    """Yield where a path leads, and the links on the way, as far as they lie in a directory but in no repository."""
     for step in steps(path):
         if is_within(step, root) and ".git" not in Path(step[len(root) :]).parts:
             yield step
@@ -169,7 +169,7 @@ def _environments_of(writable: Sequence[str], paths: Iterable[str]) -> Iterator[
 
 
 def _environment(path: str, place: str) -> str:
-    """The outermost Python environment or directory of packages, below C{place}, that a program belongs to."""
+    """Return the outermost Python environment or directory of packages, below C{place}, that a program belongs to."""
     found = path
     current = path
     while is_within(current, place) and current != place:

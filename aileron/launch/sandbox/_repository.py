@@ -45,7 +45,7 @@ class Repository:
 
 
 def find_repository(root: str, git: Git) -> Repository | None:
-    """The repository of a work tree, if git knows it for one.
+    """Return the repository of a work tree, if git knows it for one.
 
     :param root: a directory that holds C{.git}.
     :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
@@ -70,7 +70,7 @@ def _at(git: Git, root: str) -> Git:
 
 
 def gitlinks(git: Git, root: str) -> Iterator[str]:
-    """The directories of the work tree that the index says are repositories of their own."""
+    """Yield the directories of the work tree that the index says are repositories of their own."""
     try:
         records = list(_at(git, root).records("ls-files", "--stage", "-z"))
     except GitError:
@@ -82,7 +82,7 @@ def gitlinks(git: Git, root: str) -> Iterator[str]:
 
 
 def hooks_directory(git: Git, root: str) -> str | None:
-    """Where hooks lie, as C{core.hooksPath} or git itself says; L{None}: nothing says it."""
+    """Return where hooks lie, as C{core.hooksPath} or git itself says; L{None}: nothing says it."""
     named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]
     if named and named[-1]:
         return os.path.join(root, os.path.expanduser(named[-1]))
@@ -91,7 +91,7 @@ def hooks_directory(git: Git, root: str) -> str | None:
 
 
 def named_paths(git: Git, root: str) -> Iterator[str]:
-    """The user's configuration, what a work tree's includes, and where new repositories get hooks from, there or not.
+    """Yield the files of the user's configuration and of includes, and where new repositories get hooks, there or not.
 
     A file that has no setting is in no list of git's.
     """
@@ -115,7 +115,7 @@ def _global_files(git: Git) -> Iterator[str]:
 
 
 def configured_files(git: Git, root: str) -> Iterator[str]:
-    """The files of the configuration, and those that a word of it names: filters, monitors, helpers."""
+    """Yield the files of the configuration, and those that a word of it names: filters, monitors, helpers."""
     for origin, _, value in _settings(git, root):
         if origin:
             yield os.path.join(root, origin)
@@ -135,7 +135,7 @@ def missing_programs(git: Git, root: str) -> Iterator[str]:
 
 
 def module_commands(git: Git, root: str) -> Iterator[str]:
-    """The settings by which git runs a module of Python's, which Python looks for in the work tree first."""
+    """Yield the settings by which git runs a module of Python's, which Python looks for in the work tree first."""
     for key, value in _commands(git, root):
         if _runs_module(value):
             yield key
@@ -164,7 +164,7 @@ def _runs_module(command: str) -> bool:
 
 
 def _commands(git: Git, root: str) -> Iterator[tuple[str, str]]:
-    """The settings that have git run something, and what."""
+    """Yield the settings that have git run something, and what."""
     for _, key, value in _settings(git, root):
         if _RUNS(key) or (key.startswith("alias.") and value.startswith("!")):
             yield key, value
@@ -175,12 +175,12 @@ def _below(root: str, path: str) -> str:
 
 
 def _paths(value: str) -> set[str]:
-    """The words of a setting that may be paths: as a shell splits them, at every sign that is in no name."""
+    """Return the words of a setting that may be paths: as a shell splits them, at every sign that is in no name."""
     return {word.strip("/") if word.startswith("/") and _STARTS(value) else word for word in _WORDS.findall(value)}
 
 
 def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
-    """Each setting: the file that it stands in, or nothing for one of the environment; its key; its value."""
+    """Yield each setting: the file that it stands in, or nothing for one of the environment; its key; its value."""
     try:
         records = list(_at(git, root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError:

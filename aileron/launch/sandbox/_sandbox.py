@@ -60,7 +60,7 @@ class Sandbox:
 
     @contextmanager
     def around(self, plan: Plan, project: SandboxProject, url: str) -> Iterator[Plan]:
-        """What is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
+        """Provide what is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
 
         :param url: of the agent site, at an IPv4 address of this machine.
         :raises InvalidRequest: something that runs outside could not be protected from the agent, or a standard
@@ -86,7 +86,7 @@ class Sandbox:
 
 
 def find_sandbox(reactor: Any, environment: Mapping[str, str]) -> Sandbox:
-    """What makes sandboxes on this machine; it was tried.
+    """Return what makes sandboxes on this machine; it was tried.
 
     :raises NotFound: there is no Linux, or no bubblewrap, or the kernel's filter is not known for this processor.
     :raises Forbidden: the system does not let it make one.
@@ -117,7 +117,7 @@ def refuse_unable(program: str) -> None:
 
 @contextmanager
 def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
-    """The two ends of a pipe, in which C{content} lies, far less than it holds."""
+    """Open a pipe in which C{content} lies, far less than it holds, and provide its two ends."""
     reading, writing = os.pipe()
     try:
         os.write(writing, content)
@@ -155,7 +155,7 @@ def _readable() -> Iterator[Mapping[int, int]]:
 
 @contextmanager
 def _copy_of(descriptor: int) -> Iterator[int]:
-    """A file without a name that holds what a file still has to be read; that is not read any further by this."""
+    """Provide a copy, without a name, of what is still to be read of a file, which is not read any further by this."""
     position = os.lseek(descriptor, 0, os.SEEK_CUR)
     with TemporaryFile() as copy:
         while piece := os.pread(descriptor, _PIECE_BYTES, position):

@@ -20,7 +20,7 @@ _MERGE_FILE_BYTES = 1 << 16
 
 @frozen
 class Discarded:
-    """What an agent left in its copy and is not imported.
+    """The things that an agent left in its copy and that are not imported.
 
     :ivar names: settings, hooks and directories that lead elsewhere, relative to the repository.
     :ivar operation: the operation of several steps that is under way in the copy; empty: none.
@@ -58,7 +58,7 @@ def sanitize(copy: RepositoryCopy) -> Discarded:
 
 
 def merge_file(directory: Path, name: str) -> bytes | None:
-    """One of L{MERGE_FILES}, if it is there and short."""
+    """Return one of L{MERGE_FILES}, if it is there and short."""
     path = directory / name
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _MERGE_FILE_BYTES:
         return None
@@ -66,7 +66,7 @@ def merge_file(directory: Path, name: str) -> bytes | None:
 
 
 def _find_changed(copy: RepositoryCopy) -> list[str]:
-    """What steers git and is not as it was."""
+    """Return what steers git and is not as it was."""
     real = Path(copy.snapshot.repository.common_dir)
     settings = [name for name in _RESTORED if not _is_same(copy.git_dir / name, copy.before / name)]
     leading = [name for name in ("commondir", "gitdir") if os.path.lexists(copy.git_dir / name)]
@@ -80,7 +80,7 @@ def _find_changed(copy: RepositoryCopy) -> list[str]:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two plain files hold the same, or neither is there."""
+    """Return whether two plain files hold the same, or neither is there."""
     if not os.path.lexists(one) and not os.path.lexists(other):
         return True
     plain = all(path.is_file() and not path.is_symlink() for path in (one, other))

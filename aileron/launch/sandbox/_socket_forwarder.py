@@ -51,7 +51,7 @@ class SocketForwarder:
         return self._meeting.fileno()
 
     def doRead(self) -> None:
-        """The listening socket has come, or the sandbox ended without one.  There is only ever one."""
+        """Take the one listening socket that has come, if the sandbox has not ended without one."""
         _, descriptors, _, _ = socket.recv_fds(self._meeting, 1, 1)
         self._reactor.removeReader(self)
         if descriptors:

@@ -37,7 +37,7 @@ Signature = tuple[int, ...]
 
 @frozen
 class TreeSnapshot:
-    """What lay in a directory at one moment.
+    """A snapshot of what other programs obey in a directory.
 
     :ivar repositories: the paths of C{.git}, and of directories that git takes for a repository.
     :ivar autorun: the files that shells, editors, package managers and agents obey by themselves, and those that have
@@ -48,13 +48,13 @@ class TreeSnapshot:
     autorun: dict[str, Signature] = field(factory=dict)
 
     def changes(self, later: TreeSnapshot) -> tuple[str, ...]:
-        """The paths that are new or changed in C{later}, repositories first."""
+        """Return the paths that are new or changed in C{later}, repositories first."""
         pairs = ((self.repositories, later.repositories), (self.autorun, later.autorun))
         return tuple(path for old, new in pairs for path in sorted(new) if new[path] != old.get(path))
 
 
 def read_tree(root: str) -> TreeSnapshot:
-    """A snapshot of a directory and all below it; links are not followed, and no repository is entered.
+    """Return a snapshot of a directory and all below it; links are not followed, and no repository is entered.
 
     A file that was written and put back as it was counts as changed: the kernel notes when that was.  A directory that
     cannot be listed counts as a repository, since git would enter one there.
@@ -106,7 +106,7 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
 
 
 def _is_shared(path: str) -> bool:
-    """Whether a file has another name, outside perhaps: who writes it writes that."""
+    """Return whether a file has another name, outside perhaps: who writes it writes that."""
     try:
         return os.lstat(path).st_nlink > 1
     except OSError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch import Gateway, Invocation, McpServer, Upstream, find_agents
@@ -10,9 +12,35 @@ SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9",
 UPSTREAMS = {name: Upstream(f"https://api.{name}.com", injected=True) for name in ("anthropic", "openai")}
 GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret", UPSTREAMS)
 
+SCREENS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "claude": (
+        ("", "do-it", "--continue", "--model opus"),
+        ("-p do-it", "do-it --print", "mcp list", "--version"),
+    ),
+    "codex": (
+        ("", "fix-it", "-m exec", "resume --last", "--model=x fork", "-C /tmp"),
+        ("exec hi", "-m gpt e hi", "--version", "mcp list", "login", "-h"),
+    ),
+    "goose": ((), ("", "run")),
+    "opencode": (("", "."), ("run hi",)),
+    "pi": (
+        ("", "tell-the-team", "--model x", "-c", "tell list"),
+        ("-p x", "--mode json", "--version", "list", "mcp list"),
+    ),
+}
+"""With which arguments each agent draws on the whole terminal, and with which it does not."""
+
 
 class AgentsTests(SynchronousTestCase):
     """Each of them makes the same promises."""
+
+    def test_full_screen(self) -> None:
+        """An agent draws on the whole terminal for a conversation, and not for what only prints."""
+        self.assertEqual(set(SCREENS), set(find_agents()))
+        for name, sides in SCREENS.items():
+            for draws, lines in zip((True, False), sides, strict=True):
+                for line in lines:
+                    self.assertEqual(find_agents()[name].full_screen(tuple(line.split())), draws, f"{name} {line}")
 
     def test_no_secret(self) -> None:
         """The session's token and gateway key are in the environment; no argument, note, file or repr shows them."""

@@ -83,17 +83,6 @@ class ToolsTests(ClaudeCase):
         self.assertIn("background", self.bare("--bg", "do it").notes[0])
 
 
-class ScreenTests(ClaudeCase):
-    """When it draws."""
-
-    def test_full_screen(self) -> None:
-        """Its screen opens unless it prints, or runs a command."""
-        for arguments in ((), ("do it",), ("--continue",), ("--model", "opus")):
-            self.assertTrue(self.agent.full_screen(arguments), arguments)
-        for arguments in (("-p", "do it"), ("do it", "--print"), ("mcp", "list"), ("--version",)):
-            self.assertFalse(self.agent.full_screen(arguments), arguments)
-
-
 class DirectoriesTests(ClaudeCase):
     """What is its own, and what is the user's."""
 

@@ -86,21 +86,6 @@ class ServerTests(CodexCase):
         self.assertEqual(said(registration)["mcp_servers.aileron"]["command"], odd)
 
 
-class ScreenTests(CodexCase):
-    """Whether Codex draws on the whole terminal."""
-
-    def test_screen(self) -> None:
-        """It does for a conversation, named by an option, a prompt or a command."""
-        for arguments in ((), ("fix it",), ("-m", "exec"), ("resume", "--last"), ("--model=x", "fork"), ("-C", "/tmp")):
-            self.assertTrue(self.agent.full_screen(arguments), arguments)
-
-    def test_none(self) -> None:
-        """It does not for commands that only print."""
-        commands = (("exec", "hi"), ("-m", "gpt", "e", "hi"), ("--version",), ("mcp", "list"), ("login",), ("-h",))
-        for arguments in commands:
-            self.assertFalse(self.agent.full_screen(arguments), arguments)
-
-
 class RoutesUser(CodexCase):
     """What tells whether something is left alone."""
 

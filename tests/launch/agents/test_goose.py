@@ -85,10 +85,6 @@ class ToolServerTests(GooseCase):
         self.assertEqual(agent.own_directories(rooted), ("/rooted/data", "/rooted/state"))
         self.assertEqual(agent.settings_directories(rooted), ("/rooted/config",))
 
-    def test_lines(self) -> None:
-        """It prints lines, so that others may print some too."""
-        self.assertFalse(self.agent.full_screen(()))
-
 
 class RoutesTests(GooseCase):
     """Which of its providers go through the gateway."""

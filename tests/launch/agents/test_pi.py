@@ -79,13 +79,6 @@ class ToolServerTests(PiCase):
             moved = {"HOME": "/h", "PI_CODING_AGENT_DIR": named}
             self.assertEqual(agent.settings_directories(moved), (place,))
 
-    def test_full_screen(self) -> None:
-        """Its screen opens unless something is asked of it that has none."""
-        for arguments in ((), ("tell the team",), ("--model", "x"), ("-c",), ("tell", "list")):
-            self.assertTrue(self.agent.full_screen(arguments), arguments)
-        for arguments in (("-p", "x"), ("--mode", "json"), ("--version",), ("list",), ("mcp", "list")):
-            self.assertFalse(self.agent.full_screen(arguments), arguments)
-
 
 class RoutesTests(PiCase):
     """Which of its providers go through the gateway."""
