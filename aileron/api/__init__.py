@@ -11,7 +11,7 @@ from ._leases import LOOK_SECONDS
 from ._mcp import MCP_PATH
 from ._parts import Parts
 from ._serving import write
-from ._sites import HANDOVER, agent_site, operator_site
+from ._sites import HANDOVER, AgentSite, agent_site, operator_site
 from ._tokens import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
 from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, Refused, SiteRules
@@ -29,6 +29,7 @@ __all__ = [
     "MCP_PATH",
     "POLL",
     "PROOF",
+    "AgentSite",
     "Answer",
     "Channel",
     "Door",

@@ -30,7 +30,7 @@ class Visit:
     :ivar wait_seconds: of C{Prefer: wait=N}, or L{None}.
     :ivar began_at: by the clock, in seconds.
     :ivar host: C{name:port} that the caller used.
-    :ivar ends: of the connection: the caller's, then ours.
+    :ivar ends: of the connection: the caller's, then ours; L{None}: there is none.
     :ivar keep_place: keeps the connection's place while the site is flooded, for the owner that it is told.
     """
 
@@ -40,7 +40,7 @@ class Visit:
     wait_seconds: float | None
     began_at: float
     host: str
-    ends: tuple[IAddress, IAddress]
+    ends: tuple[IAddress, IAddress] | None
     keep_place: Callable[[str], None] = field(default=lambda _: None, repr=False, eq=False)
 
     def text(self, name: str) -> str | None:

@@ -84,7 +84,14 @@ async def on_agent_site(request: IRequest, parts: Parts) -> Caller:
 
     :raises Unauthorized: neither; or its session has ended.
     """
-    token = bearer(request)
+    return await agent_caller(bearer(request), parts)
+
+
+async def agent_caller(token: str, parts: Parts) -> Caller:
+    """The holder of a launch key or an agent token.
+
+    :raises Unauthorized: it is neither; or its session has ended.
+    """
     digest = token_digest(token)
     if hmac.compare_digest(digest, parts.launch_key_digest):
         return Caller(Who.LAUNCH)
@@ -145,16 +152,18 @@ def _scrapes(token: str, parts: Parts) -> bool:
     return digest is not None and hmac.compare_digest(token_digest(token), digest)
 
 
-async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Who) -> Caller:
+async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object]) -> Caller:
     """Return the caller, if it is of a kind that this route allows.
 
+    :param identify: reads the credential; it is not asked where anyone may come.
+    :param keep: is told the owner of a credential, whose connection keeps its place from then on.
     :raises Unauthorized: its credential is unknown.
     :raises Forbidden: it may not do this.
     """
     if Who.ANYONE in allowed:
         return ANONYMOUS
-    caller = await identify(request, parts)
-    keep_place(request, caller.actor.id)
+    caller = await identify()
+    keep(caller.actor.id)
     if caller.who not in allowed:
         raise Forbidden("This credential may not do that.")
     return caller

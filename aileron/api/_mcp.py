@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.web.iweb import IRequest
@@ -12,7 +13,7 @@ from aileron.interfaces import IMcp
 from aileron.values import McpReply, McpRequest
 
 from ._faults import Streamed, failed
-from ._guard import Who, admit, bearer, on_agent_site
+from ._guard import Who, admit, bearer, keep_place, on_agent_site
 from ._parts import Parts
 from ._serving import unexpected, write
 from .channels.streaming import stream
@@ -41,7 +42,7 @@ def mcp_handler(mcp: IMcp, parts: Parts) -> Callable[[IRequest], Deferred[bytes]
 
 
 async def _admitted(request: IRequest, parts: Parts) -> McpRequest:
-    caller = await admit(request, parts, on_agent_site, Who.AGENT)
+    caller = await admit(Who.AGENT, partial(on_agent_site, request, parts), partial(keep_place, request))
     if caller.session is None:
         raise Unauthorized("This needs an agent's token.")
     fields = [(name, value) for name, values in request.requestHeaders.getAllRawHeaders() for value in values]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from twisted.web.iweb import IRequest
 
@@ -24,12 +24,11 @@ def header(request: IRequest, name: bytes) -> str | None:
     return None if value is None else value.decode("latin-1")
 
 
-def read_body(request: IRequest) -> JSON:
+def read_body(data: bytes) -> JSON:
     """The body's JSON; an empty body is an empty object.
 
     :raises InvalidRequest: it is no JSON, or JSON that two readers could read differently.
     """
-    data = request.content.read()
     if not data:
         return {}
     try:
@@ -38,12 +37,11 @@ def read_body(request: IRequest) -> JSON:
         raise InvalidRequest.listing("The body cannot be read as JSON.", ("", str(error))) from None
 
 
-def read_query(request: IRequest, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON]) -> dict[str, JSON]:
     """The query as C{schema} types it: numbers and booleans are read, and what repeats is an array.
 
     :raises InvalidRequest: it is no UTF-8.
     """
-    given = request.args
     if not given:
         return {}
     properties = schema["properties"]
@@ -70,12 +68,13 @@ def _typed(values: Sequence[str], kind: JSON) -> JSON:
     return _BOOLEANS.get(text, text) if kind == "boolean" else text
 
 
-def preferred_wait(request: IRequest) -> float | None:
+def preferred_wait(lines: Iterable[bytes]) -> float | None:
     """The seconds of C{Prefer: wait=N} (RFC 7240), at most an hour; L{None} where nothing of it is said.
 
+    :param lines: the values of the field.
     :raises InvalidRequest: a wait that is no number of seconds.
     """
-    for line in request.requestHeaders.getRawHeaders(b"Prefer") or ():
+    for line in lines:
         for preference in line.decode("latin-1").split(","):
             wish = preference.strip()
             if wish.lower().partition("=")[0].strip() == "wait":

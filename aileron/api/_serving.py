@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
+from attrs import evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IAddress
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
@@ -26,20 +27,36 @@ from .channels.streaming import stream
 _log = Logger()
 
 
+@frozen
+class Received:
+    """What came with a request beside its path and its credential.
+
+    :ivar body: reads it; not before the caller is known.
+    :ivar prefer: the values of the field C{Prefer}.
+    :ivar host: see L{Visit}, and so C{ends} and C{keep_place}.
+    """
+
+    query: Mapping[bytes, Sequence[bytes]] = field(repr=False)
+    body: Callable[[], bytes] = field(repr=False)
+    prefer: Sequence[bytes]
+    host: str = ""
+    ends: tuple[IAddress, IAddress] | None = None
+    keep_place: Callable[[str], None] = lambda _: None
+
+
 def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) -> Callable[..., Deferred[bytes]]:
     """The Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
 
     async def serve(request: IRequest, path: Mapping[str, str]) -> bytes:
-        try:
-            caller = await admit(request, parts, identify, allowed)
-            visit = _read(endpoint, request, caller, parts, path)
-            answer = await endpoint.route(visit, parts, **path)
-        except AileronError as error:
-            answer = failed(error)
-        except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
-            raise
-        except Exception:  # noqa: BLE001  # the HTTP rim
-            answer = unexpected(endpoint.name)
+        received = Received(
+            query=request.args or {},
+            body=request.content.read,
+            prefer=request.requestHeaders.getRawHeaders(b"Prefer") or (),
+            host=header(request, b"Host") or "",
+            ends=(request.getClientAddress(), request.getHost()),
+            keep_place=partial(keep_place, request),
+        )
+        answer = await respond(endpoint, parts, path, received, allowed, partial(identify, request, parts))
         if isinstance(answer, Streamed):
             return await stream(request, answer)
         return write(request, answer)
@@ -50,27 +67,56 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) 
     return handle
 
 
-def _read(endpoint: Endpoint, request: IRequest, caller: Caller, parts: Parts, path: Mapping[str, str]) -> Visit:
+async def respond(
+    endpoint: Endpoint,
+    parts: Parts,
+    path: Mapping[str, str],
+    received: Received,
+    allowed: Who,
+    identify: Callable[[], Awaitable[Caller]],
+) -> Answer | Streamed:
+    """What C{endpoint} answers a caller whom it allows; and every failure in the one envelope.
+
+    :param identify: reads the credential that came with the request.
+    """
     try:
-        query = read_query(request, endpoint.query.schema)
+        caller = await admit(allowed, identify, received.keep_place)
+        return await endpoint.route(_read(endpoint, received, caller, parts, path), parts, **path)
+    except AileronError as error:
+        return failed(error)
+    except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
+        raise
+    except Exception:  # noqa: BLE001  # the rim of HTTP, and of who asks in this process
+        return unexpected(endpoint.name)
+
+
+def _read(endpoint: Endpoint, received: Received, caller: Caller, parts: Parts, path: Mapping[str, str]) -> Visit:
+    try:
+        query = read_query(received.query, endpoint.query.schema)
         if query:  # no query is ever required, and most have none
             endpoint.query.check(query, "query")
-        body = _body(endpoint, request)
-        wait_seconds = preferred_wait(request)
+        body = _body(endpoint, received.body)
+        wait_seconds = preferred_wait(received.prefer)
     except InvalidRequest:
         if endpoint.known is not None:
             endpoint.known(parts, **path)
         raise
-    host = header(request, b"Host") or ""
-    ends = request.getClientAddress(), request.getHost()
-    keep = partial(keep_place, request)
-    return Visit(caller, body, query, wait_seconds, parts.clock.seconds(), host, ends, keep)
+    return Visit(
+        caller=caller,
+        body=body,
+        query=query,
+        wait_seconds=wait_seconds,
+        began_at=parts.clock.seconds(),
+        host=received.host,
+        ends=received.ends,
+        keep_place=received.keep_place,
+    )
 
 
-def _body(endpoint: Endpoint, request: IRequest) -> Mapping[str, JSON]:
+def _body(endpoint: Endpoint, read: Callable[[], bytes]) -> Mapping[str, JSON]:
     if endpoint.method == "GET":
         return {}
-    body = read_body(request)
+    body = read_body(read())
     endpoint.body.check(body, "body")
     if not isinstance(body, Mapping):
         raise InvalidRequest.listing("The body is not what this route takes.", ("", violation("type", "object")))
@@ -90,18 +136,21 @@ def write(request: IRequest, answer: Answer) -> bytes:
 
 def routing_failed(request: IRequest, failure: Failure) -> bytes:
     """What is no route: 404, or 405 where only the method is another."""
-    error: Any = failure.value
-    if isinstance(error, MethodNotAllowed):
-        methods = ", ".join(sorted(error.valid_methods or ()))
-        answer = http_failure(405, f"This path takes {methods} only.")
-        request.setHeader("Allow", methods)
-    elif isinstance(error, HTTPException):
-        answer = http_failure(404, "There is nothing at this path.")
+    if isinstance(failure.value, HTTPException):
+        answer = not_routed(failure.value)
     elif failure.check(CancelledError):
         answer = failed(InternalError("The daemon is stopping."))
     else:
         answer = unexpected("routing", failure)
     return write(request, answer)
+
+
+def not_routed(error: Exception) -> Answer:
+    """What the router's refusal is to the caller."""
+    if isinstance(error, MethodNotAllowed):
+        methods = ", ".join(sorted(error.valid_methods or ()))
+        return evolve(http_failure(405, f"This path takes {methods} only."), headers={"Allow": methods})
+    return http_failure(404, "There is nothing at this path.")
 
 
 def unexpected(name: str, failure: Failure | None = None) -> Answer:

@@ -16,6 +16,7 @@ from aileron.values import RelayedPath
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
+from ._in_process import AgentRoutes
 from ._mcp import MCP_PATH, mcp_handler
 from ._parts import Parts
 from ._serving import guarded, routing_failed, write
@@ -60,12 +61,14 @@ def _share(agents: bool) -> Iterator[tuple[Endpoint, Who]]:
                 yield endpoint, allowed
 
 
-def agent_site(parts: Parts) -> IResource:
+def agent_site(parts: Parts) -> AgentSite:
     """Make the agent site's root resource, with C{/mcp} where the daemon serves it."""
-    app = _klein(evolve(agent_routes(), relayed=parts.relayed), parts)
+    shared = evolve(agent_routes(), relayed=parts.relayed)
+    app = _klein(shared, parts)
     if parts.mcp is not None:
         app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(parts.mcp, parts))
-    return _Root(app.resource(), None)
+    endpoints = {endpoint.name: (endpoint, allowed) for endpoint, allowed in shared.endpoints}
+    return AgentSite(app.resource(), AgentRoutes(endpoints, app.url_map, parts))
 
 
 def operator_site(parts: Parts, web: Callable[[], IResource] | None = None) -> IResource:
@@ -128,6 +131,17 @@ class _Root(Resource):
         resource = self._api if self._web is None or not for_pages else self._web()
         body: bytes | int = getChildForRequest(resource, request).render(request)
         return body
+
+
+class AgentSite(_Root):
+    """The agent site's root resource.
+
+    :ivar routes: the same for who asks in this process.
+    """
+
+    def __init__(self, api: IResource, routes: AgentRoutes) -> None:
+        super().__init__(api, None)
+        self.routes = routes
 
 
 def _for_pages(request: IRequest) -> bool:

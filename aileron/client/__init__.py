@@ -3,6 +3,7 @@
 from ._agent_site import Daemon, IDaemon, Lease, OpenedSession
 from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
+from ._in_process import InProcessClient
 from ._operator_site import Operator
 from ._requests import DaemonClient
 from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
@@ -19,6 +20,7 @@ __all__ = [
     "DaemonFault",
     "DaemonUnreachable",
     "IDaemon",
+    "InProcessClient",
     "Lease",
     "OpenedSession",
     "Operator",

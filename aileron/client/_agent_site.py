@@ -13,6 +13,7 @@ from zope.interface import Interface, implementer
 from aileron.values import JSON
 
 from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault
+from ._in_process import InProcessClient
 from ._requests import DaemonClient
 
 LEASE_PAUSE_SECONDS = 1.0
@@ -75,7 +76,7 @@ class IDaemon(Interface):
 class Daemon:
     """The agent site, with a launch key or an agent token."""
 
-    _client: DaemonClient
+    _client: DaemonClient | InProcessClient
 
     async def health(self) -> Mapping[str, Any]:
         """C{{status, service, version, timestamp}}."""
@@ -147,12 +148,10 @@ class Daemon:
         :return: 200 with the result, or 202 with what waits.
         """
         key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
-        prefer = {} if wait_seconds is None else {"Prefer": f"wait={int(wait_seconds)}"}
         held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
         body: dict[str, JSON] = {"args": arguments, **key}
-        return await self._client.ask(
-            "POST", "v1", "actions", name, "run", body=body, headers=prefer, wait_seconds=held
-        )
+        path = ("v1", "actions", name, "run")
+        return await self._client.ask("POST", *path, body=body, prefer_seconds=wait_seconds, wait_seconds=held)
 
     async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """How a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""

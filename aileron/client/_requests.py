@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from attrs import field, frozen
@@ -73,7 +74,7 @@ class DaemonClient:
         *path: str,
         query: Query | None = None,
         body: Mapping[str, JSON] | None = None,
-        headers: Mapping[str, str] | None = None,
+        prefer_seconds: float | None = None,
         wait_seconds: float = 0.0,
     ) -> Answer:
         """Send one request and understand its answer.
@@ -82,16 +83,15 @@ class DaemonClient:
 
         :param path: segments, not yet encoded.
         :param query: what is L{None} is left out.
+        :param prefer_seconds: sent as C{Prefer: wait}; L{None}: the daemon waits as it does by itself.
         :param wait_seconds: how long the daemon was asked to hold the answer back; the deadline grows by it.
         :raises DaemonUnreachable: no answer within the deadline.
         :raises DaemonFault: the daemon's error envelope came.
         :raises AnswerNotUnderstood: anything else came.
         """
-        seconds = DEADLINE_SECONDS + wait_seconds
-        # What JSON cannot say is left to the daemon to refuse, in its own words.
-        content = None if body is None else _to_json(body).encode("ascii")
-        asking = Deferred.fromCoroutine(self._exchange(method, path, query or {}, headers or {}, content))
-        return await asking.addTimeout(seconds, self.clock, lambda _result, _seconds: _timed_out(seconds))
+        headers = {} if prefer_seconds is None else {"Prefer": f"wait={int(prefer_seconds)}"}
+        asking = self._exchange(method, path, query or {}, headers, encode_body(body))
+        return await answer_in_time(asking, self.clock, wait_seconds)
 
     async def follow(self, *path: str, on_event: Callable[[], None]) -> None:
         """Ask for a stream of events, and return when it is over; cancelling ends it.
@@ -115,7 +115,7 @@ class DaemonClient:
 
     async def _exchange(
         self, method: str, path: tuple[str, ...], query: Query, headers: Mapping[str, str], content: bytes | None
-    ) -> Answer:
+    ) -> tuple[int, bytes]:
         try:
             response = await self._request(method, path, query, headers, content)
             answered = await read_body(response, MAX_BODY_BYTES)
@@ -123,7 +123,7 @@ class DaemonClient:
             raise AnswerNotUnderstood("The daemon's answer is too long.", response.code) from None
         except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
             raise self._describe_failure(error) from None
-        return read_answer(response.code, answered)
+        return response.code, answered
 
     def _request(
         self,
@@ -163,6 +163,27 @@ class DaemonClient:
         if isinstance(error, (ConnectError, NotConnected)):
             return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
         return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
+
+
+def encode_body(body: Mapping[str, JSON] | None) -> bytes | None:
+    """Return a body as JSON.  What JSON cannot say is left to the daemon to refuse, in its own words."""
+    return None if body is None else _to_json(body).encode("ascii")
+
+
+async def answer_in_time(
+    asking: Coroutine[Any, Any, tuple[int, bytes]], clock: IReactorTime, wait_seconds: float
+) -> Answer:
+    """Await an answer's status and body until the deadline, and understand it.
+
+    :param wait_seconds: by which the deadline is later than usual.
+    :raises DaemonUnreachable: no answer within the deadline.
+    :raises DaemonFault: it is the daemon's error envelope.
+    :raises AnswerNotUnderstood: it is anything else.
+    """
+    seconds = DEADLINE_SECONDS + wait_seconds
+    asked = Deferred.fromCoroutine(asking)
+    status, content = await asked.addTimeout(seconds, clock, lambda _result, _seconds: _timed_out(seconds))
+    return read_answer(status, content)
 
 
 def _timed_out(seconds: float) -> Failure:

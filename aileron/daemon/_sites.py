@@ -91,9 +91,10 @@ class Sites:
             forget_places=self._forget_places,
         )
         site, most = agent_site(self._parts), most_connections(allow_descriptors())
+        self._agent_routes = site.routes
         self._agent_site = GuardedSite(site, SiteRules(), reactor, most_connections=most, taker=self._relay.gateway)
-        site = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
-        self._operator_site = GuardedSite(site, SiteRules(), reactor)
+        pages = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
+        self._operator_site = GuardedSite(pages, SiteRules(), reactor)
 
     async def look_at_leases(self) -> None:
         """End the sessions that nobody stands behind any more; to be called now and then.
@@ -128,7 +129,7 @@ class Sites:
         self._relay.gateway.open((agent.port, operator.port))
         life.at_end(self._relay.gateway.close)
         if self._mcp is not None:
-            await self._mcp.open(agent.url)
+            await self._mcp.open(self._agent_routes)
             life.at_end(self._mcp.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(

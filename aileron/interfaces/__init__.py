@@ -14,7 +14,7 @@ from ._connectors import IConnectors
 from ._control import IControl, IRecordKeys
 from ._decisions import IDecisions
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
-from ._mcp import IMcp, IMcpService
+from ._mcp import IAgentRoutes, IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
 from ._notices import IChannel, INotifier
 from ._operators import IOperators
@@ -26,6 +26,7 @@ from ._submission import ISubmission
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
+    "IAgentRoutes",
     "IAnchor",
     "IArchive",
     "IAudit",

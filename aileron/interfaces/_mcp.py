@@ -1,11 +1,34 @@
-"""What serves MCP to agents that speak HTTP."""
+"""What serves MCP to agents that speak HTTP, and the routes that it asks."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
 from aileron.values import McpReply, McpRequest
+
+
+class IAgentRoutes(Interface):
+    """The agent site's routes, asked in this process: behind the same guard, and with the same answers as over HTTP."""
+
+    async def ask(
+        token: str,
+        method: str,
+        path: Sequence[str],
+        *,
+        query: Mapping[str, str],
+        body: bytes,
+        prefer_seconds: float | None,
+    ) -> tuple[int, bytes]:
+        """Ask one route and return the status and the body of its answer.  Cancelling ends the wait only.
+
+        :param token: an agent's; no other credential is taken.
+        :param path: segments, as they are before any encoding.
+        :param body: JSON, or empty.
+        :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.
+        """
 
 
 class IMcp(Interface):
@@ -25,10 +48,10 @@ class IMcp(Interface):
 class IMcpService(IMcp):
     """One that is started and stopped."""
 
-    def open(url: str) -> Deferred[None]:
+    def open(routes: IAgentRoutes) -> Deferred[None]:
         """Begin to serve; fires when it does.
 
-        :param url: of the agent site, where everything is asked.
+        :param routes: where everything is asked.
         """
 
     def close() -> Deferred[None]:

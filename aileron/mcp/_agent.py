@@ -12,15 +12,13 @@ from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
-from aileron.client import Connections, SessionEnvironment
+from aileron.client import IDaemon, SessionEnvironment
 from aileron.values import JSON
 
 from ._bridge import ThreadBridge
 from ._calls import Calls
 from ._definitions import ToolDefinition
 from ._link import Link
-from ._nowhere import daemon_of
-from ._own import OwnSession
 from ._server import ToolServer
 from ._texts import ToolResult
 from ._tools import CallOptions
@@ -83,10 +81,10 @@ class BridgedTools:
 class AgentServer:
     """Everything behind one agent's transports, from L{start} until L{stop}.  Standard streams and HTTP share it.
 
-    :param session: names the daemon, and who the agent is there.
+    :param session: what the launcher said of the agent.
+    :param daemon: the daemon in the agent's session.
     :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
     :param most_calls: that may be under way at once.
-    :param own: the session that is opened for it, where nobody launched it; then C{session} names no daemon.
     :ivar tools: the SDK's server over the agent's tools; it is used in the loop.
     """
 
@@ -95,14 +93,12 @@ class AgentServer:
         reactor: Any,
         bridge: ThreadBridge,
         session: SessionEnvironment,
-        connections: Connections | None = None,
+        daemon: IDaemon,
         sealing: RequestStateSecurity | None = None,
-        own: OwnSession | None = None,
         most_calls: int = _NO_BOUND,
     ) -> None:
         self._bridge = bridge
         self._stopped = False
-        daemon = own or daemon_of(session, connections or Connections(reactor))
         self._link = Link(daemon, reactor, self._changed)
         self._withdrawals = Withdrawals(daemon)
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds

@@ -37,12 +37,10 @@ def main() -> None:
 def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
     """Make the service that serves MCP to agents over HTTP.  Loads the SDK.
 
-    :param reactor: provides time, TCP and threads.
+    :param reactor: provides time and threads.
     """
-    from aileron.client import Connections
-
     from ._bridge import LoopThread
     from .http.endpoint import HttpEndpoint, filter_logs
 
     filter_logs()
-    return HttpEndpoint(reactor, settings, LoopThread(reactor), Connections(reactor))
+    return HttpEndpoint(reactor, settings, LoopThread(reactor))

@@ -18,6 +18,7 @@ from aileron.client import Connections, SessionEnvironment
 
 from ._agent import AgentServer
 from ._bridge import LoopThread, SideGone
+from ._nowhere import daemon_of
 from ._own import own_session
 from ._stdio import InputStream, JsonLines, OutputStream, claim_standard_streams
 
@@ -43,7 +44,8 @@ class Process:
         connections = Connections(reactor)
         self._own = own_session(environment, os.getcwd(), connections, reactor)
         session = SessionEnvironment.of(environment)
-        self._agent = AgentServer(reactor, self._thread.bridge, session, connections, own=self._own)
+        daemon = self._own or daemon_of(session, connections)
+        self._agent = AgentServer(reactor, self._thread.bridge, session, daemon)
         self._input = InputStream()
         self._lines = JsonLines(self._receive, self.stop)
 

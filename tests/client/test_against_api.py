@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
+from attrs import asdict
 from treq.testing import RequestTraversalAgent
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.web.resource import IResource
+from zope.interface import implementer
 
-from aileron.client import Daemon, DaemonClient, DaemonFault, Operator
+from aileron.api import MAX_BODY_BYTES, AgentSite
+from aileron.api._waits import MOST_WAITS
+from aileron.client import Daemon, DaemonClient, DaemonError, DaemonFault, DaemonUnreachable, InProcessClient, Operator
+from aileron.interfaces import IAgentRoutes
 from aileron.mcp._definitions import definitions_of
 from tests.api.case import LAUNCH_KEY, ApiCase
 
 
-class AgainstApiTests(ApiCase):
+class BothWaysCase(ApiCase):
     """Real requests, real routes, scripted collaborators."""
 
     def client(self, resource: IResource, token: str | None) -> DaemonClient:
@@ -25,6 +31,10 @@ class AgainstApiTests(ApiCase):
         """The agent site."""
         return Daemon(self.client(self.agents.resource, token))
 
+    def beside(self, token: str) -> Daemon:
+        """The same, asked in this process."""
+        return Daemon(InProcessClient(cast("AgentSite", self.agents.resource).routes, token, self.clock))
+
     def operating(self) -> Operator:
         """The operator site, logged in."""
         return Operator(self.client(self.operator.resource, self.operator_token()))
@@ -32,6 +42,10 @@ class AgainstApiTests(ApiCase):
     def of(self, awaitable: Awaitable[Any]) -> Any:
         """What it brings, which must be at once."""
         return self.successResultOf(Deferred.fromCoroutine(_whole(awaitable)))
+
+
+class AgainstApiTests(BothWaysCase):
+    """Every method of the client, over HTTP."""
 
     def test_session(self) -> None:
         """A session is opened with the launch key, works with its own token, and ends."""
@@ -110,6 +124,140 @@ class AgainstApiTests(ApiCase):
         """The vault is locked, which ends the login."""
         operator = self.operating()
         self.assertEqual(self.of(operator.lock_vault())["state"], "locked")
+
+
+Call = Callable[[Daemon], Awaitable[Any]]
+
+
+@implementer(IAgentRoutes)
+class SilentRoutes:
+    """Routes that answer nothing.
+
+    :ivar cancelled: whether a request was.
+    """
+
+    cancelled = False
+
+    async def ask(self, *_arguments: object, **_more: object) -> tuple[int, bytes]:
+        """Wait until it is cancelled."""
+        never: Deferred[tuple[int, bytes]] = Deferred()
+        try:
+            return await never
+        except CancelledError:
+            self.cancelled = True
+            raise
+
+
+class InProcessTests(BothWaysCase):
+    """What an agent asks in the daemon's own process is what it asks over HTTP."""
+
+    CALLS: tuple[Call, ...] = (
+        lambda daemon: daemon.status(),
+        lambda daemon: daemon.health(),
+        lambda daemon: daemon.actions(),
+        lambda daemon: daemon.actions(-1, 30),
+        lambda daemon: daemon.action("ship-update"),
+        lambda daemon: daemon.action("no/such action"),
+        lambda daemon: daemon.most_used(3),
+        lambda daemon: daemon.most_used(10_000),
+        lambda daemon: daemon.run("ship-update", {"text": "hï"}, "K", 0),
+        lambda daemon: daemon.run("ship-update", {"text": "other"}, "K", 0),
+        lambda daemon: daemon.run("ship-update", {"text": float("nan")}),
+        lambda daemon: daemon.run("nowhere", {}, "not visible: \n", 0),
+        lambda daemon: daemon.result("01JA", 5),
+        lambda daemon: daemon.run_status("../status"),
+        lambda daemon: daemon.withdraw("01JA", "r" * 10_000),
+        lambda daemon: daemon.runs(0),
+        lambda daemon: daemon.open_session("opencode", "/src"),
+        lambda daemon: daemon.vault_status(),
+    )
+
+    def outcome(self, daemon: Daemon, call: Call) -> object:
+        """What a call comes to: its answer, or the class and the fields of its error."""
+        asking = Deferred.fromCoroutine(_whole(call(daemon)))
+        self.agents.treq.flush()
+        failures: list[DaemonError] = []
+        asking.addErrback(lambda failure: failures.append(cast("DaemonError", failure.value)))
+        answer = self.successResultOf(asking)
+        return answer if not failures else (type(failures[0]), asdict(failures[0]))
+
+    def test_same(self) -> None:
+        """Every call has the same answer or the same error, whatever is wrong with it."""
+        token = self.agent_token()
+        over_http, here = self.daemon(token), self.beside(token)
+        for number, call in enumerate(self.CALLS):
+            self.assertEqual(self.outcome(here, call), self.outcome(over_http, call), f"call {number}")
+
+    def test_credentials(self) -> None:
+        """A token that nobody knows, and one whose session has ended, open nothing; nor does a launch key."""
+        opened = self.open_session()
+        self.of(self.beside(opened["token"]).end_session(opened["id"], None))
+        for token in (opened["token"], "ail_a_nobody", "nonsense"):
+            here = self.outcome(self.beside(token), lambda daemon: daemon.status())
+            self.assertEqual(here, self.outcome(self.daemon(token), lambda daemon: daemon.status()))
+        calls: tuple[Call, ...] = (
+            lambda daemon: daemon.status(),
+            lambda daemon: daemon.open_session("opencode", "/src"),
+        )
+        for call in calls:
+            asking = Deferred.fromCoroutine(_whole(call(self.beside(LAUNCH_KEY))))
+            self.assertEqual(self.failureResultOf(asking, DaemonFault).value.status, 403)
+
+    def test_waits(self) -> None:
+        """A wait counts among those of the session, ends with it, and ends alone when it is cancelled."""
+        opened = self.open_session()
+        agent = self.beside(opened["token"])
+        run_id = self.of(agent.run("ship-update", {"text": "hi"}, "K", 0)).body["run_id"]
+        waiting = [Deferred.fromCoroutine(agent.result(run_id, 60)) for _ in range(MOST_WAITS)]
+        one_more = self.failureResultOf(Deferred.fromCoroutine(agent.result(run_id, 60)), DaemonFault)
+        self.assertEqual(one_more.value.fault.kind, "limit_exceeded")
+        waiting[0].cancel()
+        self.failureResultOf(waiting[0], CancelledError)
+        self.assertEqual(self.of(agent.run_status(run_id))["status"], "pending_approval")
+        self.of(self.daemon(opened["token"]).end_session(opened["id"], None))
+        for each in waiting[1:]:
+            self.assertEqual(self.failureResultOf(each, DaemonFault).value.status, 401)
+
+    def test_deadline(self) -> None:
+        """What the daemon does not answer in time counts as sent and lost, and is asked for no more."""
+        routes = SilentRoutes()
+        asking = Deferred.fromCoroutine(Daemon(InProcessClient(routes, "t", self.clock)).runs(1))
+        self.clock.advance(14)
+        self.assertNoResult(asking)
+        self.clock.advance(1)
+        self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+        self.assertTrue(routes.cancelled)
+
+    def test_too_long(self) -> None:
+        """A body or a path that the site's channels would refuse is refused in their words."""
+        agent = self.beside(self.agent_token())
+        calls: Mapping[int, Call] = {
+            413: lambda daemon: daemon.run("ship-update", {"text": "x" * MAX_BODY_BYTES}),
+            431: lambda daemon: daemon.result("x" * 20_000),
+        }
+        for status, call in calls.items():
+            caught = self.failureResultOf(Deferred.fromCoroutine(_whole(call(agent))), DaemonFault).value
+            self.assertEqual((caught.status, caught.fault.kind), (status, "invalid_request"))
+
+    def test_streams(self) -> None:
+        """A stream of events is none of what can be asked here."""
+        lease = Deferred.fromCoroutine(self.beside(self.agent_token()).hold_lease("any"))
+        self.failureResultOf(lease, DaemonUnreachable)
+
+    def test_bodies(self) -> None:
+        """Of bodies so much is under way at once; where it is more, who has less than its share goes on."""
+        self.patch(sys.modules["aileron.api._in_process"], "MOST_BODIES_BYTES", 4000)
+        greedy, other = self.beside(self.agent_token()), self.beside(self.agent_token())
+        calls = [Deferred.fromCoroutine(greedy.run("ship-update", {"text": "x" * 1000}, f"K{n}", 60)) for n in range(4)]
+        for call in calls[:3]:
+            self.assertNoResult(call)
+        refused = self.failureResultOf(calls[3], DaemonFault).value
+        self.assertEqual((refused.status, refused.fault.kind), (429, "limit_exceeded"))
+        self.assertEqual(self.of(greedy.status())["vault_state"], "unlocked")
+        self.assertEqual(self.of(other.run("ship-update", {"text": "x" * 1500}, "K", 0)).status, 202)
+        calls[0].cancel()
+        self.failureResultOf(calls[0], CancelledError)
+        self.assertEqual(self.of(greedy.run("ship-update", {"text": "x" * 500}, "K5", 0)).status, 202)
 
 
 async def _whole(awaitable: Awaitable[Any]) -> Any:

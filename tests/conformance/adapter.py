@@ -12,7 +12,7 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.protocol import ServerFactory
 
 from aileron.api import MCP_PATH, GuardedSite, SiteRules, agent_site
-from aileron.client import Connections, SessionEnvironment
+from aileron.client import IDaemon, SessionEnvironment
 from aileron.mcp._bridge import LoopThread, ThreadBridge
 from aileron.mcp.http.endpoint import HttpEndpoint
 from aileron.values import McpSettings
@@ -34,18 +34,18 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
 
     async def serving(self) -> str:
         """Where a judge finds it."""
-        connections: Any = Connections(self.reactor)
         thread: Any = LoopThread(self.reactor)  # type: ignore[arg-type]
-        endpoint = HttpEndpoint(self.reactor, _SETTINGS, thread, connections, _everything)
+        endpoint = HttpEndpoint(self.reactor, _SETTINGS, thread, _everything)
         self.build(mcp=endpoint)
-        site = GuardedSite(agent_site(self.parts), SiteRules(), self.reactor)
+        resource = agent_site(self.parts)
+        site = GuardedSite(resource, SiteRules(), self.reactor)
         listening = self.reactor.listenTCP(0, cast(ServerFactory, site), interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
         address = listening.getHost()
         assert isinstance(address, IPv4Address)
         host = f"127.0.0.1:{address.port}"
         site.rules = SiteRules([host], bare_deletes=frozenset({MCP_PATH}))
-        await endpoint.open(f"http://{host}")
+        await endpoint.open(resource.routes)
         self.addCleanup(endpoint.close)
         return self.adding_token(address.port, self.agent_token(), Names())
 
@@ -54,7 +54,7 @@ def _everything(
     _reactor: object,
     _bridge: ThreadBridge,
     _session: SessionEnvironment,
-    _connections: Connections,
+    _daemon: IDaemon,
     sealing: RequestStateSecurity,
 ) -> Everything:
     return Everything(sealing)

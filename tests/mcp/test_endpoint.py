@@ -12,14 +12,13 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Connections
 from aileron.errors import InternalError, LimitExceeded
 from aileron.mcp.http.endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
 from aileron.mcp.http.session_server import IServed, agent_served
-from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
+from tests.client.test_against_api import SilentRoutes
 from tests.mcp.stepped import Stepped
-from tests.mcp.test_session_server import HELLO, InMemory, written
+from tests.mcp.test_session_server import HELLO, written
 
 NOW = utc(1_760_000_000.0)
 KEY = b"k" * 32
@@ -40,24 +39,15 @@ class Beside:
         return succeed(None)
 
 
-class Reached(InMemory):
-    """Connections that can be closed."""
-
-    def close(self) -> Deferred[Any]:
-        """Nothing is kept."""
-        return succeed(None)
-
-
 class EndpointTests(SynchronousTestCase):
     """Several agents, a daemon that never answers."""
 
     def setUp(self) -> None:
         self.clock, self.sides = Clock(), Stepped()
         self.addCleanup(self.sides.close)
-        connections = cast(Connections, Reached(ScriptedSite(), self.clock))
         self.made: list[object] = []
         beside = Beside(self.sides)
-        self.endpoint = HttpEndpoint(self.clock, McpSettings(http=True), beside, connections, self.serving)
+        self.endpoint = HttpEndpoint(self.clock, McpSettings(http=True), beside, self.serving)
 
     def serving(self, *given: Any) -> IServed:
         """Make it, and note that."""
@@ -66,7 +56,7 @@ class EndpointTests(SynchronousTestCase):
 
     def open(self) -> None:
         """Begin."""
-        self.successResultOf(self.endpoint.open("http://127.0.0.1:9"))
+        self.successResultOf(self.endpoint.open(SilentRoutes()))
         self.addCleanup(self.settle)
         self.addCleanup(self.endpoint.close)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 from mcp.server.request_state import RequestStateSecurity
@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Connections, Daemon, DaemonClient, SessionEnvironment
+from aileron.client import Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.mcp.http.session_server import MOST_UNDER_WAY, SessionServer, agent_served
 from aileron.testing import ScriptedSite
@@ -41,17 +41,6 @@ def written(method: str, params: Mapping[str, Any], **headers: str) -> McpReques
     )
 
 
-class InMemory:
-    """Connections to a site in memory."""
-
-    def __init__(self, site: ScriptedSite, clock: Clock) -> None:
-        self._site, self._clock = site, clock
-
-    def daemon(self, url: str, token: str) -> Daemon:
-        """One daemon."""
-        return Daemon(DaemonClient(self._site.agent, url, token, self._clock))
-
-
 class SessionServerTests(SynchronousTestCase):
     """Loop, reactor, time and daemon by hand."""
 
@@ -64,9 +53,9 @@ class SessionServerTests(SynchronousTestCase):
     def furnished(self, settings: McpSettings) -> SessionServer:
         """An open one."""
         session = SessionEnvironment("http://127.0.0.1:9", "ail_a_x")
-        connections = cast(Connections, InMemory(self.site, self.clock))
+        daemon = Daemon(DaemonClient(self.site.agent, session.url, session.token, self.clock))
         sealing = RequestStateSecurity(keys=[b"k" * 32])
-        served = agent_served(self.clock, self.sides.bridge, session, connections, sealing)
+        served = agent_served(self.clock, self.sides.bridge, session, daemon, sealing)
         session_server = SessionServer(self.clock, self.sides.bridge, settings, served, self.close)
         self.site.answer(200, offering(1, action()))
         session_server.open()

@@ -162,7 +162,7 @@ class Channel(HTTPChannel):
             return 0
         end = data.find(b"\r\n\r\n") + 4
         if max(end, len(data) if end < 4 else 0) > self.most_head_bytes:
-            raise _head_too_long(self.most_head_bytes)
+            raise head_too_long(self.most_head_bytes)
         if end < 4:
             return 0
         head = parse_request(data[:end])
@@ -171,7 +171,7 @@ class Channel(HTTPChannel):
         if taken >= 0:
             return end + taken
         if end > MAX_HEAD_BYTES:
-            raise _head_too_long(MAX_HEAD_BYTES)
+            raise head_too_long(MAX_HEAD_BYTES)
         self.site.rules.check_browser(head)
         if self._served and not self.site.turns.begin():
             self._queue()
@@ -356,5 +356,6 @@ class Channel(HTTPChannel):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 
-def _head_too_long(most: int) -> Refused:
+def head_too_long(most: int) -> Refused:
+    """The refusal of a head beyond the cap."""
     return Refused(431, f"The request's head is longer than {most} bytes.")

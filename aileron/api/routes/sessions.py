@@ -147,7 +147,7 @@ def _claimed(visit: Visit, parts: Parts) -> Session:
     leased = visit.body.get("lease") is True
     minutes = visit.body.get("minutes", None if leased else _DAY)
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
-    peer = parts.process_behind(*visit.ends)
+    peer = None if visit.ends is None else parts.process_behind(*visit.ends)
     return Session(parts.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
 
 

@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.client import LONGEST_WAIT_SECONDS, Connections, SessionEnvironment
+from aileron.client import LONGEST_WAIT_SECONDS, Daemon, IDaemon, InProcessClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
-from aileron.interfaces import IMcpService
+from aileron.interfaces import IAgentRoutes, IMcpService
 from aileron.mcp._bridge import ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
@@ -24,9 +24,7 @@ from .session_server import IServed, SessionServer, agent_served
 _LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
 _log = Logger()
 
-Serving: TypeAlias = Callable[
-    [IReactorTime, ThreadBridge, SessionEnvironment, Connections, RequestStateSecurity], IServed
-]
+Serving: TypeAlias = Callable[[IReactorTime, ThreadBridge, SessionEnvironment, IDaemon, RequestStateSecurity], IServed]
 """Makes what one agent is served, as L{agent_served} does."""
 
 MOST_AGENTS = 64
@@ -59,11 +57,10 @@ def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
 class HttpEndpoint:
     """Serves each agent by a server of its own, which nobody reaches who has not its token.
 
-    What a server does it asks of the agent site, with the token of its agent: there is no other way in.
+    What a server does it asks of the agent site's routes, with the token of its agent: there is no other way in.
 
     :param reactor: provides time.
     :param beside: the loop, not yet running.
-    :param connections: to the agent site.
     :param serving: makes what each server serves.
     """
 
@@ -72,37 +69,36 @@ class HttpEndpoint:
         reactor: IReactorTime,
         settings: McpSettings,
         beside: ILoop,
-        connections: Connections,
         serving: Serving = agent_served,
     ) -> None:
         self._reactor, self._settings, self._serving = reactor, settings, serving
-        self._beside, self._connections = beside, connections
+        self._beside = beside
         self._key = secrets.token_bytes(_KEY_BYTES)
-        self._url = ""
+        self._routes: IAgentRoutes | None = None
         self._servers: dict[str, SessionServer] = {}
 
-    def open(self, url: str) -> Deferred[None]:
+    def open(self, routes: IAgentRoutes) -> Deferred[None]:
         """See L{IMcpService.open}."""
 
         def opened(_: None) -> None:
-            self._url = url
+            self._routes = routes
 
         return self._beside.start().addCallback(opened)
 
     def close(self) -> Deferred[None]:
         """See L{IMcpService.close}."""
-        self._url = ""
+        self._routes = None
         for session_server in list(self._servers.values()):
             session_server.close()
-        return self._beside.stop().addCallback(lambda _: self._connections.close())
+        return self._beside.stop()
 
     async def serve(self, request: McpRequest) -> McpReply:
         """See L{IMcp.serve}."""
-        if not self._url:
+        if self._routes is None:
             raise InternalError("MCP is not served now.")
         session_id = request.session.id
         if session_id not in self._servers:
-            self._furnish(request)
+            self._furnish(request, self._routes)
         return await self._servers[session_id].serve(request)
 
     def ended(self, session_id: str) -> None:
@@ -111,15 +107,15 @@ class HttpEndpoint:
         if session_server is not None:
             session_server.close()
 
-    def _furnish(self, request: McpRequest) -> None:
+    def _furnish(self, request: McpRequest, routes: IAgentRoutes) -> None:
         if len(self._servers) >= MOST_AGENTS:
             raise LimitExceeded("Too many agents speak MCP over HTTP at once.", {"retry_after": 60})
         session_id = request.session.id
         listed = self._settings.listed_actions
-        session = SessionEnvironment(self._url, request.token, client=request.session.agent, listed_actions=listed)
-        session = session.on_this_machine()
+        session = SessionEnvironment("", request.token, client=request.session.agent, listed_actions=listed)
+        daemon = Daemon(InProcessClient(routes, request.token, self._reactor))
         bridge, sealing = self._beside.bridge, sealing_for(session_id, self._key)
-        served = self._serving(self._reactor, bridge, session, self._connections, sealing)
+        served = self._serving(self._reactor, bridge, session, daemon, sealing)
         session_server = SessionServer(
             self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)
         )

@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 
-from aileron.client import Connections, SessionEnvironment
+from aileron.client import IDaemon, SessionEnvironment
 from aileron.errors import LimitExceeded
 from aileron.mcp._agent import AgentServer
 from aileron.mcp._bridge import SideGone, ThreadBridge
@@ -23,7 +23,7 @@ from aileron.values import McpReply, McpRequest, McpSettings
 from .exchange import Receive, Send, exchanged
 
 MOST_UNDER_WAY = 32
-"""Requests of one agent, and calls.  Each may hold a connection to the agent site, and another one of ours."""
+"""Requests of one agent, and calls, also those whose clients have left."""
 
 _MOST_BODY_BYTES = 1024 * 1024  # as the site's
 
@@ -49,15 +49,16 @@ def agent_served(
     reactor: Any,
     bridge: ThreadBridge,
     session: SessionEnvironment,
-    connections: Connections,
+    daemon: IDaemon,
     sealing: RequestStateSecurity,
 ) -> AgentServer:
     """Make what an agent is served: its own tools, and so many calls at once, whoever still waits for them.
 
-    :param session: where the agent's tools are, and who it is there.
+    :param session: what there is to know of the agent.
+    :param daemon: in the agent's session.
     :param sealing: seals what its clients are given to bring back.
     """
-    return AgentServer(reactor, bridge, session, connections, sealing, most_calls=MOST_UNDER_WAY)
+    return AgentServer(reactor, bridge, session, daemon, sealing, most_calls=MOST_UNDER_WAY)
 
 
 class SessionServer:
