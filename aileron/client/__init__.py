@@ -1,11 +1,10 @@
 """The daemon's HTTP client, for whoever is not the daemon.  Importing it loads no server and no reactor."""
 
-from ._agent_site import Daemon, IDaemon, Lease, OpenedSession
+from ._agent_site import Daemon, Lease, OpenedSession
 from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
-from ._in_process import InProcessClient
 from ._operator_site import Operator
-from ._requests import DaemonClient
+from ._requests import DaemonClient, InProcessClient, RequestOptions
 from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
 
 __all__ = [
@@ -19,10 +18,10 @@ __all__ = [
     "DaemonError",
     "DaemonFault",
     "DaemonUnreachable",
-    "IDaemon",
     "InProcessClient",
     "Lease",
     "OpenedSession",
     "Operator",
+    "RequestOptions",
     "SessionEnvironment",
 ]

@@ -8,13 +8,11 @@ from typing import Any
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
-from zope.interface import Interface, implementer
 
 from aileron.values import JSON
 
-from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault
-from ._in_process import InProcessClient
-from ._requests import DaemonClient
+from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._requests import DaemonClient, Requester
 
 LEASE_PAUSE_SECONDS = 1.0
 _LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
@@ -34,49 +32,15 @@ class OpenedSession:
     gateway_key: str = field(repr=False)
 
 
-class IDaemon(Interface):
-    """What an agent's session asks of the daemon.
-
-    Each raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}; cancelling ends the wait, never a run.
-    """
-
-    async def status() -> Mapping[str, Any]:
-        """Version, vault state, counts."""
-
-    async def actions(generation: int | None, wait_seconds: float) -> Mapping[str, Any]:
-        """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
-
-    async def run(name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float) -> Answer:
-        """Run an action: 200 with the result, or 202 where it is not settled after C{wait_seconds}.
-
-        The same key with the same arguments is the same run, so asking again is safe.
-        """
-
-    async def result(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
-        """How a run stands, as soon as it is settled or the wait is over."""
-
-    async def run_status(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
-        """One run of this session, with its action and its times, as soon as it is settled or the wait is over."""
-
-    async def withdraw(run_id: str, reason: str | None) -> Mapping[str, Any]:
-        """Take a run back before anything is sent, and say how it stands.
-
-        :raises DaemonFault: C{conflict}: it is too late for that.
-        """
-
-    async def most_used(limit: int) -> Sequence[str]:
-        """The names of the actions that were lately carried out most often, by any session."""
-
-    async def runs(limit: int) -> Mapping[str, Any]:
-        """C{{items, cursor}}: the session's own runs, newest first."""
-
-
-@implementer(IDaemon)
 @frozen
 class Daemon:
-    """The agent site, with a launch key or an agent token."""
+    """The agent site, with a launch key or an agent token.
 
-    _client: DaemonClient | InProcessClient
+    Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}; cancelling ends the wait, never
+    a run.
+    """
+
+    _client: Requester
 
     async def health(self) -> Mapping[str, Any]:
         """C{{status, service, version, timestamp}}."""
@@ -115,6 +79,8 @@ class Daemon:
 
     async def hold_lease(self, session_id: str) -> None:
         """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
+        if not isinstance(self._client, DaemonClient):
+            raise DaemonUnreachable("A stream of events is followed over HTTP only.")
         await self._client.follow("v1", "sessions", session_id, "lease", on_event=_ignore_event)
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
@@ -127,7 +93,7 @@ class Daemon:
         return (await self._client.ask("GET", "v1", "sessions", session_id)).body
 
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """C{{generation, items, load_errors}}, at once, or by long poll."""
+        """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
         query = {"generation": generation, "wait": _seconds(wait_seconds)}
         return (await self._client.ask("GET", "v1", "actions", query=query, wait_seconds=wait_seconds)).body
 
@@ -142,7 +108,7 @@ class Daemon:
         idempotency_key: str | None = None,
         wait_seconds: float | None = None,
     ) -> Answer:
-        """Run an action.
+        """Run an action.  The same key with the same arguments is the same run, so asking again is safe.
 
         :param wait_seconds: L{None}: until settled if it is not gated, not at all if it is.
         :return: 200 with the result, or 202 with what waits.
@@ -160,7 +126,7 @@ class Daemon:
         return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
 
     async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """One run, gated or not."""
+        """One run, gated or not, with its action and its times, as soon as it is settled or the wait is over."""
         query = {"wait": _seconds(wait_seconds)}
         return (await self._client.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
 
@@ -175,7 +141,10 @@ class Daemon:
         return (await self._client.ask("GET", "v1", "runs", query={"limit": limit})).body
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
-        """Take a run back before anything is sent."""
+        """Take a run back before anything is sent, and say how it stands.
+
+        :raises DaemonFault: C{conflict}: it is too late for that.
+        """
         body = {} if reason is None else {"reason": reason}
         return (await self._client.ask("POST", "v1", "action-approvals", run_id, "withdraw", body=body)).body
 

@@ -56,19 +56,20 @@ class Connections:
         )
         return agent
 
-    def daemon(self, url: str, token: str | None) -> Daemon:
-        """The agent site.
+    def client(self, url: str, token: str | None) -> DaemonClient:
+        """Make a client of either site.
 
         :raises ValueError: a malformed address or token; the message repeats neither.
         """
-        return Daemon(DaemonClient(self._agent, url, token, self._reactor))
+        return DaemonClient(self._agent, url, token, self._reactor)
+
+    def daemon(self, url: str, token: str | None) -> Daemon:
+        """The agent site, of a L{client}."""
+        return Daemon(self.client(url, token))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """The operator site.
-
-        :raises ValueError: a malformed address or token; the message repeats neither.
-        """
-        return Operator(DaemonClient(self._agent, operator_url, token, self._reactor))
+        """The operator site, of a L{client}."""
+        return Operator(self.client(operator_url, token))
 
     def trusting(self, path: str) -> Connections:
         """Others, by HTTPS to whom the authorities in a file vouch for, and to nobody else.

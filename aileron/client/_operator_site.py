@@ -49,11 +49,11 @@ class Operator:
 
     async def end_operator_session(self, session_id: str) -> Mapping[str, Any]:
         """C{{ended}}: the ids of the logins that ended; here one, with the browser that it let in."""
-        return (await self._client.ask("DELETE", "v1", "operator", "sessions", session_id, body={})).body
+        return await self._delete("operator", "sessions", session_id, body={})
 
     async def end_operator_sessions(self) -> Mapping[str, Any]:
         """The same of all but our own."""
-        return (await self._client.ask("DELETE", "v1", "operator", "sessions", body={})).body
+        return await self._delete("operator", "sessions", body={})
 
     async def passkeys(self) -> Mapping[str, Any]:
         """C{{items, rule}}: the passkeys that count, and what may not be approved without one."""
@@ -61,16 +61,16 @@ class Operator:
 
     async def confirm_passkey(self, words: str) -> Mapping[str, Any]:
         """Let the passkey count whose page shows these words."""
-        return (await self._client.ask("POST", "v1", "operator", "passkeys", "confirm", body={"words": words})).body
+        return await self._post("operator", "passkeys", "confirm", body={"words": words})
 
     async def require_passkey(self, everything: bool, actions: Sequence[str]) -> Mapping[str, Any]:
         """C{{items, rule}}, the rule being this one from now on."""
         body: dict[str, JSON] = {"everything": everything, "actions": list(actions)}
-        return (await self._client.ask("POST", "v1", "operator", "passkeys", "rule", body=body)).body
+        return await self._post("operator", "passkeys", "rule", body=body)
 
     async def reset_passkeys(self) -> Mapping[str, Any]:
         """Forget every passkey and the rule."""
-        return (await self._client.ask("DELETE", "v1", "operator", "passkeys", body={})).body
+        return await self._delete("operator", "passkeys")
 
     async def hand_over(self) -> Mapping[str, Any]:
         """C{{code}}: what one browser may redeem once."""
@@ -145,7 +145,7 @@ class Operator:
 
     async def remove_cap(self, which: Mapping[str, JSON]) -> Mapping[str, Any]:
         """Remove one; C{{items}}: the others."""
-        return (await self._client.ask("DELETE", "v1", "caps", body=which)).body
+        return await self._delete("caps", body=which)
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent."""
@@ -205,7 +205,7 @@ class Operator:
 
     async def distrust(self, kind: str, name: str) -> Mapping[str, Any]:
         """Take trust back."""
-        return (await self._client.ask("DELETE", "v1", "trust", body={"kind": kind, "name": name})).body
+        return await self._delete("trust", body={"kind": kind, "name": name})
 
     async def grants(self) -> Mapping[str, Any]:
         """C{{items}}: the standing grants."""
@@ -217,7 +217,7 @@ class Operator:
 
     async def revoke_grant(self, grant_id: str) -> Mapping[str, Any]:
         """Revoke a standing grant."""
-        return (await self._client.ask("DELETE", "v1", "grants", grant_id, body={})).body
+        return await self._delete("grants", grant_id, body={})
 
     async def bindings(self) -> Mapping[str, Any]:
         """C{{items}}, without secrets."""
@@ -241,7 +241,7 @@ class Operator:
 
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
-        return (await self._client.ask("DELETE", "v1", "bindings", name, body={})).body
+        return await self._delete("bindings", name, body={})
 
     async def notifications(self) -> Mapping[str, Any]:
         """C{{items}}: the channels by which the operator is told of what waits, and how each does."""
@@ -280,3 +280,6 @@ class Operator:
 
     async def _post(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
         return (await self._client.ask("POST", "v1", *path, body=body or {})).body
+
+    async def _delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
+        return (await self._client.ask("DELETE", "v1", *path, body=body or {})).body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 from urllib.parse import quote, urlencode
 
 from attrs import field, frozen
@@ -22,12 +22,42 @@ from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonUnreachabl
 from ._bodies import BodyTooLong, BytesProducer, EventStream, read_body
 from ._guard import NotConnected
 
+if TYPE_CHECKING:
+    from aileron.interfaces import IAgentRoutes
+
 MAX_BODY_BYTES = 32 * 1024 * 1024
 DEADLINE_SECONDS = 15.0
 
 Query = Mapping[str, str | int | float | None]
 
 _to_json = writer(sort_keys=False, allow_nan=True)
+
+
+class RequestOptions(TypedDict, total=False):
+    """What a request may say beyond its method and path.
+
+    :ivar query: what is L{None} is left out.
+    :ivar prefer_seconds: asked for as C{Prefer: wait}; L{None}: the daemon waits as it does by itself.
+    :ivar wait_seconds: how long the daemon was asked to hold the answer back; the deadline grows by it.
+    """
+
+    query: Query | None
+    body: Mapping[str, JSON] | None
+    prefer_seconds: float | None
+    wait_seconds: float
+
+
+class Requester(Protocol):
+    """Asks one site of the daemon with one credential."""
+
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+        """Send one request and understand its answer.  Cancelling ends the daemon's wait and nothing else.
+
+        :param path: segments, not yet encoded.
+        :raises DaemonUnreachable: no answer within the deadline.
+        :raises DaemonFault: the daemon's error envelope came.
+        :raises AnswerNotUnderstood: anything else came.
+        """
 
 
 @lru_cache(maxsize=64)
@@ -68,30 +98,12 @@ class DaemonClient:
         if value is not None and not all("!" <= letter <= "~" for letter in value):
             raise ValueError("the daemon's token must be visible ASCII")
 
-    async def ask(
-        self,
-        method: str,
-        *path: str,
-        query: Query | None = None,
-        body: Mapping[str, JSON] | None = None,
-        prefer_seconds: float | None = None,
-        wait_seconds: float = 0.0,
-    ) -> Answer:
-        """Send one request and understand its answer.
-
-        Cancelling ends the connection, which ends the daemon's wait and nothing else.
-
-        :param path: segments, not yet encoded.
-        :param query: what is L{None} is left out.
-        :param prefer_seconds: sent as C{Prefer: wait}; L{None}: the daemon waits as it does by itself.
-        :param wait_seconds: how long the daemon was asked to hold the answer back; the deadline grows by it.
-        :raises DaemonUnreachable: no answer within the deadline.
-        :raises DaemonFault: the daemon's error envelope came.
-        :raises AnswerNotUnderstood: anything else came.
-        """
-        headers = {} if prefer_seconds is None else {"Prefer": f"wait={int(prefer_seconds)}"}
-        asking = self._exchange(method, path, query or {}, headers, encode_body(body))
-        return await answer_in_time(asking, self.clock, wait_seconds)
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+        """Send one request over HTTP.  Cancelling ends the connection."""
+        prefer = more.get("prefer_seconds")
+        headers = {} if prefer is None else {"Prefer": f"wait={int(prefer)}"}
+        asking = self._exchange(method, path, more.get("query") or {}, headers, _encode_body(more.get("body")))
+        return await _answer_in_time(asking, self.clock, more.get("wait_seconds", 0.0))
 
     async def follow(self, *path: str, on_event: Callable[[], None]) -> None:
         """Ask for a stream of events, and return when it is over; cancelling ends it.
@@ -165,12 +177,32 @@ class DaemonClient:
         return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
 
 
-def encode_body(body: Mapping[str, JSON] | None) -> bytes | None:
+@frozen
+class InProcessClient:
+    """Asks the agent site's routes in the daemon's own process, with the same answers and errors as over HTTP.
+
+    :ivar routes: of the agent site.
+    :ivar token: the session's, shown nowhere; it is looked up anew for each request.
+    """
+
+    routes: IAgentRoutes
+    token: str = field(repr=False)
+    clock: IReactorTime
+
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+        """Ask one route."""
+        query = {name: str(value) for name, value in (more.get("query") or {}).items() if value is not None}
+        body, prefer = _encode_body(more.get("body")) or b"", more.get("prefer_seconds")
+        asking = self.routes.ask(self.token, method, path, query=query, body=body, prefer_seconds=prefer)
+        return await _answer_in_time(asking, self.clock, more.get("wait_seconds", 0.0))
+
+
+def _encode_body(body: Mapping[str, JSON] | None) -> bytes | None:
     """Return a body as JSON.  What JSON cannot say is left to the daemon to refuse, in its own words."""
     return None if body is None else _to_json(body).encode("ascii")
 
 
-async def answer_in_time(
+async def _answer_in_time(
     asking: Coroutine[Any, Any, tuple[int, bytes]], clock: IReactorTime, wait_seconds: float
 ) -> Answer:
     """Await an answer's status and body until the deadline, and understand it.

@@ -12,7 +12,7 @@ from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
-from aileron.client import IDaemon, SessionEnvironment
+from aileron.client import Daemon, SessionEnvironment
 from aileron.values import JSON
 
 from ._bridge import ThreadBridge
@@ -93,7 +93,7 @@ class AgentServer:
         reactor: Any,
         bridge: ThreadBridge,
         session: SessionEnvironment,
-        daemon: IDaemon,
+        daemon: Daemon,
         sealing: RequestStateSecurity | None = None,
         most_calls: int = _NO_BOUND,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.client import DaemonError, DaemonUnreachable, IDaemon
+from aileron.client import Daemon, DaemonError, DaemonUnreachable
 from aileron.values import JSON
 
 from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition, own_definitions
@@ -34,7 +34,7 @@ class Calls:
     :ivar shortlist: which actions are listed.
     """
 
-    daemon: IDaemon
+    daemon: Daemon
     link: Link
     clock: IReactorTime
     wait_seconds: int
@@ -129,7 +129,7 @@ class Calls:
             return of_error(error)
 
 
-async def recent_runs(daemon: IDaemon) -> Sequence[Mapping[str, Any]]:
+async def recent_runs(daemon: Daemon) -> Sequence[Mapping[str, Any]]:
     """The newest runs of this session, newest first; arguments and results, which may be long, are left out.
 
     :raises DaemonError: they cannot be told.

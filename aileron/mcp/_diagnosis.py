@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, IDaemon
+from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
 
 from ._definitions import SEARCH_TOOL
 from ._link import Link
@@ -19,7 +19,7 @@ _VAULT_REMEDIES = {
 }
 
 
-async def diagnosis(daemon: IDaemon, link: Link, shortlist: Shortlist) -> ToolResult:
+async def diagnosis(daemon: Daemon, link: Link, shortlist: Shortlist) -> ToolResult:
     """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
     try:
         status = await daemon.status()

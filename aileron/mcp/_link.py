@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.client import DaemonError, IDaemon
+from aileron.client import Daemon, DaemonError
 from aileron.waiting import Waiting
 
 from ._definitions import ToolDefinition, definitions_of
@@ -34,7 +34,7 @@ class Link:
     :ivar load_errors: what the daemon could not load.
     """
 
-    def __init__(self, daemon: IDaemon, clock: IReactorTime, changed: Callable[[], object]) -> None:
+    def __init__(self, daemon: Daemon, clock: IReactorTime, changed: Callable[[], object]) -> None:
         self._daemon = daemon
         self._clock = clock
         self._changed = changed

@@ -14,12 +14,11 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.stdio import StandardIO
 from twisted.logger import Logger
 
-from aileron.client import Connections, SessionEnvironment
+from aileron.client import Connections, Daemon, SessionEnvironment
 
 from ._agent import AgentServer
 from ._bridge import LoopThread, SideGone
-from ._nowhere import daemon_of
-from ._own import own_session
+from ._daemon import daemon_of, own_session
 from ._stdio import InputStream, JsonLines, OutputStream, claim_standard_streams
 
 _LAST_SECONDS = 0.7
@@ -44,7 +43,7 @@ class Process:
         connections = Connections(reactor)
         self._own = own_session(environment, os.getcwd(), connections, reactor)
         session = SessionEnvironment.of(environment)
-        daemon = self._own or daemon_of(session, connections)
+        daemon = daemon_of(session, connections) if self._own is None else Daemon(self._own)
         self._agent = AgentServer(reactor, self._thread.bridge, session, daemon)
         self._input = InputStream()
         self._lines = JsonLines(self._receive, self.stop)

@@ -8,14 +8,12 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface.verify import verifyObject
 
 from aileron.client import (
     Answer,
     AnswerNotUnderstood,
     Daemon,
     DaemonClient,
-    IDaemon,
     OpenedSession,
     Operator,
 )
@@ -50,10 +48,6 @@ async def _coroutine(awaitable: Awaitable[Any]) -> Any:
 
 class DaemonTests(MethodCase):
     """The agent site."""
-
-    def test_interface(self) -> None:
-        """The real client keeps the interface that doubles stand for."""
-        verifyObject(IDaemon, self.daemon)
 
     def test_reading(self) -> None:
         """What is only read."""

@@ -12,7 +12,7 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.protocol import ServerFactory
 
 from aileron.api import MCP_PATH, GuardedSite, SiteRules, agent_site
-from aileron.client import IDaemon, SessionEnvironment
+from aileron.client import Daemon, SessionEnvironment
 from aileron.mcp._bridge import LoopThread, ThreadBridge
 from aileron.mcp.http.endpoint import HttpEndpoint
 from aileron.values import McpSettings
@@ -54,7 +54,7 @@ def _everything(
     _reactor: object,
     _bridge: ThreadBridge,
     _session: SessionEnvironment,
-    _daemon: IDaemon,
+    _daemon: Daemon,
     sealing: RequestStateSecurity,
 ) -> Everything:
     return Everything(sealing)

@@ -8,8 +8,8 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.client import Connections, Daemon, DaemonClient, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._calls import Calls
+from aileron.mcp._daemon import daemon_of
 from aileron.mcp._link import FIRST_SECONDS
-from aileron.mcp._nowhere import daemon_of
 from aileron.mcp._texts import ToolResult, of_error
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.offering.access import Shortlist

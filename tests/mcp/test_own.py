@@ -21,8 +21,7 @@ from aileron.client import (
 )
 from aileron.errors import Forbidden
 from aileron.home import Discovery
-from aileron.mcp._nowhere import daemon_of
-from aileron.mcp._own import Opener, OwnSession, own_session
+from aileron.mcp._daemon import Opener, OwnSession, daemon_of, own_session
 from aileron.testing import ScriptedSite
 
 FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
@@ -44,13 +43,13 @@ class OwnSessionTests(SynchronousTestCase):
             raise self.trouble
         return self.running
 
-    def connect(self, url: str, token: str | None) -> Daemon:
+    def connect(self, url: str, token: str | None) -> DaemonClient:
         """A client."""
-        return Daemon(DaemonClient(self.site.agent, url, token, self.clock))
+        return DaemonClient(self.site.agent, url, token, self.clock)
 
     def ask(self) -> Deferred[Any]:
         """Ask how the daemon does."""
-        return Deferred.fromCoroutine(self.own.status())
+        return Deferred.fromCoroutine(Daemon(self.own).status())
 
     def test_opened_once(self) -> None:
         """The first requests open one session, by name, leased, with the launch key; all then use its token."""

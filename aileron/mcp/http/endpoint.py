@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.client import LONGEST_WAIT_SECONDS, Daemon, IDaemon, InProcessClient, SessionEnvironment
+from aileron.client import LONGEST_WAIT_SECONDS, Daemon, InProcessClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.interfaces import IAgentRoutes, IMcpService
 from aileron.mcp._bridge import ThreadBridge
@@ -24,7 +24,7 @@ from .session_server import IServed, SessionServer, agent_served
 _LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
 _log = Logger()
 
-Serving: TypeAlias = Callable[[IReactorTime, ThreadBridge, SessionEnvironment, IDaemon, RequestStateSecurity], IServed]
+Serving: TypeAlias = Callable[[IReactorTime, ThreadBridge, SessionEnvironment, Daemon, RequestStateSecurity], IServed]
 """Makes what one agent is served, as L{agent_served} does."""
 
 MOST_AGENTS = 64

@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 
-from aileron.client import IDaemon, SessionEnvironment
+from aileron.client import Daemon, SessionEnvironment
 from aileron.errors import LimitExceeded
 from aileron.mcp._agent import AgentServer
 from aileron.mcp._bridge import SideGone, ThreadBridge
@@ -49,7 +49,7 @@ def agent_served(
     reactor: Any,
     bridge: ThreadBridge,
     session: SessionEnvironment,
-    daemon: IDaemon,
+    daemon: Daemon,
     sealing: RequestStateSecurity,
 ) -> AgentServer:
     """Make what an agent is served: its own tools, and so many calls at once, whoever still waits for them.

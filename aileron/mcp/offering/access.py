@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define
 
-from aileron.client import DaemonError, IDaemon
+from aileron.client import Daemon, DaemonError
 from aileron.mcp._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, ToolDefinition
 from aileron.mcp._forms import relaxed
 from aileron.mcp._texts import ToolResult
@@ -190,7 +190,7 @@ class Shortlist:
     :ivar limit: how many may be listed; where all were, twice as many.
     """
 
-    _daemon: IDaemon
+    _daemon: Daemon
     limit: int
     _favourites: frozenset[str] | None = None
     _all_were: bool = False

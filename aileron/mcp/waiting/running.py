@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.client import Answer, DaemonError, DaemonUnreachable, IDaemon
+from aileron.client import Answer, Daemon, DaemonError, DaemonUnreachable
 from aileron.mcp._contents import structured
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._texts import ToolResult, of_error, of_run
@@ -75,7 +75,7 @@ class ActionRunner:
     :ivar withdrawals: of the calls that their clients cancelled.
     """
 
-    daemon: IDaemon
+    daemon: Daemon
     clock: IReactorTime
     withdrawals: Withdrawals
 
@@ -106,7 +106,7 @@ class ActionRunner:
 class _Call:
     """One call, in one or two requests that are the same run."""
 
-    daemon: IDaemon
+    daemon: Daemon
     definition: ToolDefinition
     arguments: Mapping[str, JSON]
     options: CallOptions

@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.client import Answer, DaemonError, IDaemon
+from aileron.client import Answer, Daemon, DaemonError
 from aileron.waiting import Waiting
 
 MOST = 64
@@ -25,7 +25,7 @@ class Withdrawals:
     Each is begun by a first request that no cancellation cuts off: without its answer nobody would know the run.
     """
 
-    def __init__(self, daemon: IDaemon) -> None:
+    def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
 

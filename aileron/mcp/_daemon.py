@@ -1,32 +1,77 @@
-"""A client that nobody launched: its session is opened here, if the operator let it in by name, and ends with us.
+"""The daemon in the session of the agent whose MCP server this process is.
 
-The token stays in this process.  Nothing is written, and nothing is put into the client's configuration but its name.
+A launched agent's environment names the daemon and the session.  A client that nobody launched opens a session of its
+own, if the operator let it in by name; that ends with us, and its token stays in this process: nothing is written, and
+nothing is put into the client's configuration but its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Unpack
 
 from attrs import field, frozen
 from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
-from zope.interface import implementer
 
 from aileron.client import (
     Answer,
     Connections,
     Daemon,
+    DaemonClient,
     DaemonError,
     DaemonUnreachable,
-    IDaemon,
     Lease,
     OpenedSession,
+    RequestOptions,
     SessionEnvironment,
 )
 from aileron.errors import AileronError
 from aileron.home import Discovery, find_home, live_discovery
-from aileron.values import JSON
+
+
+def daemon_of(session: SessionEnvironment, connections: Connections) -> Daemon:
+    """The daemon that the session names; where it names none, one that nobody can reach and that says why."""
+    if not session.url or not session.token:
+        return _unreachable(
+            "This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set. "
+            "For a client of another kind: aileron mcp config."
+        )
+    if session.ca:
+        if not session.url.lower().startswith("https:"):
+            return _unreachable("AILERON_CA is set, but AILERON_URL is no https address: nothing is sent in the clear.")
+        try:
+            connections = connections.trusting(session.ca)
+        except ValueError as error:
+            return _unreachable(f"The file that AILERON_CA names is no good: {error}.")
+    if session.exposed_to:
+        return _unreachable(
+            f"AILERON_URL leads to {session.exposed_to} by plain HTTP, where others could read this session's token. "
+            "It must be an https address, or, if the way there stays on this machine, AILERON_PLAIN_HOST that host."
+        )
+    try:
+        return connections.daemon(session.url, session.token)
+    except ValueError as error:
+        return _unreachable(f"AILERON_URL or AILERON_TOKEN is malformed: {error}.")
+
+
+@frozen
+class _NoClient:
+    """Asks nobody, ever, and says why."""
+
+    reason: str
+
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+        """Refuse.
+
+        :raises DaemonUnreachable: always.
+        """
+        raise DaemonUnreachable(self.reason, misdirected=True)
+
+
+def _unreachable(reason: str) -> Daemon:
+    return Daemon(_NoClient(reason))
+
 
 _NONE_RUNS = "No Aileron daemon runs for this user."
 _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns it can start a client like this."
@@ -35,7 +80,7 @@ _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns 
 @frozen
 class _Opened:
     session: OpenedSession
-    daemon: Daemon
+    client: DaemonClient
     holding: Deferred[None]
 
 
@@ -52,7 +97,7 @@ class Opener:
     client: str
     directory: str
     find: Callable[[], Discovery | None]
-    connect: Callable[[str, str | None], Daemon]
+    connect: Callable[[str, str | None], DaemonClient]
     clock: IReactorTime
 
     async def open(self) -> _Opened:
@@ -63,7 +108,7 @@ class Opener:
         found = self._found()
         if found is None:
             raise DaemonUnreachable(_NONE_RUNS)
-        daemon = self.connect(found.url, found.launch_key)
+        daemon = Daemon(self.connect(found.url, found.launch_key))
         session = await daemon.open_session(self.client, self.directory, client=True, leased=True)
         holding = Deferred.fromCoroutine(Lease(self._with_launch_key, self.clock).hold(session.id))
         holding.addErrback(lambda failure: failure.trap(CancelledError))
@@ -74,7 +119,7 @@ class Opener:
             found = self._found()
         except DaemonError:
             return None
-        return None if found is None else self.connect(found.url, found.launch_key)
+        return None if found is None else Daemon(self.connect(found.url, found.launch_key))
 
     def _found(self) -> Discovery | None:
         try:
@@ -83,10 +128,9 @@ class Opener:
             raise DaemonUnreachable(_UNREADABLE) from None
 
 
-@implementer(IDaemon)
 @frozen
 class OwnSession:
-    """The daemon in a session of our own, which is opened when it is first asked for anything.
+    """Asks the daemon in a session of our own, which is opened when it is first asked for anything.
 
     Where it could not be opened, the next request tries again; one that was ended stays so: whoever ended it meant it.
     """
@@ -95,49 +139,19 @@ class OwnSession:
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
     _opened: list[_Opened] = field(factory=list, init=False)
 
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+        """Send one request with the session's token."""
+        opened = await self._lock.run(self._open)
+        return await opened.client.ask(method, *path, **more)
+
     async def end(self) -> None:
         """End it, as far as the daemon answers; the daemon ends it otherwise, once nobody stands behind it."""
         for opened in self._opened:
             opened.holding.cancel()
             try:
-                await opened.daemon.end_session(opened.session.id, None)
+                await Daemon(opened.client).end_session(opened.session.id, None)
             except DaemonError:
                 return
-
-    async def status(self) -> Mapping[str, Any]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).status()
-
-    async def actions(self, generation: int | None, wait_seconds: float) -> Mapping[str, Any]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).actions(generation, wait_seconds)
-
-    async def run(self, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float) -> Answer:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).run(name, arguments, idempotency_key, wait_seconds)
-
-    async def result(self, run_id: str, wait_seconds: float) -> Mapping[str, Any]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).result(run_id, wait_seconds)
-
-    async def run_status(self, run_id: str, wait_seconds: float) -> Mapping[str, Any]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).run_status(run_id, wait_seconds)
-
-    async def withdraw(self, run_id: str, reason: str | None) -> Mapping[str, Any]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).withdraw(run_id, reason)
-
-    async def most_used(self, limit: int) -> Sequence[str]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).most_used(limit)
-
-    async def runs(self, limit: int) -> Mapping[str, Any]:
-        """See L{IDaemon}."""
-        return await (await self._daemon()).runs(limit)
-
-    async def _daemon(self) -> Daemon:
-        return (await self._lock.run(self._open)).daemon
 
     async def _open(self) -> _Opened:
         if not self._opened:
@@ -153,5 +167,5 @@ def own_session(
     if result.url or result.token or not result.client:
         return None
     return OwnSession(
-        Opener(result.client, directory, lambda: live_discovery(find_home(environment)), connections.daemon, clock)
+        Opener(result.client, directory, lambda: live_discovery(find_home(environment)), connections.client, clock)
     )
