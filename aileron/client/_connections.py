@@ -15,9 +15,9 @@ from zope.interface import implementer
 from aileron.addresses import read_origin
 
 from ._agent_site import Daemon
-from ._guard import GuardedEndpoint
 from ._operator_site import Operator
 from ._requests import DaemonClient
+from ._transport import GuardedEndpoint
 
 if TYPE_CHECKING:
     from twisted.internet.ssl import Certificate

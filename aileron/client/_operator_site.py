@@ -49,11 +49,11 @@ class Operator:
 
     async def end_operator_session(self, session_id: str) -> Mapping[str, Any]:
         """C{{ended}}: the ids of the logins that ended; here one, with the browser that it let in."""
-        return await self._delete("operator", "sessions", session_id, body={})
+        return await self._delete("operator", "sessions", session_id)
 
     async def end_operator_sessions(self) -> Mapping[str, Any]:
         """The same of all but our own."""
-        return await self._delete("operator", "sessions", body={})
+        return await self._delete("operator", "sessions")
 
     async def passkeys(self) -> Mapping[str, Any]:
         """C{{items, rule}}: the passkeys that count, and what may not be approved without one."""
@@ -217,7 +217,7 @@ class Operator:
 
     async def revoke_grant(self, grant_id: str) -> Mapping[str, Any]:
         """Revoke a standing grant."""
-        return await self._delete("grants", grant_id, body={})
+        return await self._delete("grants", grant_id)
 
     async def bindings(self) -> Mapping[str, Any]:
         """C{{items}}, without secrets."""
@@ -241,7 +241,7 @@ class Operator:
 
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
-        return await self._delete("bindings", name, body={})
+        return await self._delete("bindings", name)
 
     async def notifications(self) -> Mapping[str, Any]:
         """C{{items}}: the channels by which the operator is told of what waits, and how each does."""

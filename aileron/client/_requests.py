@@ -19,8 +19,7 @@ from aileron.addresses import read_origin, read_url
 from aileron.values import JSON, writer
 
 from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonUnreachable, read_answer
-from ._bodies import BodyTooLong, BytesProducer, EventStream, read_body
-from ._guard import NotConnected
+from ._transport import BodyTooLong, BytesProducer, EventStream, NotConnected, read_body
 
 if TYPE_CHECKING:
     from aileron.interfaces import IAgentRoutes

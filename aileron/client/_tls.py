@@ -10,7 +10,7 @@ from twisted.web.client import BrowserLikePolicyForHTTPS
 
 from aileron.addresses import read_certificates, system_authorities
 
-from ._guard import NotConnected
+from ._transport import NotConnected
 
 _OPENSSL_UNVERIFIED = "certificate verify failed"
 """What OpenSSL calls all that is wrong with a chain."""

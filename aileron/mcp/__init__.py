@@ -1,9 +1,49 @@
 """The daemon's actions as MCP tools: C{aileron-mcp} on standard input and output, and the daemon's own C{/mcp}.
 
-Importing it loads nothing, so that a signal during the slow imports finds its handler in place, and a daemon whose
-agents start their own server does without the SDK.
+Importing it loads nothing heavy: a signal during the slow imports finds its handler in place, and the SDK, which takes
+half a second and 31 MB, is loaded only by who wants it.
 """
 
-from ._entry import main, over_http
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["main", "over_http"]
+
+if TYPE_CHECKING:
+    from aileron.interfaces import IMcpService
+    from aileron.values import McpSettings
+
+_YOUNG = 10_000
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def main() -> None:
+    """Serve until standard input ends, standard output breaks, or a signal comes; the status is 0 then."""
+    for number in _STOP_SIGNALS:
+        # Loading takes half a second; until the reactor runs there is nothing to clean up.
+        signal.signal(number, lambda _number, _frame: os._exit(0))
+    gc.disable()  # loading makes no garbage
+    from ._stdio import serve
+
+    gc.freeze()
+    gc.set_threshold(_YOUNG)  # nearly all that a call makes goes with its last reference
+    gc.enable()
+    serve(os.environ, _STOP_SIGNALS)
+    # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
+    os._exit(0)
+
+
+def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
+    """Make the service that serves MCP to agents over HTTP.  Loads the SDK.
+
+    :param reactor: provides time and threads.
+    """
+    from ._bridge import LoopThread
+    from ._http_endpoint import HttpEndpoint, filter_logs
+
+    filter_logs()
+    return HttpEndpoint(reactor, settings, LoopThread(reactor))

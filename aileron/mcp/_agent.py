@@ -24,8 +24,8 @@ from ._texts import ToolResult
 from ._tools import CallOptions
 from .offering.access import Shortlist
 from .waiting.calling import ClientPolicy
-from .waiting.profiles import USUAL_SECONDS
-from .waiting.withdrawals import Withdrawals
+from .waiting.clients import USUAL_SECONDS
+from .waiting.running import Withdrawals
 
 _NO_BOUND = 1 << 30
 _TOO_MANY = ToolResult(

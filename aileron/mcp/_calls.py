@@ -1,4 +1,4 @@
-"""Carries out one tool call: asks the daemon, and puts the answer into words."""
+"""Carries out one tool call: asks the daemon, and puts the answer into words; and says how the daemon does."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.client import Daemon, DaemonError, DaemonUnreachable
+from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON
 
 from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition, own_definitions
-from ._diagnosis import diagnosis
 from ._forms import Form, filled_in, said_by_a_person
 from ._link import Link
-from ._texts import ToolResult, is_misdirected, of_error, of_form, of_status, with_their_words
+from ._texts import PUT_RIGHT, ToolResult, is_misdirected, of_error, of_form, of_status, with_their_words
 from ._tools import CallOptions
 from .offering.access import ACCESS_DEFINITIONS, Shortlist, asked_for, described, found
-from .waiting.running import ActionRunner, Attempts
-from .waiting.withdrawals import REASON, Withdrawals
+from .waiting.running import REASON, ActionRunner, Attempts, Withdrawals
 
 MOST_RUNS = 20
 _KEPT = ("action", "status", "gated", "received_at", "changed_at", "reason")
@@ -57,11 +55,9 @@ class Calls:
         return await self.link.offered()
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """Return the newest runs of this session, without arguments and results.
-
-        See L{aileron.mcp._tools.IOffers} for its contract.
-        """
-        return await recent_runs(self.daemon)
+        """Return the newest runs of this session, without arguments and results."""
+        items = (await self.daemon.runs(MOST_RUNS)).get("items")
+        return [_told(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Call one tool."""
@@ -87,10 +83,7 @@ class Calls:
         return with_their_words(result, said_by_a_person(definition, arguments, options.answers))
 
     async def withdraw(self, key: str) -> None:
-        """Withdraw the call of this key.
-
-        See L{aileron.mcp._tools.ICalls} for its contract.
-        """
+        """Withdraw the call of this key."""
         await self.withdrawals.withdraw(key)
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
@@ -98,10 +91,7 @@ class Calls:
         return await self.daemon.run_status(run_id, 0)
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Withdraw a run that is pending, if its action is withdrawn when its client cancels.
-
-        See L{aileron.mcp._tools.ICalls} for its contract.
-        """
+        """Withdraw a run that is pending, if its action is withdrawn when its client cancels."""
         run = await self.daemon.run_status(run_id, 0)
         definition = self._definition_of(run)
         if definition is not None and definition.withdrawn_on_cancel and run.get("status") == "pending_approval":
@@ -129,16 +119,62 @@ class Calls:
             return of_error(error)
 
 
-async def recent_runs(daemon: Daemon) -> Sequence[Mapping[str, Any]]:
-    """The newest runs of this session, newest first; arguments and results, which may be long, are left out.
-
-    :raises DaemonError: they cannot be told.
-    """
-    items = (await daemon.runs(MOST_RUNS)).get("items")
-    return [_told(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
-
-
 def _told(run: Mapping[str, Any]) -> dict[str, Any]:
     failure = run.get("failure")
     why = {"failure": failure.get("message")} if isinstance(failure, Mapping) else {}
     return {"approval_id": run.get("id"), **{key: run.get(key) for key in _KEPT}, **why}
+
+
+_VAULT_REMEDIES = {
+    "locked": "The vault is locked: ask the user to run 'aileron vault unlock' in their own terminal.",
+    "missing": "There is no vault yet: ask the user to run 'aileron vault init' in their own terminal.",
+    "lost": "The vault's file is lost: ask the user to look at 'aileron vault status'.",
+}
+
+
+async def diagnosis(daemon: Daemon, link: Link, shortlist: Shortlist) -> ToolResult:
+    """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
+    try:
+        status = await daemon.status()
+    except DaemonError as error:
+        return ToolResult(_degraded(error))
+    return ToolResult("\n".join([*_standing(status), *await _offering(link, shortlist), *_faulty(link)]))
+
+
+def _degraded(error: DaemonError) -> str:
+    if isinstance(error, DaemonFault) and error.status == 401:
+        return (
+            "Aileron: degraded. The daemon does not accept this session's token.\n"
+            "Remedy: ask the user to start the agent anew with 'aileron launch'."
+        )
+    if is_misdirected(error):
+        return f"Aileron: degraded. {error}\nRemedy: ask the user to {PUT_RIGHT}."
+    if isinstance(error, DaemonUnreachable):
+        return (
+            f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron daemon start'; tools come by themselves."
+        )
+    return f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron status'."
+
+
+def _standing(status: Mapping[str, Any]) -> list[str]:
+    state = str(status.get("vault_state", "unknown"))
+    head = f"Aileron: the daemon answers (version {status.get('version')}, vault {state})."
+    paused = "It is paused: nothing runs until the user resumes it." if status.get("paused") else ""
+    return [line for line in (head, _VAULT_REMEDIES.get(state, ""), paused) if line]
+
+
+async def _offering(link: Link, shortlist: Shortlist) -> list[str]:
+    if link.trouble is not None:
+        return [f"The list of actions could not be read: {link.trouble}"]
+    if not link.definitions:
+        return ["No action is offered. 'aileron action list' tells the user which there are."]
+    listed = await shortlist.of(link.definitions)
+    names = ", ".join(definition.name for definition in listed)
+    if len(listed) == len(link.definitions):
+        return [f"Actions offered ({len(listed)}): {names}."]
+    used = f"Listed, since they are used most: {names or 'none yet'}."
+    return [f"Actions offered: {len(link.definitions)}. {used} {SEARCH_TOOL} finds the others."]
+
+
+def _faulty(link: Link) -> list[str]:
+    return [f"Not loaded: {fault.get('file')}: {fault.get('message')}" for fault in link.load_errors]

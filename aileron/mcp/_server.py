@@ -7,20 +7,17 @@ from typing import Any
 
 import mcp.types as t
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 from aileron import __version__
 
-from ._notifier import ChangeNotifier
-from ._notifying_calls import NotifyingCalls
+from ._contents import RUNS_URI
+from ._notifier import ChangeNotifier, Context, Subscriptions
 from ._texts import ToolResult
-from ._tools import ITools
+from ._tools import ITools, NotifyingCalls
 from .offering.catalog import Catalog
-from .offering.documents import RUNS_URI
-from .offering.subscriptions import Subscriptions
 from .waiting.calling import CallAnswer, CallHandler, ClientPolicy
 from .waiting.clients import client_of
 from .waiting.prompting import Prompting
@@ -36,8 +33,6 @@ _OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "reso
 """What is another for each session, and may be another the next time."""
 
 _log = logging.getLogger(__name__)
-
-Context = ServerRequestContext[Any, Any]
 
 
 class ToolServer:

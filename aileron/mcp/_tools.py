@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from aileron.values import JSON
 
-from ._definitions import ToolDefinition
+from ._definitions import OUR_TOOLS, RUN_TOOL, STATUS_TOOL, ToolDefinition
 from ._forms import Answers
 from ._texts import ToolResult
 
+BEGUN_SECONDS = 1.0
+"""After which a call that is not answered has begun its run, as far as anyone can tell from here."""
 
-class IOffers(Protocol):
-    """The tools, actions and runs of a session, as awaited from the loop."""
+MOST_SEEN = 256
 
-    async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
-        """Every tool that is listed, in order: actions by name, then our own by name.
-
-        :param hears_changes: whether the caller is told of tools that are added later; if not, the tools that find
-            unlisted actions are there too.
-        """
-
-    async def actions(self) -> Sequence[ToolDefinition]:
-        """Every action, listed or not, by name."""
-
-    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """The session's newest runs, newest first.
-
-        :raises DaemonError: they cannot be told.
-        """
-
-    async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """How a run of this session stands, with its result.
-
-        :raises DaemonError: it cannot be told; or there is none.
-        """
+_RUNS_NOTHING = OUR_TOOLS - {RUN_TOOL}
 
 
 @frozen
@@ -56,30 +39,122 @@ class CallOptions:
     answers: Answers | None = None
 
 
-class ICalls(Protocol):
-    """The calls that can be made, as awaited from the loop."""
+class IRuns(Protocol):
+    """A session's actions, and how each run of one stands, as awaited from the loop."""
 
     async def actions(self) -> Sequence[ToolDefinition]:
-        """Every action."""
-
-    async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Call a tool."""
-
-    async def withdraw(self, key: str) -> None:
-        """The client cancelled the call of this key: take it back if its action says so, and it still waits."""
+        """Every action, listed or not, by name."""
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """How a run of this session stands.
+        """How a run of this session stands, with its result.
 
         :raises DaemonError: it cannot be told; or there is none.
         """
 
+
+class IOffers(IRuns, Protocol):
+    """What is listed."""
+
+    async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
+        """Every tool that is listed, in order: actions by name, then our own by name.
+
+        :param hears_changes: whether the caller is told of tools that are added later; if not, the tools that find
+            unlisted actions are there too.
+        """
+
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
+        """The session's newest runs, newest first; arguments and results, which may be long, are left out.
+
+        :raises DaemonError: they cannot be told.
+        """
+
+
+class ICalls(IRuns, Protocol):
+    """The calls that can be made."""
+
+    async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
+        """Call a tool.  All answers are results; nothing is raised but a cancellation, which ends the wait only."""
+
+    async def withdraw(self, key: str) -> None:
+        """The client cancelled the call of this key: take it back if its action says so, and it still waits."""
+
     async def withdraw_run(self, run_id: str) -> None:
-        """The same as L{withdraw}, by the run's id.
+        """The same, by the run's id.
 
         :raises DaemonError: there is no such run, or it cannot be told.
         """
 
 
 class ITools(IOffers, ICalls, Protocol):
-    """Everything that can be listed and called, as awaited from the loop."""
+    """Everything that can be listed and called."""
+
+
+@frozen
+class NotifyingCalls:
+    """The same calls; C{told} is called when by one of them the session's runs may be others.
+
+    That is: when a call of an action is answered, be it done, refused or waiting for a person; once it has gone on for
+    C{begun_seconds}; when it was cut off or taken back; and when somebody asked how a run stands, and heard something
+    else than the last time.  What becomes of a run after its call was answered, nobody here knows until then.
+    """
+
+    _calls: ICalls
+    _told: Callable[[], Awaitable[None]]
+    _begun_seconds: float = BEGUN_SECONDS
+    _seen: OrderedDict[str, int] = field(factory=OrderedDict, init=False)
+
+    async def actions(self) -> Sequence[ToolDefinition]:
+        """Do as L{ICalls} says."""
+        return await self._calls.actions()
+
+    async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
+        """Do as L{ICalls} says."""
+        if tool not in _RUNS_NOTHING:
+            return await self._run(tool, arguments, options)
+        result = await self._calls.call(tool, arguments, options)
+        if tool == STATUS_TOOL and not result.is_error:
+            await self._heard(f"asked {arguments.get('approval_id')}", result.text)
+        return result
+
+    async def withdraw(self, key: str) -> None:
+        """Do as L{ICalls} says."""
+        await self._calls.withdraw(key)
+        await self._told()
+
+    async def run_status(self, run_id: str) -> Mapping[str, Any]:
+        """Do as L{ICalls} says."""
+        run = await self._calls.run_status(run_id)
+        await self._heard(f"run {run_id}", str(run.get("status")))
+        return run
+
+    async def withdraw_run(self, run_id: str) -> None:
+        """Do as L{ICalls} says."""
+        await self._calls.withdraw_run(run_id)
+        await self._told()
+
+    async def _run(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
+        loop = asyncio.get_running_loop()
+        telling: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
+        begun = loop.call_later(self._begun_seconds, lambda: telling.append(loop.create_task(self._tell())))
+        wanted = False
+        try:
+            result = await self._calls.call(tool, arguments, options)
+            wanted = result.wanted is not None  # nothing was begun
+            return result
+        finally:
+            begun.cancel()
+            if not wanted:
+                await self._tell()
+
+    async def _tell(self) -> None:
+        await self._told()
+
+    async def _heard(self, what: str, how: str) -> None:
+        """Tell, unless this was heard of it before."""
+        heard = hash(how)
+        if self._seen.get(what) == heard:
+            return
+        self._seen[what] = heard
+        while len(self._seen) > MOST_SEEN:
+            self._seen.popitem(last=False)
+        await self._told()

@@ -15,7 +15,7 @@ from zope.interface import alsoProvides, implementer
 
 from aileron.client import Connections, DaemonUnreachable
 from aileron.client._connections import MAX_IDLE_CONNECTIONS
-from aileron.client._guard import MAX_HEAD_BYTES, GuardedEndpoint, NotConnected
+from aileron.client._transport import MAX_HEAD_BYTES, GuardedEndpoint, NotConnected
 
 HEALTHY = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"status": "ok"}'
 

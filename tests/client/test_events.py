@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseDone
 
-from aileron.client._bodies import SILENCE_SECONDS, EventStream
+from aileron.client._transport import SILENCE_SECONDS, EventStream
 
 
 class Transport(StringTransport):

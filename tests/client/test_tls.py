@@ -5,8 +5,8 @@ from __future__ import annotations
 from twisted.internet.error import ConnectionDone
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client._guard import NotConnected
 from aileron.client._tls import why_untrusted
+from aileron.client._transport import NotConnected
 
 
 class Error(Exception):

@@ -14,7 +14,7 @@ from twisted.internet.protocol import ServerFactory
 from aileron.api import MCP_PATH, GuardedSite, SiteRules, agent_site
 from aileron.client import Daemon, SessionEnvironment
 from aileron.mcp._bridge import LoopThread, ThreadBridge
-from aileron.mcp.http.endpoint import HttpEndpoint
+from aileron.mcp._http_endpoint import HttpEndpoint
 from aileron.values import McpSettings
 from tests.api.case import ApiCase
 from tests.conformance.case import JudgingTestCase

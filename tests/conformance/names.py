@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from aileron.mcp.waiting.forms import FORM
+from aileron.mcp.waiting.elicitation import FORM
 
 _LENGTH = re.compile(rb"(?mi)^content-length: *(\d+)")
 _NAMED = re.compile(rb"(?mi)^(mcp-name: )(.*?)(?=\r?$)")

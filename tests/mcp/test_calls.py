@@ -13,7 +13,7 @@ from aileron.mcp._link import FIRST_SECONDS
 from aileron.mcp._texts import ToolResult, of_error
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.offering.access import Shortlist
-from aileron.mcp.waiting.withdrawals import Withdrawals
+from aileron.mcp.waiting.running import Withdrawals
 from aileron.testing import RefusingAgent
 from aileron.values import JSON
 from tests.mcp.case import DaemonCase, action, fault

@@ -13,8 +13,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp.http.endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
-from aileron.mcp.http.session_server import IServed, agent_served
+from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
+from aileron.mcp._session_server import IServed, agent_served
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.client.test_against_api import SilentRoutes
 from tests.mcp.stepped import Stepped

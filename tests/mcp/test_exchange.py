@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError
-from aileron.mcp.http.exchange import App, Receive, Send, exchanged
+from aileron.mcp._asgi import App, Receive, Send, exchanged
 from aileron.values import McpReply, McpRequest, Session, utc
 from tests.mcp.stepped import Stepped
 
@@ -123,7 +123,7 @@ class ExchangeTests(SynchronousTestCase):
             raise RuntimeError("hunter2")
 
         self.failureResultOf(self.start(silent), InternalError)
-        with self.assertLogs("aileron.mcp.http.exchange"):
+        with self.assertLogs("aileron.mcp._asgi"):
             failure = self.failureResultOf(self.start(broken), InternalError)
         self.assertNotIn("hunter2", str(failure.value))
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.http.endpoint import LogFilter
+from aileron.mcp._http_endpoint import LogFilter
 
 
 class LogFilterTests(SynchronousTestCase):

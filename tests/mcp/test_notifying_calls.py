@@ -9,9 +9,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._forms import Form
-from aileron.mcp._notifying_calls import MOST_SEEN, NotifyingCalls
 from aileron.mcp._texts import ToolResult, of_form
-from aileron.mcp._tools import CallOptions
+from aileron.mcp._tools import MOST_SEEN, CallOptions, NotifyingCalls
 from tests.mcp.test_server import PATIENCE_SECONDS, ScriptedTools, done
 
 OPTIONS = CallOptions("K", 45)

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp.http.session_server import MOST_UNDER_WAY, SessionServer, agent_served
+from aileron.mcp._session_server import MOST_UNDER_WAY, SessionServer, agent_served
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering

@@ -12,20 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import mcp.types as t
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, DaemonFault
-from aileron.mcp._contents import document_of, wrapped
-from aileron.mcp._definitions import ToolDefinition
-from aileron.mcp._forms import relaxed
-from aileron.mcp._texts import of_status, output_of
-from aileron.mcp._tools import IOffers
-from aileron.values import plain, set_apart
-
-from .access import document
-from .completion import NoCompletion, completion
-from .documents import (
+from aileron.mcp._contents import (
     ACTION_TEMPLATE,
     ACTION_TYPE,
     ATTACHMENT_TEMPLATE,
@@ -36,9 +26,20 @@ from .documents import (
     action_at,
     address_of,
     attachment_at,
+    document_of,
     no_document,
     run_at,
+    wrapped,
 )
+from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._forms import relaxed
+from aileron.mcp._notifier import Context
+from aileron.mcp._texts import of_status, output_of
+from aileron.mcp._tools import IOffers
+from aileron.values import plain, set_apart
+
+from .access import document
+from .completion import NoCompletion, completion
 from .prompts import PROMPTS
 
 _MARK = b"\x01"
@@ -46,7 +47,6 @@ _MARK = b"\x01"
 TOOLS_A_PAGE = 250  # not every client asks for a second
 RESOURCES_A_PAGE = 100
 
-Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
 

@@ -7,9 +7,9 @@ from enum import Enum
 
 import mcp.types as t
 
+from aileron.mcp._contents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE, RUN_TEMPLATE
 from aileron.mcp._tools import IOffers
 
-from .documents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE, RUN_TEMPLATE
 from .prompts import ACTION_ARGUMENT, GUIDE, RUN_ARGUMENT, SHOW, USE, WISH_ARGUMENT
 
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 import mcp.types as t
 
 from aileron.client import DaemonFault
-from aileron.mcp._contents import blocks_of, run_uri
+from aileron.mcp._contents import ACTION_TYPE, RUN_TYPE, address_of, blocks_of, run_uri
 from aileron.mcp._definitions import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition
 from aileron.mcp._texts import ToolResult, of_status
 from aileron.mcp._tools import IOffers
 
 from .access import document, named
-from .documents import ACTION_TYPE, RUN_TYPE, address_of
 
 GUIDE, USE, SHOW = "how_to_use_aileron", "use_action", "show_result"
 ACTION_ARGUMENT, WISH_ARGUMENT, RUN_ARGUMENT = "action", "wish", "run"

@@ -1,27 +1,81 @@
-"""Answers one C{tools/call}, in whichever way its client can wait."""
+"""Answers one C{tools/call}, in whichever way its client can wait, and hears which calls a client cancels.
+
+The SDK ends our wait as soon as a client cancels, and just so when the client is gone.  Only the first is a wish, and
+only the client's notification tells it apart.  One that names a call which was answered already is no wish either.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import mcp.types as t
 from attrs import evolve, field, frozen
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from aileron.client import LONGEST_WAIT_SECONDS, DaemonError, SessionEnvironment
 from aileron.mcp._forms import Continuation
+from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions, ICalls
 
-from .cancelling import Cancelling
-from .clients import Beats, Client, Context, alive, client_of, usual_beats
-from .forms import MOST_FORMS, filled_in_here, form_first, heard
-from .reviews import asked_first, asked_meanwhile
+from .clients import Beats, Client, alive, client_of, usual_beats
+from .elicitation import MOST_FORMS, asked_first, asked_meanwhile, filled_in_here, form_first, heard
 from .tasks import Tasks, result_of
+
+MOST = 256
+_SESSION_HEADER = "mcp-session-id"
+
+_Name = tuple[str, str]
+
+
+class Cancelling:
+    """Calls by their clients' names for them.
+
+    :param withdraw: takes back the call of this key, if its action says so.
+    """
+
+    def __init__(self, withdraw: Callable[[str], Awaitable[None]]) -> None:
+        self._withdraw = withdraw
+        self._keys: OrderedDict[_Name, str] = OrderedDict()
+
+    @contextmanager
+    def calling(self, ctx: Context, key: str) -> Iterator[None]:
+        """While a call lasts: it can be cancelled; and just after it was cut off, until the client says why."""
+        name = _name(ctx, ctx.request_id)
+        self._keys[name] = key
+        while len(self._keys) > MOST:
+            self._keys.popitem(last=False)
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._keys.pop(name, None)
+            raise
+        else:
+            self._keys.pop(name, None)
+
+    async def listen(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """The SDK's middleware: hear of what is cancelled."""
+        if ctx.method == "notifications/cancelled":
+            key = self._keys.pop(_name(ctx, (ctx.params or {}).get("requestId")), None)
+            if key is not None:
+                await self._withdraw(key)
+        return await call_next(ctx)
+
+
+def _name(ctx: Context, request_id: object) -> _Name:
+    """Every connection counts its requests for itself; over HTTP it is the header that tells them apart."""
+    headers: Mapping[str, Any] = getattr(ctx.request, "headers", None) or {}
+    return str(headers.get(_SESSION_HEADER, "")), f"{type(request_id).__name__}:{request_id}"
+
 
 AUDIENCE = "aileron"
 _FIRST_WITH_SOUND = "2025-03-26"

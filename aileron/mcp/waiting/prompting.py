@@ -11,14 +11,15 @@ from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, SessionEnvironment
 from aileron.mcp._forms import Answers, Continuation, Form
+from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import IOffers
 from aileron.mcp.offering.completion import OF_PROMPTS, choices
 from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
 from aileron.values import JSON
 
-from .clients import Beats, Client, Context, client_of
-from .forms import MOST_FORMS, filled_in_here, form_first, heard
+from .clients import Beats, Client, client_of
+from .elicitation import MOST_FORMS, filled_in_here, form_first, heard
 
 MOST_CHOICES = 100
 """Of more a person types the name."""

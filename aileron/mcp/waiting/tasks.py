@@ -17,12 +17,13 @@ from mcp.server.lowlevel import Server
 from aileron.client import Answer, DaemonError, DaemonFault
 from aileron.mcp._contents import contents_of, structured
 from aileron.mcp._definitions import ToolDefinition
+from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult, of_run, of_status
 from aileron.mcp._tools import ICalls
 from aileron.values import plain
 
-from .clients import TASKS, Context
-from .reviews import REVIEW, page_of
+from .clients import TASKS
+from .elicitation import REVIEW, page_of
 
 MISSING_CAPABILITY = -32021
 POLL_MILLISECONDS = 2000

@@ -14,7 +14,7 @@ from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.offering.access import Shortlist, described
 from aileron.mcp.offering.catalog import tool_of
-from aileron.mcp.waiting.withdrawals import Withdrawals
+from aileron.mcp.waiting.running import Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 
 ACCESS = ["describe_action", "run_action", "search_actions"]

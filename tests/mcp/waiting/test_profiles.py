@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.waiting.profiles import MARGIN_SECONDS, PROFILES, UNKNOWN, USUAL_SECONDS, Profile, profile_of
+from aileron.mcp.waiting.clients import MARGIN_SECONDS, PROFILES, UNKNOWN, USUAL_SECONDS, Profile, profile_of
 
 DOC = Path(__file__).parents[3] / "doc" / "agents.md"
 

@@ -11,7 +11,7 @@ from mcp import MCPError
 
 from aileron.mcp._forms import Continuation
 from aileron.mcp._texts import Pending, ToolResult
-from aileron.mcp.waiting.reviews import REVIEW, asked_first, page_of
+from aileron.mcp.waiting.elicitation import REVIEW, asked_first, page_of
 from tests.mcp.waiting.case import ATTENDED, URL, Era, Person, WaitingCase, WaitingTools, connected, text_of
 
 

@@ -11,8 +11,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from aileron.mcp._definitions import definitions_of
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
-from aileron.mcp.waiting.running import ActionRunner
-from aileron.mcp.waiting.withdrawals import MOST, Withdrawals
+from aileron.mcp.waiting.running import MOST, ActionRunner, Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 
 URL = "http://127.0.0.1:9/approvals/R"

@@ -16,10 +16,10 @@ from zope.interface import implementer
 from aileron.client import LONGEST_WAIT_SECONDS, Daemon, InProcessClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.interfaces import IAgentRoutes, IMcpService
-from aileron.mcp._bridge import ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
-from .session_server import IServed, SessionServer, agent_served
+from ._bridge import ThreadBridge
+from ._session_server import IServed, SessionServer, agent_served
 
 _LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
 _log = Logger()

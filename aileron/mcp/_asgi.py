@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Mutable
 from typing import Any, TypeAlias
 
 from aileron.errors import InternalError
-from aileron.mcp._bridge import SideGone, ThreadBridge
 from aileron.values import McpReply, McpRequest
+
+from ._bridge import SideGone, ThreadBridge
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

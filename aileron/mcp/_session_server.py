@@ -16,11 +16,11 @@ from twisted.internet.interfaces import IDelayedCall
 
 from aileron.client import Daemon, SessionEnvironment
 from aileron.errors import LimitExceeded
-from aileron.mcp._agent import AgentServer
-from aileron.mcp._bridge import SideGone, ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
-from .exchange import Receive, Send, exchanged
+from ._agent import AgentServer
+from ._asgi import Receive, Send, exchanged
+from ._bridge import SideGone, ThreadBridge
 
 MOST_UNDER_WAY = 32
 """Requests of one agent, and calls, also those whose clients have left."""

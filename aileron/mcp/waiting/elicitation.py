@@ -1,0 +1,127 @@
+"""Has the client ask a person: by a form for what is theirs to say, or by opening the page where a call is reviewed.
+
+That the page was opened decides nothing: only the page does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import mcp.types as t
+from attrs import evolve
+
+from aileron.mcp._forms import Answers, Continuation, Form
+from aileron.mcp._notifier import Context
+from aileron.mcp._texts import Pending, ToolResult
+from aileron.values import plain
+
+from .clients import FOR_A_FORM, Beats, alive
+
+FORM = "arguments"
+"""What we call the question."""
+
+MOST_FORMS = 3
+"""After which a call is given up whose person says what cannot be taken."""
+
+_log = logging.getLogger(__name__)
+
+
+def form_first(form: Form, so_far: Continuation) -> t.InputRequiredResult:
+    """Of the protocol without a handshake: have it filled in, then call again."""
+    schema: Any = plain(form.schema)
+    question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
+    state = evolve(so_far, forms=so_far.forms + 1).as_state()
+    return t.InputRequiredResult(input_requests={FORM: question}, request_state=state)
+
+
+def heard(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
+    """What is known with what the client brings back; or why the call is over."""
+    answer = (responses or {}).get(FORM)
+    if not isinstance(answer, t.ElicitResult) or so_far.shown:
+        return so_far
+    if answer.action != "accept":
+        return _NOT_SAID
+    return evolve(so_far, answers={**(so_far.answers or {}), **(answer.content or {})})
+
+
+async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
+    """Of the protocol with a handshake: have it filled in while the call waits.
+
+    :param seconds: how long the person has for that.
+    :return: what the person said; or why the call is over; L{None}: the client shows no form after all.
+    """
+    schema: Any = plain(form.schema)
+    try:
+        async with asyncio.timeout(seconds):
+            asking = ctx.session.elicit_form(form.message, schema, related_request_id=ctx.request_id)
+            answer = await alive(ctx, asking, beats, FOR_A_FORM)
+    except TimeoutError:
+        return ToolResult(f"The user was asked for {form.names} and has not answered. Nothing was sent.", is_error=True)
+    except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call is answered
+        _log.info("the client showed no form", exc_info=True)
+        return None
+    return (answer.content or {}) if answer.action == "accept" else _NOT_SAID
+
+
+_NOT_SAID = ToolResult(
+    "The user was asked for what this call leaves out, and did not say. Nothing was sent. Do not make it up.",
+    is_error=True,
+)
+
+
+REVIEW = "review"
+"""What we call the question."""
+
+
+def asked_first(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
+    """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run."""
+    state = evolve(so_far, shown=True).as_state()
+    return t.InputRequiredResult(input_requests={REVIEW: page_of(pending)}, request_state=state)
+
+
+def page_of(pending: Pending) -> t.ElicitRequest:
+    """The question whether to open the page, of the protocol without a handshake, which cannot take it back.
+
+    A client may ask for no outcome while it stands on its screen, so it says that it is to be closed; and as it stands
+    there after the decision, too, it says nothing of how the call stands.
+    """
+    message = f"Decide on the page, not here, and then close this question: {pending.action}."
+    return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=pending.review_url))
+
+
+async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
+    """Of the protocol with a handshake: have the page opened while the call waits, which ends by itself."""
+    asking = asyncio.ensure_future(_opened(ctx, pending))
+    try:
+        result = await waiting
+    finally:
+        opened = asking.done() and not asking.cancelled() and asking.result()
+        asking.cancel()
+    if opened and result.pending is None:
+        await _over(ctx, pending)
+    return result
+
+
+async def _opened(ctx: Context, pending: Pending) -> bool:
+    try:
+        answer = await ctx.session.elicit_url(
+            _message(pending), pending.review_url, pending.run_id, related_request_id=ctx.request_id
+        )
+    except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call waits on
+        _log.info("the client did not show the review page", exc_info=True)
+        return False
+    return answer.action == "accept"
+
+
+async def _over(ctx: Context, pending: Pending) -> None:
+    try:
+        await ctx.session.send_elicit_complete(pending.run_id, related_request_id=ctx.request_id)
+    except Exception:  # noqa: BLE001 - a rim: the call is answered whether or not somebody hears of it
+        _log.info("the client could not be told that the review is over", exc_info=True)
+
+
+def _message(pending: Pending) -> str:
+    return f"{pending.action} waits for your approval; nothing was sent yet. Review it on Aileron's page."
