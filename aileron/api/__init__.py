@@ -4,15 +4,14 @@ L{agent_site} and L{operator_site} make the resources from L{Parts}; L{GuardedSi
 L{Channel}s that keep L{SiteRules}.
 """
 
-from ._door import Door
+from ._credentials import AGENT_TOKEN, LAUNCH_KEY, Door, mint, token_digest
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
-from ._leases import LOOK_SECONDS
 from ._mcp import MCP_PATH
 from ._parts import Parts
 from ._serving import write
+from ._sessions import LOOK_SECONDS
 from ._sites import HANDOVER, AgentSite, agent_site, operator_site
-from ._tokens import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
 from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, Refused, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup

@@ -14,9 +14,8 @@ from twisted.web.iweb import IRequest
 from aileron.errors import Forbidden, Unauthorized
 from aileron.values import Actor, OperatorSession, Session, SignedRequest
 
+from ._credentials import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 from ._parts import Parts
-from ._reading import header
-from ._tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 from .channels.request import MemoryRequest
 
 PROOF = "X-Aileron-Proof"
@@ -191,3 +190,9 @@ def bearer(request: IRequest) -> str:
 
 def _unknown() -> Unauthorized:
     return Unauthorized("Nobody here knows this credential.")
+
+
+def header(request: IRequest, name: bytes) -> str | None:
+    """A field's value; any byte is a character, since anyone may send any byte."""
+    value = request.getHeader(name)
+    return None if value is None else value.decode("latin-1")

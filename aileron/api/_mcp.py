@@ -1,22 +1,33 @@
-"""C{/mcp} of the agent site: the guard of every route, then the room that speaks the protocol."""
+"""C{/mcp} of the agent site, behind the guard of every route; and the routes for who asks in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from urllib.parse import quote
 
+from attrs import field, frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.web.iweb import IRequest
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map
+from zope.interface import implementer
 
-from aileron.errors import AileronError, Unauthorized
-from aileron.interfaces import IMcp
+from aileron.errors import AileronError, InternalError, LimitExceeded, Unauthorized
+from aileron.interfaces import IAgentRoutes, IMcp
 from aileron.values import McpReply, McpRequest
 
-from ._faults import Streamed, failed
-from ._guard import Who, admit, bearer, keep_place, on_agent_site
+from ._credentials import token_digest
+from ._endpoint import Endpoint
+from ._faults import Streamed, failed, http_failure
+from ._guard import Who, admit, agent_caller, bearer, keep_place, on_agent_site
 from ._parts import Parts
-from ._serving import unexpected, write
-from .channels.streaming import stream
+from ._serving import Received, not_routed, respond, unexpected, write
+from .channels.channel import MAX_HEAD_BYTES, head_too_long
+from .channels.checks import MAX_BODY_BYTES, Refused, too_long
+from .channels.request import stream
 
 MCP_PATH = b"/mcp"
 
@@ -60,3 +71,89 @@ def _streamed(reply: McpReply) -> Streamed:
     headers = dict(reply.headers)
     kind = headers.pop("content-type", "application/json")
     return Streamed(reply.chunks, kind, reply.status, headers)
+
+
+MOST_BODIES_BYTES = 64 * 1024 * 1024
+"""How much of bodies is under way at once; where they would be more, an agent that has less than its share goes on."""
+
+_TAKEN = Who.AGENT | Who.ANYONE
+
+
+@implementer(IAgentRoutes)
+@frozen
+class AgentRoutes:
+    """The endpoints of the agent site that an agent may call.
+
+    The size of a request is bounded as the site's channels bound it.
+
+    :ivar endpoints: by name, each with who may call it.
+    :ivar urls: the site's router.
+    """
+
+    endpoints: Mapping[str, tuple[Endpoint, Who]]
+    urls: Map
+    parts: Parts
+    _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
+
+    async def ask(
+        self,
+        token: str,
+        method: str,
+        path: Sequence[str],
+        *,
+        query: Mapping[str, str],
+        body: bytes,
+        prefer_seconds: float | None,
+    ) -> tuple[int, bytes]:
+        """Ask one route."""
+        received = Received(
+            query={name.encode(): [value.encode()] for name, value in query.items()},
+            body=lambda: body,
+            prefer=() if prefer_seconds is None else (b"wait=%d" % prefer_seconds,),
+        )
+        try:
+            _check_size(path, body)
+            name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
+            endpoint, allowed = self.endpoints[name]
+            with self._holding(token, len(body)):
+                identify = partial(agent_caller, token, self.parts)
+                answer = await respond(endpoint, self.parts, arguments, received, allowed & _TAKEN, identify)
+        except Refused as refusal:
+            answer = http_failure(refusal.status, refusal.message)
+        except (HTTPException, KeyError) as error:
+            answer = not_routed(error)
+        except AileronError as error:
+            answer = failed(error)
+        if isinstance(answer, Streamed):
+            answer = failed(InternalError("This is answered over HTTP only."))
+        return answer.status, answer.body
+
+    @contextmanager
+    def _holding(self, token: str, size: int) -> Iterator[None]:
+        """Count the bytes of a body as long as it is under way.
+
+        :raises LimitExceeded: all are too many, and the agent's are more than its share.
+        """
+        agent = token_digest(token)
+        held = self._held[agent] + size
+        share = MOST_BODIES_BYTES // len(self._held.keys() | {agent})
+        if size and sum(self._held.values()) + size > MOST_BODIES_BYTES and held > share:
+            raise LimitExceeded("Too much is asked at once. Ask again when some of it is answered.", {"retry_after": 1})
+        self._held[agent] = held
+        try:
+            yield
+        finally:
+            self._held[agent] -= size
+            if not self._held[agent]:
+                del self._held[agent]
+
+
+def _check_size(path: Sequence[str], body: bytes) -> None:
+    """Refuse what the site's channels would.
+
+    :raises Refused: with 413 or 431.
+    """
+    if sum(map(len, map(quote, path))) > MAX_HEAD_BYTES:
+        raise head_too_long(MAX_HEAD_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise too_long()

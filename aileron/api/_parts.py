@@ -33,10 +33,9 @@ from aileron.interfaces import (
 )
 from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPath, utc
 
-from ._door import Door
-from ._leases import Leases
-from ._waits import Waits
-from .channels.process import Lookup, process_behind
+from ._credentials import Door
+from ._sessions import Leases, Waits
+from .channels.peer import Lookup, process_behind
 
 
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:

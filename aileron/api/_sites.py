@@ -16,11 +16,10 @@ from aileron.values import RelayedPath
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
-from ._in_process import AgentRoutes
-from ._mcp import MCP_PATH, mcp_handler
+from ._mcp import MCP_PATH, AgentRoutes, mcp_handler
 from ._parts import Parts
 from ._serving import guarded, routing_failed, write
-from ._tables import TABLES
+from .routes import TABLES
 from .shapes.openapi import document, page
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))

@@ -11,9 +11,9 @@ from twisted.web.iweb import IRequest
 from aileron.api._endpoint import Visit
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
-from aileron.api._leases import GRACE_SECONDS, LOOK_SECONDS, Leases
+from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS, Leases
 from aileron.api.routes.events import STILL_HERE_SECONDS
-from aileron.api.routes.leases import hold_lease
+from aileron.api.routes.sessions import hold_lease
 from aileron.errors import NotFound
 from aileron.values import AuditQuery
 

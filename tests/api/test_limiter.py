@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Request
 
 from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, agent_site, operator_site
-from aileron.api._leases import GRACE_SECONDS
+from aileron.api._sessions import GRACE_SECONDS
 from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
 
 from .case import LAUNCH_KEY, ApiCase

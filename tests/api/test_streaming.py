@@ -13,7 +13,7 @@ from twisted.web.iweb import IRequest
 from zope.interface import implementer
 
 from aileron.api._faults import Streamed
-from aileron.api.channels.streaming import stream
+from aileron.api.channels.request import stream
 from aileron.errors import StoreUnavailable
 
 

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.api import GuardedSite, SiteRules
-from aileron.api.channels.turns import MOST_BEGUN_IN_A_TURN, RequestTurns
+from aileron.api.channels.limiter import MOST_BEGUN_IN_A_TURN, RequestTurns
 
 from .test_channel import HOST, ChannelCase, Echo, Line, head
 

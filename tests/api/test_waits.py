@@ -7,7 +7,7 @@ from typing import Any
 from attrs import define
 from twisted.internet.defer import Deferred
 
-from aileron.api._waits import MOST_WAITS, RETRY_AFTER_SECONDS
+from aileron.api._sessions import MOST_WAITS, RETRY_AFTER_SECONDS
 from aileron.testing import ScriptedRunner, scripted_offer
 from aileron.values import Run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from aileron.api._leases import GRACE_SECONDS, LOOK_SECONDS
+from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Running
 

@@ -23,9 +23,8 @@ from aileron.api._faults import HEADERS, Answer, http_failure
 from aileron.http1 import Body, Malformed, RequestHead, parse_request
 
 from .checks import MAX_BODY_BYTES, Landed, Refused, SiteRules, too_long
-from .limiter import ConnectionLimiter
+from .limiter import ConnectionLimiter, RequestTurns
 from .request import MemoryRequest
-from .turns import RequestTurns
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection

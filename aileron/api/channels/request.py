@@ -1,13 +1,20 @@
-"""A request as the sites' resources see it: made of the head that was judged, its body in memory."""
+"""A request as the sites' resources see it, in memory; and an answer made no faster than the client takes it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from io import BytesIO
 from typing import Protocol, runtime_checkable
 
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IConsumer, IPushProducer
+from twisted.logger import Logger
+from twisted.web.iweb import IRequest
 from twisted.web.server import Request
+from zope.interface import implementer
 
+from aileron.api._faults import Streamed
+from aileron.errors import AileronError
 from aileron.http1 import CHUNKED, RequestHead, unchunked
 
 _VERSION = b"HTTP/1.1"
@@ -69,3 +76,70 @@ class MemoryRequest(Request):
         if self._kinds:
             self.requestHeaders.setRawHeaders(_CONTENT_TYPE, self._kinds)
         super().process()  # type: ignore[no-untyped-call]
+
+
+_log = Logger()
+
+
+@implementer(IPushProducer)
+class _Flow:
+    """Whether the client takes more.
+
+    :ivar stopped: the client has gone.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._paused: Deferred[None] | None = None
+
+    def pauseProducing(self) -> None:
+        """See L{IPushProducer}."""
+        self._paused = self._paused or Deferred()
+
+    def resumeProducing(self) -> None:
+        """See L{IPushProducer}."""
+        paused, self._paused = self._paused, None
+        if paused is not None and not paused.called:
+            paused.callback(None)
+
+    def stopProducing(self) -> None:
+        """See L{IPushProducer}."""
+        self.stopped = True
+        self.resumeProducing()
+
+    async def more(self) -> bool:
+        """Wait until the client takes more; C{False}: it has gone."""
+        if self._paused is not None:
+            await self._paused
+        return not self.stopped
+
+
+async def stream(request: IRequest, answer: Streamed) -> bytes:
+    """Write the chunks of C{answer}; what is left for the caller to write is nothing.
+
+    A failure on the way ends the body: its status has been sent, so the body itself must show that it is not whole.
+    """
+    request.setResponseCode(answer.status)
+    request.responseHeaders.setRawHeaders(b"Content-Type", [answer.content_type])
+    for name, value in answer.headers.items():
+        request.responseHeaders.setRawHeaders(name, [value])
+    flow, consumer = _Flow(), IConsumer(request)
+    consumer.registerProducer(flow, True)
+    try:
+        async for chunk in answer.chunks:
+            request.write(chunk)
+            if not await flow.more():
+                break
+    except AileronError as error:
+        _log.warn("a body ended early: {why}", why=error.message)
+    finally:
+        if not flow.stopped:
+            consumer.unregisterProducer()
+        await _close(answer.chunks)
+    return b""
+
+
+async def _close(chunks: AsyncIterator[bytes]) -> None:
+    """Have what makes them end now, not when somebody collects it: it may hold something."""
+    if isinstance(chunks, AsyncGenerator):
+        await chunks.aclose()

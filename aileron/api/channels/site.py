@@ -15,10 +15,9 @@ from aileron.http1 import Taker
 
 from .channel import Channel
 from .checks import SiteRules
-from .limiter import MOST_CONNECTIONS, ConnectionLimiter
+from .limiter import MOST_CONNECTIONS, ConnectionLimiter, RequestTurns
 from .relaying import RelayingChannel
 from .request import MemoryRequest
-from .turns import RequestTurns
 
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0

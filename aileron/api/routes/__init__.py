@@ -1,1 +1,40 @@
 """The routes of both sites, a family of them a module."""
+
+from __future__ import annotations
+
+from aileron.api._endpoint import Table
+
+from . import (
+    actions,
+    approvals,
+    audit,
+    bindings,
+    brakes,
+    events,
+    grants,
+    health,
+    operator,
+    passkeys,
+    run,
+    runs,
+    sessions,
+    trust,
+)
+
+TABLES: tuple[Table, ...] = (
+    health.TABLE,
+    sessions.TABLE,
+    actions.TABLE,
+    run.TABLE,
+    approvals.TABLE,
+    brakes.TABLE,
+    runs.TABLE,
+    audit.TABLE,
+    events.TABLE,
+    operator.TABLE,
+    passkeys.TABLE,
+    trust.TABLE,
+    grants.TABLE,
+    bindings.TABLE,
+)
+"""All endpoints of the daemon."""

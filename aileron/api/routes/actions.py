@@ -1,4 +1,4 @@
-"""What can be run."""
+"""What can be run, and what it is run with: the actions, and the connectors that loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aileron.api._endpoint import Parts, Table, Visit
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, LIMIT, TEXT, WAIT, list_of, made_of, ref
-from aileron.api.shapes.values import action_json, load_error_json
+from aileron.api.shapes.values import action_json, connector_json, load_error_json
 from aileron.errors import NotFound
 from aileron.values import JSON, Offering
 
@@ -79,3 +79,17 @@ def _offering_json(offering: Offering) -> dict[str, JSON]:
         "items": [action_json(offer) for _, offer in sorted(offering.offers.items())],
         "load_errors": [load_error_json(error) for error in offering.load_errors],
     }
+
+
+_CONNECTORS = made_of({"items": list_of(ref("Connector")), "problems": list_of(ref("LoadError"))})
+
+
+@TABLE.route("GET", "/v1/connectors", operators=Who.OPERATOR, answers={200: _CONNECTORS})
+async def list_connectors(visit: Visit, parts: Parts) -> Answer:
+    """Every connector that loaded, and why others did not."""
+    return answer(
+        {
+            "items": [connector_json(connector) for connector in parts.connectors.descriptions()],
+            "problems": [load_error_json(problem) for problem in parts.connectors.problems()],
+        }
+    )

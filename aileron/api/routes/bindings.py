@@ -1,11 +1,18 @@
-"""Which credential is bound to which connector.  A secret comes in here once and never goes out."""
+"""The vault's state, and which credential is bound to which connector.
+
+A secret comes in here once and never goes out.  Opening the vault is no route: nobody sends a passphrase here.
+"""
 
 from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as Overdue
+from twisted.logger import Logger
 
 from aileron.api._endpoint import Parts, Schema, Table, Visit
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import INTEGER, TEXT, list_of, made_of, ref
+from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, ref
 from aileron.credentials import DEFAULT_KIND
 from aileron.errors import Conflict, NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding, Scope
@@ -13,6 +20,44 @@ from aileron.values import JSON, Binding, Event, NewBinding, Scope
 from .scopes import Target, bound_json, target_now, trusted_target
 
 TABLE = Table()
+
+LOCK_WITHIN_SECONDS = 10.0
+TELL_WITHIN_SECONDS = 5.0
+
+_log = Logger()
+
+_STATE = made_of({"state": VAULT_STATE})
+
+
+@TABLE.route("GET", "/v1/vault/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.ANYONE, answers={200: _STATE})
+async def vault_status(visit: Visit, parts: Parts) -> Answer:
+    """Whether the vault is missing, locked, unlocked or lost."""
+    return answer({"state": parts.vault.state().value})
+
+
+@TABLE.route("POST", "/v1/vault/lock", operators=Who.OPERATOR, answers={200: _STATE})
+async def lock_vault(visit: Visit, parts: Parts) -> Answer:
+    """Lock the vault, once what runs has ended or ten seconds are over, and end every operator session."""
+    holding = Deferred.fromCoroutine(parts.limits.hold())
+    try:
+        await holding.addTimeout(LOCK_WITHIN_SECONDS, parts.clock)
+    except Overdue:
+        _log.info("the vault is locked while something still runs")
+    finally:  # in any case: also if the client does not wait
+        await _hand_over(parts)
+    return answer({"state": parts.vault.state().value})
+
+
+async def _hand_over(parts: Parts) -> None:
+    """Lock, whatever becomes of the last signature."""
+    telling = Deferred.fromCoroutine(parts.signer.tell_locked())
+    try:
+        await telling.addTimeout(TELL_WITHIN_SECONDS, parts.clock)
+    except Exception:  # noqa: BLE001 - the vault is locked in any case
+        _log.failure("the record could not be handed over")
+    finally:
+        parts.vault.lock()
+
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 _TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 2048}

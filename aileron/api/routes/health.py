@@ -1,10 +1,11 @@
-"""Is it alive, and how does it do."""
+"""Whether the daemon is alive, how it does, and its numbers as Prometheus collects them."""
 
 from __future__ import annotations
 
 from aileron.api._endpoint import Parts, Table, Visit
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
+from aileron.api.shapes.facts import Facts
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COUNT,
@@ -22,7 +23,7 @@ from aileron.api.shapes.traffic import TOTALS, totals, totals_json
 from aileron.api.shapes.upstreams import UPSTREAMS, upstreams_json
 from aileron.api.shapes.values import pause_json
 from aileron.errors import StoreUnavailable
-from aileron.values import JSON, timestamp
+from aileron.values import JSON, Session, timestamp
 
 from .brakes import paused_for
 
@@ -71,9 +72,8 @@ async def health(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATUS})
 async def status(visit: Visit, parts: Parts) -> Answer:
     """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
-    now = parts.now()
-    kept = await _kept(visit, parts)
-    own, offering = visit.caller.session, parts.submission.offering()
+    now, own = parts.now(), visit.caller.session
+    kept, offering = await _kept(own, parts), parts.submission.offering()
     paused = paused_for(parts, None if own is None else own.id)
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
     return answer(
@@ -113,9 +113,8 @@ def _notifications(parts: Parts) -> JSON:
     return {"channels": len(channels), "failing": [each.name for each in channels if each.problem is not None]}
 
 
-async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:
-    """The counts of what is in the store; L{None} while it does not answer."""
-    own = visit.caller.session
+async def _kept(own: Session | None, parts: Parts) -> dict[str, int] | None:
+    """The counts of what is in the store, of all or of one session; L{None} while it does not answer."""
     try:
         pending = await parts.decisions.pending(None if own is None else own.id)
         if own is not None:
@@ -124,3 +123,37 @@ async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:
     except StoreUnavailable:
         return None
     return {"pending_approvals": pending, "sessions": len(live.items)}
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+_TEXT = {**TEXT, "contentMediaType": "text/plain"}
+
+
+@TABLE.route("GET", "/metrics", operators=Who.OPERATOR | Who.SCRAPER, answers={200: _TEXT})
+async def metrics(visit: Visit, parts: Parts) -> Answer:
+    """Every number that is kept, in the text format of Prometheus."""
+    # Imported here: most daemons are never asked, and need not hold what it takes.
+    from aileron.api.shapes.exposition import exposition
+
+    return Answer(200, exposition(await _facts(parts)), content_type=CONTENT_TYPE)
+
+
+async def _facts(parts: Parts) -> Facts:
+    offering = parts.submission.offering()
+    kept = await _kept(None, parts) or {}
+    paused = {pause.session_id for pause in parts.limits.pauses()}
+    return Facts(
+        version=parts.version,
+        uptime_seconds=(parts.now() - parts.started_at).total_seconds(),
+        vault=parts.vault.state(),
+        actions=len(offering.offers),
+        load_errors=len(offering.load_errors),
+        pending_approvals=kept.get("pending_approvals"),
+        sessions=kept.get("sessions"),
+        gateway=totals(parts),
+        paused=None in paused,
+        paused_sessions=len(paused - {None}),
+        long_turns=parts.long_turns(),
+    )

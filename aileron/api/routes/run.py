@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aileron.api._endpoint import Parts, Table, Visit
 from aileron.api._faults import Answer, answer, failure
 from aileron.api._guard import Who
-from aileron.api._reading import MAX_WAIT_SECONDS
+from aileron.api._serving import MAX_WAIT_SECONDS
 from aileron.api.shapes.schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
 from aileron.api.shapes.values import changes_json, moment, status_of
 from aileron.errors import (

@@ -1,21 +1,38 @@
-"""Sessions of agents: opened with the launch key, ended by their own token or the operator."""
+"""Sessions of agents: opened with the launch key, held by their launcher, ended by their own token or the operator."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 
+from attrs import evolve
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from aileron.api._credentials import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
 from aileron.api._endpoint import Parts, Schema, Table, Visit
-from aileron.api._faults import Answer, answer
+from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
-from aileron.api._tokens import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
-from aileron.api.shapes.schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, MOMENT_OR_NULL, TEXT, made_of, page_of, ref
+from aileron.api.shapes.schemas import (
+    BOOLEAN,
+    CURSOR,
+    LIMIT,
+    MOMENT,
+    MOMENT_OR_NULL,
+    REASON,
+    TEXT,
+    list_of,
+    made_of,
+    page_of,
+    ref,
+)
 from aileron.api.shapes.traffic import session_traffic
 from aileron.api.shapes.values import moment, page, peer_json, session_json
-from aileron.errors import Forbidden, NotFound, VaultLocked
-from aileron.values import JSON, Event, Session, VaultState, timestamp
+from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
+from aileron.values import JSON, Approval, Decision, Event, RunQuery, RunState, Session, VaultState, timestamp
 
 from .brakes import paused_for
+from .events import STILL_HERE_SECONDS
 
 TABLE = Table()
 
@@ -171,3 +188,99 @@ def _refuse_without_vault(parts: Parts) -> None:
 
 def _event(visit: Visit, parts: Parts, kind: str, session: Session, **payload: JSON) -> Event:
     return Event(parts.ids(), kind, parts.now(), visit.caller.actor, payload, session_id=session.id)
+
+
+_STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
+
+
+@TABLE.route("GET", "/v1/sessions/<session_id>/lease", agents=Who.LAUNCH, answers={200: _STREAM})
+async def hold_lease(visit: Visit, parts: Parts, session_id: str) -> Streamed:
+    """Stand behind a leased session: while this is open it is not orphaned.  It ends with the session.
+
+    Server-sent events: one that it is held, then only that somebody is still there.
+    """
+    if not await _is_leased(parts, session_id):
+        raise NotFound("There is no such session with a lease.")
+    visit.keep_place(session_id)
+    return Streamed(_held(parts, session_id), "text/event-stream")
+
+
+async def _held(parts: Parts, session_id: str) -> AsyncIterator[bytes]:
+    clock: IReactorTime = parts.clock
+    with parts.leases.held(session_id):
+        yield b"event: held\ndata: {}\n\n"
+        while True:
+            await deferLater(clock, STILL_HERE_SECONDS)
+            if not await _is_leased(parts, session_id):
+                return
+            yield b": still here\n\n"
+
+
+async def _is_leased(parts: Parts, session_id: str) -> bool:
+    session = await parts.sessions.get(session_id)
+    return session is not None and session.live and session.leased
+
+
+_AT_ONCE = 100
+_LEFT = made_of({"id": TEXT, "message": TEXT})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/sessions/<session_id>/deny",
+    operators=Who.OPERATOR,
+    body=made_of({}, {"reason": REASON}),
+    answers={200: made_of({"session": ref("Session"), "denied": list_of(TEXT), "left": list_of(_LEFT)})},
+)
+async def deny_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
+    """End a session, so that it asks for nothing more, then deny all that waits of it, each on record by itself."""
+    session = await parts.sessions.get(session_id)
+    if session is None:
+        raise NotFound("There is no such session.")
+    payload: dict[str, JSON] = {"exit_code": None}
+    ended = Event(parts.ids(), "session.ended", parts.now(), visit.caller.actor, payload, session_id=session_id)
+    session = await parts.sessions.end(session_id, None, (ended,))
+    try:
+        denied, left = await _deny_all(visit, parts, session_id)
+    finally:  # only now: an agent that waits for one of them learns of its denial
+        parts.session_ended(session_id)
+    return answer({"session": shown(session, parts), "denied": denied, "left": left})
+
+
+async def _deny_all(visit: Visit, parts: Parts, session_id: str) -> tuple[list[JSON], list[JSON]]:
+    denied: list[JSON] = []
+    left: list[JSON] = []
+    for approval in await _waiting(parts, session_id):
+        trouble = await _denied(visit, parts, approval)
+        if trouble is None:
+            denied.append(approval.run.id)
+        else:
+            left.append({"id": approval.run.id, "message": trouble})
+    return denied, left
+
+
+async def _waiting(parts: Parts, session_id: str) -> list[Approval]:
+    """All that waits of it, read whole before any of it is denied."""
+    query: RunQuery | None = RunQuery(states=(RunState.PENDING,), session_id=session_id, limit=_AT_ONCE)
+    found: list[Approval] = []
+    while query is not None:
+        page = await parts.decisions.approvals(query)
+        found += page.items
+        query = None if page.cursor is None else evolve(query, cursor=page.cursor)
+    return found
+
+
+async def _denied(visit: Visit, parts: Parts, approval: Approval) -> str | None:
+    """Why one could not be denied; one that was changed in this moment is denied as it is then."""
+    for digest in (approval.digest, None):
+        try:
+            present = digest or (await parts.decisions.approval(approval.run.id)).digest
+            word = Decision(False, present, visit.caller.actor.id, visit.text("reason"))
+            await parts.decisions.decide(approval.run.id, word)
+        except ApprovalStale as error:
+            trouble = error.message
+        except Conflict as error:
+            return error.message
+        else:
+            return None
+    return trouble

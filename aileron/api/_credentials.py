@@ -1,7 +1,9 @@
-"""What happens at the operator's door, put on record; refusals by number, so that nobody fills the record with them."""
+"""Keys and tokens, minted once and kept only as digests; and the record of who logged in or was refused."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Mapping
 
 from twisted.internet.defer import Deferred
@@ -10,6 +12,22 @@ from twisted.logger import Logger
 
 from aileron.interfaces import IAudit
 from aileron.values import DAEMON, JSON, Actor, Event, utc
+
+LAUNCH_KEY, AGENT_TOKEN, OPERATOR_TOKEN, GATEWAY_KEY = "ail_l_", "ail_a_", "ail_o_", "ail_g_"
+
+
+def mint(prefix: str, randomness: Callable[[int], bytes]) -> str:
+    """A fresh key: C{prefix} and 32 random bytes as unpadded base64url.
+
+    :param randomness: as many unpredictable bytes as asked for.
+    """
+    return prefix + base64.urlsafe_b64encode(randomness(32)).rstrip(b"=").decode("ascii")
+
+
+def token_digest(token: str) -> bytes:
+    """What is kept of C{token}: its SHA-256; 32 random bytes need no salt and no slow hash."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
 
 _log = Logger()
 
