@@ -28,7 +28,7 @@ from twisted.internet.task import deferLater
 from twisted.web.server import Site
 from zope.interface import implementer
 
-from aileron.api import AGENT_TOKEN, GuardedSite, Parts, SiteRules, agent_site, mint, token_digest
+from aileron.api import AGENT_TOKEN, Dependencies, GuardedSite, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.daemon import fresh_ids, settle_heap
@@ -278,7 +278,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
     session = Session(ids(), "bench", "/", now, now)
     await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [event])
     runner = await started(reactor, store, home, connectors, bindings)
-    parts = Parts(
+    parts = Dependencies(
         submission=runner.submission,
         decisions=runner.decisions,
         trust=runner.trust,

@@ -1,14 +1,14 @@
 """The daemon's HTTP contract: two sites behind one guard, one envelope for every fault.
 
-L{agent_site} and L{operator_site} make the resources from L{Parts}; L{GuardedSite} serves each of them behind
+L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{GuardedSite} serves each of them behind
 L{Channel}s that keep L{SiteRules}.
 """
 
-from ._credentials import AGENT_TOKEN, LAUNCH_KEY, Door, mint, token_digest
+from ._credentials import AGENT_TOKEN, LAUNCH_KEY, AccessLog, mint, token_digest
+from ._dependencies import Dependencies
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._mcp import MCP_PATH
-from ._parts import Parts
 from ._serving import write
 from ._sessions import LOOK_SECONDS
 from ._sites import HANDOVER, AgentSite, agent_site, operator_site
@@ -28,12 +28,12 @@ __all__ = [
     "MCP_PATH",
     "POLL",
     "PROOF",
+    "AccessLog",
     "AgentSite",
     "Answer",
     "Channel",
-    "Door",
+    "Dependencies",
     "GuardedSite",
-    "Parts",
     "Refused",
     "SiteRules",
     "Who",

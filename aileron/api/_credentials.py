@@ -34,7 +34,7 @@ _log = Logger()
 REFUSALS_SECONDS = 10.0
 
 
-class Door:
+class AccessLog:
     """The record of who came in, who left, and who was refused."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:

@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IAddress
 
 from aileron.values import JSON
 
+from ._dependencies import Dependencies
 from ._faults import Answer, Streamed
 from ._guard import NONE, Caller, Who
-from ._parts import Parts
 from .shapes.problems import Shape
 
 Schema: TypeAlias = Mapping[str, JSON]
@@ -24,7 +24,7 @@ EMPTY: Schema = {"type": "object", "properties": {}, "additionalProperties": Fal
 
 
 @frozen
-class Visit:
+class RequestContext:
     """One request as a route meets it: its caller proven, its body and query of the declared shape.
 
     :ivar wait_seconds: of C{Prefer: wait=N}, or L{None}.
@@ -55,7 +55,7 @@ class Visit:
 
 
 Route: TypeAlias = Callable[..., Awaitable[Answer | Streamed]]
-"""C{async def route(visit: Visit, parts: Parts, **path) -> Answer}."""
+"""C{async def route(context: RequestContext, deps: Dependencies, **path) -> Answer}."""
 
 
 @frozen
@@ -117,4 +117,4 @@ class Table:
         return declare
 
 
-__all__ = ["EMPTY", "Endpoint", "Parts", "Route", "Schema", "Table", "Visit"]
+__all__ = ["EMPTY", "Dependencies", "Endpoint", "RequestContext", "Route", "Schema", "Table"]

@@ -15,11 +15,11 @@ from aileron.errors import Forbidden, Unauthorized
 from aileron.values import Actor, OperatorSession, Session, SignedRequest
 
 from ._credentials import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
-from ._parts import Parts
+from ._dependencies import Dependencies
 from .channels.request import MemoryRequest
 
 PROOF = "X-Aileron-Proof"
-"""The header of a page's signature: without it the cookie L{Parts.cookie} is worth nothing, nor it without that."""
+"""The header of a page's signature: without it the cookie of the browser is worth nothing, nor it without that."""
 
 INSTANCE = "X-Aileron-Instance"
 """The header by which a page that is refused learns that the daemon is another one than it was let in by."""
@@ -75,26 +75,26 @@ class Caller:
 
 
 ANONYMOUS = Caller(Who.ANYONE)
-Identify: TypeAlias = Callable[[IRequest, Parts], Awaitable[Caller]]
+Identify: TypeAlias = Callable[[IRequest, Dependencies], Awaitable[Caller]]
 
 
-async def on_agent_site(request: IRequest, parts: Parts) -> Caller:
+async def on_agent_site(request: IRequest, deps: Dependencies) -> Caller:
     """The launch key's or an agent token's holder.
 
     :raises Unauthorized: neither; or its session has ended.
     """
-    return await agent_caller(bearer(request), parts)
+    return await agent_caller(bearer(request), deps)
 
 
-async def agent_caller(token: str, parts: Parts) -> Caller:
+async def agent_caller(token: str, deps: Dependencies) -> Caller:
     """The holder of a launch key or an agent token.
 
     :raises Unauthorized: it is neither; or its session has ended.
     """
     digest = token_digest(token)
-    if hmac.compare_digest(digest, parts.launch_key_digest):
+    if hmac.compare_digest(digest, deps.launch_key_digest):
         return Caller(Who.LAUNCH)
-    session = await parts.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None
+    session = await deps.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None
     if session is None:
         raise _unknown()
     if not session.live:
@@ -102,21 +102,21 @@ async def agent_caller(token: str, parts: Parts) -> Caller:
     return Caller(Who.AGENT, session=session)
 
 
-async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
+async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     """The operator, by token, or by a browser's cookie and signature together; or whoever only collects the metrics.
 
     :raises Unauthorized: neither.
     """
     if header(request, _AUTHORIZATION) is None:
-        asked = signed_request(request, parts.cookie)
+        asked = signed_request(request, deps.cookie)
         if asked.proof:  # with another life's cookie, whose name is another, it is a browser that must learn of that
-            return _in_browser(request, parts, asked)
+            return _in_browser(request, deps, asked)
     token = bearer(request)
-    if _scrapes(token, parts):
+    if _scrapes(token, deps):
         return Caller(Who.SCRAPER)
-    session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
+    session = deps.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
     if session is None:
-        await parts.door.refuse()
+        await deps.access_log.refuse()
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session, token=token)
 
@@ -137,17 +137,17 @@ def signed_request(request: IRequest, cookie: bytes) -> SignedRequest:
     )
 
 
-def _in_browser(request: IRequest, parts: Parts, asked: SignedRequest) -> Caller:
+def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> Caller:
     used = header(request, POLL.encode("ascii")) is None
-    session = parts.operators.by_browser(asked, renew=used)
+    session = deps.operators.by_browser(asked, renew=used)
     if session is None:
-        request.setHeader(INSTANCE, parts.instance)
+        request.setHeader(INSTANCE, deps.instance)
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session)
 
 
-def _scrapes(token: str, parts: Parts) -> bool:
-    digest = parts.metrics_token_digest
+def _scrapes(token: str, deps: Dependencies) -> bool:
+    digest = deps.metrics_token_digest
     return digest is not None and hmac.compare_digest(token_digest(token), digest)
 
 

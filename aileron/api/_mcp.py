@@ -20,10 +20,10 @@ from aileron.interfaces import IAgentRoutes, IMcp
 from aileron.values import McpReply, McpRequest
 
 from ._credentials import token_digest
+from ._dependencies import Dependencies
 from ._endpoint import Endpoint
 from ._faults import Streamed, failed, http_failure
 from ._guard import Who, admit, agent_caller, bearer, keep_place, on_agent_site
-from ._parts import Parts
 from ._serving import Received, not_routed, respond, unexpected, write
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
 from .channels.checks import MAX_BODY_BYTES, Refused, too_long
@@ -32,12 +32,12 @@ from .channels.request import stream
 MCP_PATH = b"/mcp"
 
 
-def mcp_handler(mcp: IMcp, parts: Parts) -> Callable[[IRequest], Deferred[bytes]]:
+def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[bytes]]:
     """Make the Klein handler of C{/mcp}: it lets agents in by their token, and carries what they are answered."""
 
     async def serve(request: IRequest) -> bytes:
         try:
-            reply = await mcp.serve(await _admitted(request, parts))
+            reply = await mcp.serve(await _admitted(request, deps))
         except AileronError as error:
             return write(request, failed(error))
         except CancelledError:
@@ -52,8 +52,8 @@ def mcp_handler(mcp: IMcp, parts: Parts) -> Callable[[IRequest], Deferred[bytes]
     return lambda request: Deferred.fromCoroutine(serve(request))
 
 
-async def _admitted(request: IRequest, parts: Parts) -> McpRequest:
-    caller = await admit(Who.AGENT, partial(on_agent_site, request, parts), partial(keep_place, request))
+async def _admitted(request: IRequest, deps: Dependencies) -> McpRequest:
+    caller = await admit(Who.AGENT, partial(on_agent_site, request, deps), partial(keep_place, request))
     if caller.session is None:
         raise Unauthorized("This needs an agent's token.")
     fields = [(name, value) for name, values in request.requestHeaders.getAllRawHeaders() for value in values]
@@ -92,7 +92,7 @@ class AgentRoutes:
 
     endpoints: Mapping[str, tuple[Endpoint, Who]]
     urls: Map
-    parts: Parts
+    deps: Dependencies
     _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
 
     async def ask(
@@ -116,8 +116,8 @@ class AgentRoutes:
             name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
             endpoint, allowed = self.endpoints[name]
             with self._holding(token, len(body)):
-                identify = partial(agent_caller, token, self.parts)
-                answer = await respond(endpoint, self.parts, arguments, received, allowed & _TAKEN, identify)
+                identify = partial(agent_caller, token, self.deps)
+                answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
         except Refused as refusal:
             answer = http_failure(refusal.status, refusal.message)
         except (HTTPException, KeyError) as error:

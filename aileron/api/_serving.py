@@ -18,10 +18,10 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import JSON, MOST_VALUES, loads_strict, violation
 
-from ._endpoint import Endpoint, Visit
+from ._dependencies import Dependencies
+from ._endpoint import Endpoint, RequestContext
 from ._faults import Answer, Streamed, failed, http_failure
 from ._guard import Caller, Identify, Who, admit, header, keep_place
-from ._parts import Parts
 from .channels.request import stream
 
 MAX_WAIT_SECONDS = 3600
@@ -106,7 +106,7 @@ class Received:
 
     :ivar body: reads it; not before the caller is known.
     :ivar prefer: the values of the field C{Prefer}.
-    :ivar host: see L{Visit}, and so C{ends} and C{keep_place}.
+    :ivar host: see L{RequestContext}, and so C{ends} and C{keep_place}.
     """
 
     query: Mapping[bytes, Sequence[bytes]] = field(repr=False)
@@ -117,7 +117,7 @@ class Received:
     keep_place: Callable[[str], None] = lambda _: None
 
 
-def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) -> Callable[..., Deferred[bytes]]:
+def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies) -> Callable[..., Deferred[bytes]]:
     """The Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
 
     async def serve(request: IRequest, path: Mapping[str, str]) -> bytes:
@@ -129,7 +129,7 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) 
             ends=(request.getClientAddress(), request.getHost()),
             keep_place=partial(keep_place, request),
         )
-        answer = await respond(endpoint, parts, path, received, allowed, partial(identify, request, parts))
+        answer = await respond(endpoint, deps, path, received, allowed, partial(identify, request, deps))
         if isinstance(answer, Streamed):
             return await stream(request, answer)
         return write(request, answer)
@@ -142,7 +142,7 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) 
 
 async def respond(
     endpoint: Endpoint,
-    parts: Parts,
+    deps: Dependencies,
     path: Mapping[str, str],
     received: Received,
     allowed: Who,
@@ -154,7 +154,7 @@ async def respond(
     """
     try:
         caller = await admit(allowed, identify, received.keep_place)
-        return await endpoint.route(_read(endpoint, received, caller, parts, path), parts, **path)
+        return await endpoint.route(_read(endpoint, received, caller, deps, path), deps, **path)
     except AileronError as error:
         return failed(error)
     except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
@@ -163,7 +163,9 @@ async def respond(
         return unexpected(endpoint.name)
 
 
-def _read(endpoint: Endpoint, received: Received, caller: Caller, parts: Parts, path: Mapping[str, str]) -> Visit:
+def _read(
+    endpoint: Endpoint, received: Received, caller: Caller, deps: Dependencies, path: Mapping[str, str]
+) -> RequestContext:
     try:
         query = read_query(received.query, endpoint.query.schema)
         if query:  # no query is ever required, and most have none
@@ -172,14 +174,14 @@ def _read(endpoint: Endpoint, received: Received, caller: Caller, parts: Parts, 
         wait_seconds = preferred_wait(received.prefer)
     except InvalidRequest:
         if endpoint.known is not None:
-            endpoint.known(parts, **path)
+            endpoint.known(deps, **path)
         raise
-    return Visit(
+    return RequestContext(
         caller=caller,
         body=body,
         query=query,
         wait_seconds=wait_seconds,
-        began_at=parts.clock.seconds(),
+        began_at=deps.clock.seconds(),
         host=received.host,
         ends=received.ends,
         keep_place=received.keep_place,

@@ -13,11 +13,11 @@ from twisted.web.resource import IResource, Resource, getChildForRequest
 
 from aileron.values import RelayedPath
 
+from ._dependencies import Dependencies
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
 from ._mcp import MCP_PATH, AgentRoutes, mcp_handler
-from ._parts import Parts
 from ._serving import guarded, routing_failed, write
 from .routes import TABLES
 from .shapes.openapi import document, page
@@ -60,31 +60,31 @@ def _share(agents: bool) -> Iterator[tuple[Endpoint, Who]]:
                 yield endpoint, allowed
 
 
-def agent_site(parts: Parts) -> AgentSite:
+def agent_site(deps: Dependencies) -> AgentSite:
     """Make the agent site's root resource, with C{/mcp} where the daemon serves it."""
-    shared = evolve(agent_routes(), relayed=parts.relayed)
-    app = _klein(shared, parts)
-    if parts.mcp is not None:
-        app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(parts.mcp, parts))
+    shared = evolve(agent_routes(), relayed=deps.relayed)
+    app = _klein(shared, deps)
+    if deps.mcp is not None:
+        app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(deps.mcp, deps))
     endpoints = {endpoint.name: (endpoint, allowed) for endpoint, allowed in shared.endpoints}
-    return AgentSite(app.resource(), AgentRoutes(endpoints, app.url_map, parts))
+    return AgentSite(app.resource(), AgentRoutes(endpoints, app.url_map, deps))
 
 
-def operator_site(parts: Parts, web: Callable[[], IResource] | None = None) -> IResource:
+def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None) -> IResource:
     """Make the operator site's root resource.
 
     :param web: makes what takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
         C{/handover}; it guards itself.
     """
-    return _Root(_klein(operator_routes(), parts, docs=True).resource(), web)
+    return _Root(_klein(operator_routes(), deps, docs=True).resource(), web)
 
 
-def _klein(routes: SiteRoutes, parts: Parts, *, docs: bool = False) -> Klein:
+def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Klein:
     app = Klein()
     for endpoint, allowed in routes.endpoints:
-        handler = guarded(endpoint, allowed, routes.identify, parts)
+        handler = guarded(endpoint, allowed, routes.identify, deps)
         app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(handler)
-    _publish(app, routes, parts.version, docs)
+    _publish(app, routes, deps.version, docs)
     app.handle_errors(Exception)(routing_failed)
     return app
 

@@ -45,17 +45,17 @@ class Sites:
         connectors: Registry,
         signer: CheckpointSigner,
     ) -> None:
-        from aileron.api import LAUNCH_KEY, GuardedSite, Parts, SiteRules, agent_site, mint, operator_site, token_digest
+        from aileron import api
 
         self._reactor, self._settings, self.watchdog = reactor, settings, watchdog_of(reactor)
         self._instance, self._started_at = secrets.token_hex(8), utc(reactor.seconds())
-        self._launch_key = mint(LAUNCH_KEY, secrets.token_bytes)
+        self._launch_key = api.mint(api.LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
         self._relay = make_relay(reactor, settings.config.gateway, store, vault)
         self.notifier = make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
         self._mcp = make_mcp(reactor, settings.config.mcp)
-        self._parts = Parts(
+        self._parts = api.Dependencies(
             submission=runner.submission,
             decisions=runner.decisions,
             trust=runner.trust,
@@ -71,7 +71,7 @@ class Sites:
             connectors=connectors,
             operators=operators,
             passkeys=passkeys,
-            launch_key_digest=token_digest(self._launch_key),
+            launch_key_digest=api.token_digest(self._launch_key),
             clock=reactor,
             ids=fresh_ids(reactor),
             randomness=secrets.token_bytes,
@@ -90,11 +90,11 @@ class Sites:
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
         )
-        site, most = agent_site(self._parts), most_connections(allow_descriptors())
-        self._agent_routes = site.routes
-        self._agent_site = GuardedSite(site, SiteRules(), reactor, most_connections=most, taker=self._relay.gateway)
-        pages = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
-        self._operator_site = GuardedSite(pages, SiteRules(), reactor)
+        site, most = api.agent_site(self._parts), most_connections(allow_descriptors())
+        self._agent_routes, rules = site.routes, api.SiteRules()
+        self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=self._relay.gateway)
+        pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
+        self._operator_site = api.GuardedSite(pages, rules, reactor)
 
     async def look_at_leases(self) -> None:
         """End the sessions that nobody stands behind any more; to be called now and then.
@@ -105,7 +105,7 @@ class Sites:
 
     def _forget_places(self, owner: str) -> None:
         for site in (self._agent_site, self._operator_site):
-            site.crowd.forget(owner)
+            site.limiter.forget(owner)
 
     def _addresses(self) -> tuple[str, ...]:
         return (self._bound[1].url,) if self._bound else ()

@@ -44,12 +44,12 @@ async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
         cookie, page_key, maker = parts.operators.redeem(code)
     except Conflict as error:
         payload = {"reason": HandOverState.TWICE.value, "login": error.details.get("login")}
-        await parts.door.record("operator.handover_refused", DAEMON, payload)
+        await parts.access_log.record("operator.handover_refused", DAEMON, payload)
         return _turned_away(request, shell, error.status, HandOverState.TWICE.value)
     except Unauthorized as error:
-        await parts.door.refuse()
+        await parts.access_log.refuse()
         return _turned_away(request, shell, error.status, "void")
-    await parts.door.record("operator.handover_opened", DAEMON, {"login": maker.id})
+    await parts.access_log.record("operator.handover_opened", DAEMON, {"login": maker.id})
     attributes = b"; Path=/; HttpOnly; SameSite=Strict"
     given = parts.known_by.cookie + b"=" + cookie.encode("ascii") + attributes
     request.responseHeaders.addRawHeader(b"Set-Cookie", given)

@@ -87,7 +87,7 @@ class PageParts:
     sessions: ISessions
     operators: IOperators
     passkeys: IPasskeys
-    door: DoorRecord
+    access_log: DoorRecord
     known_by: KnownBy
     audit: IAudit
     signer: ICheckpointSigner

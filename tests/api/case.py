@@ -16,7 +16,7 @@ from twisted.logger import ILogObserver, LogLevel, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import IResource
 
-from aileron.api import Parts, agent_site, mint, operator_site, token_digest
+from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
 from aileron.api.shapes.schemas import ref, with_components
 from aileron.testing import (
@@ -59,7 +59,7 @@ class Heard:
 
 
 class ApiCase(SynchronousTestCase):
-    """Parts in memory, both sites over them."""
+    """Dependencies in memory, both sites over them."""
 
     vault_state = VaultState.UNLOCKED
 
@@ -77,7 +77,7 @@ class ApiCase(SynchronousTestCase):
         self.connector = ScriptedConnector()
         self._ids = 0
         self._random = 0
-        self.parts = Parts(
+        self.deps = Dependencies(
             submission=self.runner,
             decisions=self.runner,
             trust=self.runner,
@@ -105,15 +105,15 @@ class ApiCase(SynchronousTestCase):
         self.build()
 
     def build(self, runner: Any = None, **changes: Any) -> None:
-        """Make both sites of the parts, some of them changed.
+        """Make both sites of the deps, some of them changed.
 
         :param runner: what stands for all parts of the runner from now on.
         """
         if runner is not None:
             changes |= dict.fromkeys(("submission", "decisions", "trust", "grants", "limits", "reconciliation"), runner)
-        self.parts = evolve(self.parts, **changes)
-        self.agents = Site(self, agent_site(self.parts), agent_routes())
-        self.operator = Site(self, operator_site(self.parts), operator_routes())
+        self.deps = evolve(self.deps, **changes)
+        self.agents = Site(self, agent_site(self.deps), agent_routes())
+        self.operator = Site(self, operator_site(self.deps), operator_routes())
 
     def fresh_id(self) -> str:
         """An id that sorts after those before."""

@@ -104,17 +104,17 @@ class ScopeTests(BindingCase):
     def test_unknown_connector(self) -> None:
         """Nothing is bound to what is not there."""
         self.assertEqual(self.set_up(connector="builtin://other").status, 400)
-        self.assertEqual(self.parts.bindings.list(), ())
+        self.assertEqual(self.deps.bindings.list(), ())
 
     def test_untrusted_connector(self) -> None:
         """Nothing is bound to a connector's file that is new, or was changed since it was trusted."""
         first = self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
-        self.assertEqual((self.set_up().status, self.parts.bindings.list()), (409, ()))
+        self.assertEqual((self.set_up().status, self.deps.bindings.list()), (409, ()))
         word = {"kind": "connector", "name": FQN, "digest": first.digest}
         self.operator.ask("POST", "/v1/trust", self.key, {"items": [word]})
         self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [evil]")
         heard = self.set_up()
-        self.assertEqual((heard.status, self.parts.bindings.list()), (409, ()))
+        self.assertEqual((heard.status, self.deps.bindings.list()), (409, ()))
         self.assertIn(f"aileron connector trust {FQN}", heard.json["error"]["message"])
         self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
         self.assertEqual(self.set_up().status, 201)
@@ -132,7 +132,7 @@ class ScopeTests(BindingCase):
         self.connecting(base_url=None, bindable=True)
         for url in ("https://127.1", "https://mine.invalid:", "https://MINE.invalid", "http://mine.invalid"):
             heard = self.set_up(base_url=url)
-            self.assertEqual((heard.status, self.parts.bindings.list()), (400, ()), url)
+            self.assertEqual((heard.status, self.deps.bindings.list()), (400, ()), url)
             self.assertIn("/base_url", str(heard.json["error"]["details"]))
 
     def test_no_longer_fits(self) -> None:
@@ -198,7 +198,7 @@ class ProviderTests(BindingCase):
         self.assertEqual(self.target(self.FQN).json, {"connector": self.FQN, "scope": self.SCOPE})
         self.assertEqual(self.target(FQN).json, {"connector": FQN, "scope": SCOPE})
         self.assertEqual((self.target("gateway://other").status, self.target("builtin://other").status), (400, 400))
-        self.assertEqual((self.events(), self.parts.bindings.list()), ([], ()))
+        self.assertEqual((self.events(), self.deps.bindings.list()), ([], ()))
 
     def test_bound(self) -> None:
         """It is sealed for the provider's address and header, and listed by its name."""
@@ -212,7 +212,7 @@ class ProviderTests(BindingCase):
         """Nothing is bound to a provider that is not there, nor for an address that was asked for."""
         self.assertEqual(self.set_up(connector="gateway://other").status, 400)
         self.assertEqual(self.set_up(connector=self.FQN, base_url="https://mine.invalid").status, 400)
-        self.assertEqual(self.parts.bindings.list(), ())
+        self.assertEqual(self.deps.bindings.list(), ())
 
     def test_moved(self) -> None:
         """Where the provider is elsewhere now, the credential fits no more until it is rebound."""

@@ -507,7 +507,7 @@ class FramingTests(ChannelCase):
     def test_unread_bytes(self) -> None:
         """What waits for a client to read is counted, if its place is kept, until it was read."""
         self.echo.hold = True
-        line, limiter = Line(self.site), self.site.crowd
+        line, limiter = Line(self.site), self.site.limiter
         line.say(head())
         channel, request = line.server.protocol, self.echo.held[0]
         channel.keep("ann")

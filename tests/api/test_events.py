@@ -9,7 +9,7 @@ from typing import cast
 from twisted.internet.defer import Deferred
 from twisted.web.iweb import IRequest
 
-from aileron.api._endpoint import Visit
+from aileron.api._endpoint import RequestContext
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
 from aileron.api.routes.events import STILL_HERE_SECONDS, follow_events
@@ -30,12 +30,12 @@ class EventsTests(ApiCase):
     def follow(self, **query: int) -> AsyncIterator[bytes]:
         """The chunks that the operator gets."""
         ends = cast("IRequest", None), cast("IRequest", None)
-        visit = Visit(Caller(Who.OPERATOR, operator=self.me), {}, query, None, 0.0, "", ends)  # type: ignore[arg-type]
-        return self.successResultOf(Deferred.fromCoroutine(self.answer(visit))).chunks
+        context = RequestContext(Caller(Who.OPERATOR, operator=self.me), {}, query, None, 0.0, "", ends)  # type: ignore[arg-type]
+        return self.successResultOf(Deferred.fromCoroutine(self.answer(context))).chunks
 
-    async def answer(self, visit: Visit) -> Streamed:
+    async def answer(self, context: RequestContext) -> Streamed:
         """What the route answers."""
-        return cast("Streamed", await follow_events(visit, self.parts))
+        return cast("Streamed", await follow_events(context, self.deps))
 
     def next_of(self, chunks: AsyncIterator[bytes]) -> Deferred[bytes]:
         """The next chunk."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.api import PROOF, Parts, mint, token_digest
+from aileron.api import PROOF, Dependencies, mint, token_digest
 from aileron.api._endpoint import Endpoint
 from aileron.api._guard import NONE, Who
 from aileron.api._sites import agent_routes, operator_routes
@@ -178,8 +178,8 @@ class CredentialTests(ApiCase):
         """A daemon wired to something that is no runner, or to a key instead of its digest, dies while starting."""
         self.assertRaises(TypeError, lambda: self.build(runner=object()))
         self.assertRaises(ValueError, lambda: self.build(launch_key_digest=LAUNCH_KEY.encode()))
-        self.assertNotIn(repr(self.parts.launch_key_digest), repr(self.parts))
-        self.assertIsInstance(self.parts, Parts)
+        self.assertNotIn(repr(self.deps.launch_key_digest), repr(self.deps))
+        self.assertIsInstance(self.deps, Dependencies)
 
 
 class BrowserTests(ApiCase):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from twisted.internet.defer import Deferred
 from twisted.web.iweb import IRequest
 
-from aileron.api._endpoint import Visit
+from aileron.api._endpoint import RequestContext
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
 from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS, Leases
@@ -32,7 +32,7 @@ class LeaseCase(ApiCase):
         """Let so many looks pass."""
         for _ in range(times):
             self.clock.advance(LOOK_SECONDS)
-            self.successResultOf(Deferred.fromCoroutine((leases or self.parts.leases).look()))
+            self.successResultOf(Deferred.fromCoroutine((leases or self.deps.leases).look()))
 
     def shown(self, session: dict[str, str]) -> Any:
         """A session, as it is told of."""
@@ -41,12 +41,12 @@ class LeaseCase(ApiCase):
     def hold(self, session_id: str) -> AsyncIterator[bytes]:
         """The chunks that a launcher gets."""
         ends = cast("IRequest", None), cast("IRequest", None)
-        visit = Visit(Caller(Who.LAUNCH), {}, {}, None, 0.0, "", ends)  # type: ignore[arg-type]
-        return self.successResultOf(Deferred.fromCoroutine(self.answer(visit, session_id))).chunks
+        context = RequestContext(Caller(Who.LAUNCH), {}, {}, None, 0.0, "", ends)  # type: ignore[arg-type]
+        return self.successResultOf(Deferred.fromCoroutine(self.answer(context, session_id))).chunks
 
-    async def answer(self, visit: Visit, session_id: str) -> Streamed:
+    async def answer(self, context: RequestContext, session_id: str) -> Streamed:
         """What the route answers."""
-        return cast("Streamed", await hold_lease(visit, self.parts, session_id))
+        return cast("Streamed", await hold_lease(context, self.deps, session_id))
 
     def next_of(self, chunks: AsyncIterator[bytes]) -> Deferred[bytes]:
         """The next chunk."""
@@ -100,8 +100,8 @@ class OrphanTests(LeaseCase):
     def test_held_twice(self) -> None:
         """Of two that hold it, as while a connection is cut and made anew, one is enough."""
         session = self.opened(lease=True)
-        with self.parts.leases.held(session["id"]):
-            with self.parts.leases.held(session["id"]):
+        with self.deps.leases.held(session["id"]):
+            with self.deps.leases.held(session["id"]):
                 self.look()
             self.look(30)
             self.assertEqual(self.shown(session)["state"], "running")
@@ -136,8 +136,8 @@ class OrphanTests(LeaseCase):
         self.clock.advance(STILL_HERE_SECONDS)
         self.failureResultOf(waiting, StopAsyncIteration)
         for each in (session["id"], plain["id"], "nobody"):
-            visit = cast("Visit", None)
-            self.failureResultOf(Deferred.fromCoroutine(self.answer(visit, each)), NotFound)
+            context = cast("RequestContext", None)
+            self.failureResultOf(Deferred.fromCoroutine(self.answer(context, each)), NotFound)
 
 
 class ExpiryTests(LeaseCase):

@@ -283,7 +283,7 @@ class SiteTests(ChannelCase):
         line.leave()
         request = self.echo.held[0]
         request.keep_place("ann")
-        self.assertEqual(len(self.site.crowd), 0)
+        self.assertEqual(len(self.site.limiter), 0)
 
     def listening(self, count: int) -> Sequence[Port]:
         """Ports at which the site listens."""
@@ -342,17 +342,17 @@ class SiteTests(ChannelCase):
 
     def test_strangers_bodies(self) -> None:
         """Bodies that do not end are held to a bound; whoever sends most of one gives way, also before its end."""
-        self.site.crowd = ConnectionLimiter(4, 100_000)
+        self.site.limiter = ConnectionLimiter(4, 100_000)
         slow = [Line(self.site) for _ in range(3)]
         for line, size in zip(slow, (40_000, 50_000, 20_000), strict=True):
             line.say(head(TYPE, "Content-Length: 90000", method="POST") + b"x" * size)
         self.assertEqual([line.closed for line in slow], [False, True, False])
         self.assertEqual(status(slow[0].say(b"x" * 50_000)), 200)
-        self.assertEqual(self.site.crowd._bytes, 20_000)
+        self.assertEqual(self.site.limiter._bytes, 20_000)
 
     def test_strangers_heads(self) -> None:
         """So are heads, and what follows a request that is not answered yet."""
-        self.site.crowd = ConnectionLimiter(4, 20_000)
+        self.site.limiter = ConnectionLimiter(4, 20_000)
         self.echo.hold = True
         ahead, unended = Line(self.site), Line(self.site)
         ahead.say(head() + b"x" * 12_000)
@@ -382,10 +382,10 @@ class GuardTests(ApiCase):
         """Every credential keeps its connection's place, also where it may not do what it asks."""
         agent, operator = f"Bearer {self.agent_token()}", f"Bearer {self.operator_token()}"
         for resource, path, credential, wanted in (
-            (agent_site(self.parts), "/v1/runs", agent, 200),
-            (agent_site(self.parts), "/v1/status", f"Bearer {LAUNCH_KEY}", 200),
-            (agent_site(self.parts), "/v1/runs", f"Bearer {LAUNCH_KEY}", 403),
-            (operator_site(self.parts), "/v1/runs", operator, 200),
+            (agent_site(self.deps), "/v1/runs", agent, 200),
+            (agent_site(self.deps), "/v1/status", f"Bearer {LAUNCH_KEY}", 200),
+            (agent_site(self.deps), "/v1/runs", f"Bearer {LAUNCH_KEY}", 403),
+            (operator_site(self.deps), "/v1/runs", operator, 200),
         ):
             line = self.line(resource)
             heard = line.say(head(f"Authorization: {credential}", target=path))
@@ -395,7 +395,7 @@ class GuardTests(ApiCase):
     def test_wrong_one_later(self) -> None:
         """A connection that kept its place loses it with a credential that nobody knows any more."""
         session = self.open_session()
-        line = self.line(agent_site(self.parts))
+        line = self.line(agent_site(self.deps))
         asked = head(f"Authorization: Bearer {session['token']}", target="/v1/runs")
         self.assertEqual(status(line.say(asked)), 200)
         self.agents.ask("POST", f"/v1/sessions/{session['id']}/end", session["token"])
@@ -414,7 +414,7 @@ class GuardTests(ApiCase):
         leased = {"agent": "a", "working_dir": "/", "lease": True}
         orphan = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, leased).json["id"]
         for _ in range(2 + int(GRACE_SECONDS / LOOK_SECONDS)):
-            self.successResultOf(Deferred.fromCoroutine(self.parts.leases.look()))
+            self.successResultOf(Deferred.fromCoroutine(self.deps.leases.look()))
             self.clock.advance(LOOK_SECONDS)
         self.assertEqual(told[2:], [orphan])
         login = self.operator.ask("GET", "/v1/operator/sessions", operator).json["items"][0]["id"]
@@ -424,7 +424,7 @@ class GuardTests(ApiCase):
     def test_none(self) -> None:
         """Whoever shows none, or a wrong one, keeps nothing."""
         for lines, path in (((), "/v1/health"), (("Authorization: Bearer ail_o_guess",), "/v1/runs")):
-            line = self.line(operator_site(self.parts))
+            line = self.line(operator_site(self.deps))
             line.say(head(*lines, target=path))
             self.assert_kept(line, False)
 
@@ -432,7 +432,7 @@ class GuardTests(ApiCase):
         """A login keeps its connection's place from then on."""
         nonce = self.operators.challenge(self.operators.CLIENT_NONCE, self.operators.ADDRESS)[0]
         body = f'{{"nonce": "{nonce}", "proof": "{self.operators.prove(nonce)}"}}'.encode()
-        line = self.line(operator_site(self.parts))
+        line = self.line(operator_site(self.deps))
         self.assertEqual(status(line.say(self.posted("/v1/operator/login", body))), 200)
         self.assert_kept(line, True)
 
@@ -440,7 +440,7 @@ class GuardTests(ApiCase):
         """A wrong login whose refusal comes late gives way to a newcomer; the late refusal then goes nowhere."""
         for _ in range(5):
             self.operator.start("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
-        line = self.line(operator_site(self.parts))
+        line = self.line(operator_site(self.deps))
         self.assertEqual(line.say(self.posted("/v1/operator/login", b'{"nonce": "x", "proof": "y"}')), b"")
         self.assert_kept(line, False)
         self.clock.advance(60)

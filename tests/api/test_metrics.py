@@ -58,7 +58,7 @@ class FixedTotals:
 
 
 class CountedCase(ApiCase):
-    """Parts with totals, and a scraper's token."""
+    """Dependencies with totals, and a scraper's token."""
 
     def setUp(self) -> None:
         """Add both."""
@@ -230,7 +230,7 @@ class ScraperTests(CountedCase):
 
     def test_beside_the_pages(self) -> None:
         """No page stands in its place."""
-        self.operator = Site(self, operator_site(self.parts, web=Room), operator_routes())
+        self.operator = Site(self, operator_site(self.deps, web=Room), operator_routes())
         self.assertEqual(self.operator.ask("GET", "/metrics").status, 401)
         self.assertIn("aileron_uptime_seconds", self.scrape())
 
@@ -273,7 +273,7 @@ class ScraperTests(CountedCase):
     def test_nothing_is_shown(self) -> None:
         """Neither token nor digest is shown by anything."""
         heard = self.operator.ask("GET", "/metrics", SCRAPER)
-        for text in (heard.text, repr(self.parts), self.operator.ask("GET", "/v1/openapi.json").text):
+        for text in (heard.text, repr(self.deps), self.operator.ask("GET", "/v1/openapi.json").text):
             self.assertNotIn(SCRAPER, text)
             self.assertNotIn(token_digest(SCRAPER).hex(), text)
             self.assertNotIn(repr(token_digest(SCRAPER)), text)

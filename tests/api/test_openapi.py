@@ -121,7 +121,7 @@ class PagesTests(ApiCase):
         """Have pages."""
         super().setUp()
         self.made: list[Room] = []
-        self.operator = Site(self, operator_site(self.parts, self.make_web), operator_routes())
+        self.operator = Site(self, operator_site(self.deps, self.make_web), operator_routes())
 
     def make_web(self) -> Room:
         """One more."""

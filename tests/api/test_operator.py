@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from aileron.api import POLL, Door
+from aileron.api import POLL, AccessLog
 from aileron.testing import SigningBrowser
 from aileron.values import AuditQuery, Event, timestamp, utc
 
@@ -247,7 +247,7 @@ class RecordTests(DoorCase):
 
     def test_quiet(self) -> None:
         """After ten seconds without one nothing more is written, and no timer is left."""
-        door = Door(self.store.audit, self.clock, self.fresh_id)
+        door = AccessLog(self.store.audit, self.clock, self.fresh_id)
         self.successResultOf(Deferred.fromCoroutine(door.refuse()))
         self.clock.advance(10)
         self.assertEqual(len(self.payloads("operator.login_refused")), 1)

@@ -85,7 +85,7 @@ class HealthTests(ApiCase):
 
     def test_headers(self) -> None:
         """Every answer, failures and unknown paths too, carries the headers that keep browsers from it."""
-        site = GuardedSite(operator_site(self.parts), SiteRules(hosts=(HOST,)), self.clock)
+        site = GuardedSite(operator_site(self.deps), SiteRules(hosts=(HOST,)), self.clock)
         for path in ("/v1/health", "/v1/status", "/nothing", "/docs", "/v1/%ff"):
             lines = Line(site).say(head(target=path)).partition(b"\r\n\r\n")[0].split(b"\r\n")
             for name, value in {**HEADERS, "Server": "aileron"}.items():

@@ -120,11 +120,11 @@ class WaitTests(ApiCase):
     def test_left(self) -> None:
         """A client that leaves makes room as well."""
         polls = self.fill()
-        self.assertFalse(self.parts.waits.allows(self.session["id"]))
+        self.assertFalse(self.deps.waits.allows(self.session["id"]))
         polls[0].cancel()
         self.agents.treq.flush()
         self.failureResultOf(polls[0])
-        self.assertTrue(self.parts.waits.allows(self.session["id"]))
+        self.assertTrue(self.deps.waits.allows(self.session["id"]))
         self.assertEqual(self.flushLoggedErrors(), [])
 
     def test_ended(self) -> None:
@@ -132,7 +132,7 @@ class WaitTests(ApiCase):
         polls = self.fill()
         self.agents.ask("POST", f"/v1/sessions/{self.session['id']}/end", self.token)
         self.assertEqual({self.heard(poll).status for poll in polls}, {401})
-        self.assertEqual(self.parts.waits._waiting, {})
+        self.assertEqual(self.deps.waits._waiting, {})
 
     def test_ended_on_the_way(self) -> None:
         """A request that was let in before its session ended does not begin to wait after that."""
@@ -145,7 +145,7 @@ class WaitTests(ApiCase):
         self.agents.ask("POST", f"/v1/sessions/{self.session['id']}/end", self.token)
         runner.gate.callback(None)
         self.assertEqual(self.heard(poll).status, 401)
-        self.assertEqual(self.parts.waits._waiting, {})
+        self.assertEqual(self.deps.waits._waiting, {})
 
     def test_denied_with_its_session(self) -> None:
         """An agent whose session is denied as a whole learns of the denial that it waited for."""

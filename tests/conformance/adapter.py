@@ -37,7 +37,7 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
         thread: Any = LoopThread(self.reactor)  # type: ignore[arg-type]
         endpoint = HttpEndpoint(self.reactor, _SETTINGS, thread, _everything)
         self.build(mcp=endpoint)
-        resource = agent_site(self.parts)
+        resource = agent_site(self.deps)
         site = GuardedSite(resource, SiteRules(), self.reactor)
         listening = self.reactor.listenTCP(0, cast(ServerFactory, site), interface="127.0.0.1")
         self.addCleanup(listening.stopListening)

@@ -214,7 +214,7 @@ class Relaying(RuleBasedStateMachine):
         self.answers_are_ones_own()
         self.books_are_kept()
         assert not self.case.gateway._silence._quiet
-        assert len(self.case.site.crowd) == 0
+        assert len(self.case.site.limiter) == 0
         assert not self.place.asked
         open_ends = [peer for peer in self.place.peers if peer.end.other.connected]
         assert len(open_ends) == len(self.case.pools["openai"]._idle)

@@ -63,7 +63,7 @@ class PlacesTests(GatewayCase):
     def test_unknown_key(self) -> None:
         """A key that nobody has keeps nothing."""
         self.line().say(get("/openai/x", "X-Aileron-Gateway-Key: ail_g_" + "z" * 43))
-        self.assertEqual(len(self.site.crowd._owners), 0)
+        self.assertEqual(len(self.site.limiter._owners), 0)
 
     def test_between_calls(self) -> None:
         """The connection of a session stays between its calls as well."""

@@ -215,7 +215,7 @@ class WebCase(SynchronousTestCase):
             sessions=self.sessions,
             operators=self.operators,
             passkeys=Passkeys(MemoryPasskeyBook(self.vault), lambda: (ADDRESS,), self.clock),
-            door=self.door,
+            access_log=self.door,
             known_by=known_by,
             audit=self.store.audit,
             signer=self.signer,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime, ITCPTransport
+from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
@@ -22,7 +22,7 @@ from twisted.web.http_headers import Headers
 from aileron.api._faults import HEADERS, Answer, http_failure
 from aileron.http1 import Body, Malformed, RequestHead, parse_request
 
-from .checks import MAX_BODY_BYTES, Landed, Refused, SiteRules, too_long
+from .checks import MAX_BODY_BYTES, ForeignLink, Refused, SiteRules, too_long
 from .limiter import ConnectionLimiter, RequestTurns
 from .request import MemoryRequest
 
@@ -47,13 +47,13 @@ class Guard(Protocol):
     """What a channel asks its site.
 
     :ivar rules: whom and what the site admits.
-    :ivar crowd: the connections that the site holds.
+    :ivar limiter: the connections that the site holds.
     :ivar turns: when the requests of those that send many are begun.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
     rules: SiteRules
-    crowd: ConnectionLimiter
+    limiter: ConnectionLimiter
     turns: RequestTurns
     request_seconds: float
     reactor: IReactorTime
@@ -68,9 +68,6 @@ class Channel(HTTPChannel):
     most_head_bytes = MAX_HEAD_BYTES
     """Beyond it no head is waited for; what goes to the site's resources keeps L{MAX_HEAD_BYTES} in any case."""
 
-    _peer: IAddress
-    _host: IAddress
-    _secure = False
     _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
     _body: Body | None = None
     _framed = 0
@@ -86,28 +83,14 @@ class Channel(HTTPChannel):
     def connectionMade(self) -> None:
         """Drop a stranger, send away whom there is no room for; else wait for a head."""
         super().connectionMade()  # type: ignore[no-untyped-call]
-        self._peer, self._host = self.transport.getPeer(), self.transport.getHost()
-        self._secure = super().isSecure()  # type: ignore[no-untyped-call]
         if not self.site.rules.admits(self.transport):
             self._step = discard
             self.drop()
-        elif not self.site.crowd.enter(self):
+        elif not self.site.limiter.enter(self):
             self._step = discard
             self.transport.loseConnection()
         else:
             self._step = self._take_head
-
-    def getPeer(self) -> IAddress:
-        """See L{HTTPChannel.getPeer}; every request asks, and every connection has one answer."""
-        return self._peer
-
-    def getHost(self) -> IAddress:
-        """See L{HTTPChannel.getHost}, and L{getPeer}."""
-        return self._host
-
-    def isSecure(self) -> bool:
-        """See L{HTTPChannel.isSecure}, and L{getPeer}."""
-        return self._secure
 
     @property
     def at_rest(self) -> bool:
@@ -143,8 +126,8 @@ class Channel(HTTPChannel):
             self.refuse(400, str(fault))
         except Refused as refusal:
             self.refuse(refusal.status, refusal.message)
-        except Landed as landed:
-            self._close_with(landed.answer)
+        except ForeignLink as link:
+            self._close_with(link.answer)
         finally:
             self._dealing = False
         if self._answered and self._unread and self._step is not discard:
@@ -210,7 +193,7 @@ class Channel(HTTPChannel):
 
     def requestDone(self, request: Request) -> None:
         """An answer is written: go on with what came meanwhile, unless the site is closing."""
-        self.persistent = self.persistent and not self.site.crowd.closed
+        self.persistent = self.persistent and not self.site.limiter.closed
         self._framed = 0
         self._count()
         super().requestDone(request)  # type: ignore[no-untyped-call]
@@ -218,16 +201,16 @@ class Channel(HTTPChannel):
         if not self.persistent:
             return
         self._step = self._take_head
-        self.site.crowd.rested(self)
+        self.site.limiter.rested(self)
         self._answered = True
         self._go_on()
 
     def _queue(self) -> None:
         self._queued = True
-        self.site.turns.wait(self, self.site.crowd.owner(self))
+        self.site.turns.wait(self, self.site.limiter.owner(self))
 
     def take_turn(self) -> None:
-        """See L{Waits.take_turn}."""
+        """See L{QueuedConnection.take_turn}."""
         self._queued = False
         if not self._choked:
             self.transport.resumeProducing()  # what comes next may be more than was at hand
@@ -235,7 +218,7 @@ class Channel(HTTPChannel):
 
     def keep(self, owner: str) -> None:
         """Keep this connection's place: a request has proved who C{owner} is."""
-        self.site.crowd.keep(self, owner)
+        self.site.limiter.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
         """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it.
@@ -243,7 +226,7 @@ class Channel(HTTPChannel):
         Whoever is told that nobody knows the credential has proved nothing.
         """
         if code == b"401":
-            self.site.crowd.give_up(self)
+            self.site.limiter.give_up(self)
         given = dict(headers.getAllRawHeaders())
         given.pop(b"Server", None)
         lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]
@@ -263,9 +246,9 @@ class Channel(HTTPChannel):
 
     def _count(self) -> None:
         """Have the site count the request that is held, and of a kept place the answers that are not read."""
-        crowd = self.site.crowd
-        unsent = 0 if crowd.owner(self) is None else self._unsent
-        crowd.count(self, len(self._unread) + self._framed + unsent)
+        limiter = self.site.limiter
+        unsent = 0 if limiter.owner(self) is None else self._unsent
+        limiter.count(self, len(self._unread) + self._framed + unsent)
 
     def refuse(self, status: int, message: str) -> None:
         """Answer in the envelope, read nothing more of it, and close."""
@@ -351,7 +334,7 @@ class Channel(HTTPChannel):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """End what waits for this client."""
         self._settle()
-        self.site.crowd.leave(self)
+        self.site.limiter.leave(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 

@@ -29,7 +29,7 @@ class Refused(Exception):
         self.message = message
 
 
-class Landed(Exception):
+class ForeignLink(Exception):
     """A link of another site led here: the reader gets the site's landing, whatever the path, and nothing else."""
 
     def __init__(self, answer: Answer) -> None:
@@ -83,11 +83,11 @@ class SiteRules:
         """Refuse what a page of another origin could send, and bodies that are too long or of another type.
 
         :raises Refused: with 403, 413 or 415.
-        :raises Landed: a link led here.
+        :raises ForeignLink: a link led here.
         """
         form = head.method == b"POST" and head.path in self.form_posts
         if self.landing is not None and _lands(head):
-            raise Landed(self.landing())
+            raise ForeignLink(self.landing())
         if not form:
             _check_origin(head)
         if head.length > MAX_BODY_BYTES:

@@ -27,7 +27,7 @@ _STAY_SECONDS = 0.2
 """For how long, also where the rounds follow each other faster than a client gets the processor."""
 
 
-class Guest(Protocol):
+class TrackedConnection(Protocol):
     """A connection, as far as its place is concerned."""
 
     @property
@@ -62,10 +62,10 @@ class ConnectionLimiter:
     ) -> None:
         self._most, self._most_bytes, self._most_proven_bytes = most, most_bytes, most_proven_bytes
         self._most_kept = most - max(1, most // 4)
-        self._unproven: dict[Guest, int] = {}  # how many bytes each holds
+        self._unproven: dict[TrackedConnection, int] = {}  # how many bytes each holds
         self._bytes = self._proven_bytes = 0
-        self._owners: dict[Guest, str] = {}
-        self._kept: defaultdict[str, dict[Guest, int]] = defaultdict(dict)  # likewise
+        self._owners: dict[TrackedConnection, str] = {}
+        self._kept: defaultdict[str, dict[TrackedConnection, int]] = defaultdict(dict)  # likewise
         self.closed = False
 
     def __len__(self) -> int:
@@ -84,8 +84,8 @@ class ConnectionLimiter:
         """How long nobody is to come in after those of a turn."""
         return 0.0 if len(self) < self._most else _STAY_SECONDS / _ROUNDS
 
-    def enter(self, guest: Guest) -> bool:
-        """Let C{guest} in, in the place of the oldest that has proved nothing if all are taken.
+    def enter(self, connection: TrackedConnection) -> bool:
+        """Let C{connection} in, in the place of the oldest that has proved nothing if all are taken.
 
         :return: whether there was room.
         """
@@ -93,77 +93,77 @@ class ConnectionLimiter:
             return False
         if len(self) >= self._most:
             self._drop(next(iter(self._unproven)))  # there is one: not all places can be kept
-        self._unproven[guest] = 0
+        self._unproven[connection] = 0
         return True
 
-    def keep(self, guest: Guest, owner: str) -> None:
-        """Keep the place of C{guest}, which has proved that it belongs to C{owner}, as far as the owner's share goes.
+    def keep(self, connection: TrackedConnection, owner: str) -> None:
+        """Keep the place of C{connection}, which has proved that it is C{owner}'s, as far as the owner's share goes.
 
         One that is not inside is not let in by this.
         """
-        if self._owners.get(guest) == owner or not (guest in self._unproven or guest in self._owners):
+        if self._owners.get(connection) == owner or not (connection in self._unproven or connection in self._owners):
             return
-        if not self._has_room_for(owner) or not (guest in self._unproven or guest in self._owners):
+        if not self._has_room_for(owner) or not (connection in self._unproven or connection in self._owners):
             return  # or it held most when another gave up its place
-        held = self.leave(guest)
-        self._owners[guest] = owner
-        self._kept[owner][guest] = 0
-        self.count(guest, held)
+        held = self.leave(connection)
+        self._owners[connection] = owner
+        self._kept[owner][connection] = 0
+        self.count(connection, held)
 
-    def give_up(self, guest: Guest) -> None:
-        """Keep the place of C{guest} no longer: it has proved nothing."""
-        if guest in self._owners:
-            held = self.leave(guest)
-            self._unproven[guest] = 0
-            self.count(guest, held)
+    def give_up(self, connection: TrackedConnection) -> None:
+        """Keep the place of C{connection} no longer: it has proved nothing."""
+        if connection in self._owners:
+            held = self.leave(connection)
+            self._unproven[connection] = 0
+            self.count(connection, held)
 
     def forget(self, owner: str) -> None:
         """Keep no place for C{owner}, whose credential opens nothing any more."""
-        for guest in [*self._kept.get(owner, ())]:
-            self.give_up(guest)
+        for connection in [*self._kept.get(owner, ())]:
+            self.give_up(connection)
 
-    def count(self, guest: Guest, held: int) -> None:
-        """Note how many bytes are held for C{guest}; who holds most gives way where it is too much."""
-        owner = self._owners.get(guest)
+    def count(self, connection: TrackedConnection, held: int) -> None:
+        """Note how many bytes are held for C{connection}; who holds most gives way where it is too much."""
+        owner = self._owners.get(connection)
         if owner is not None:
-            self._proven_bytes += held - self._kept[owner][guest]
-            self._kept[owner][guest] = held
+            self._proven_bytes += held - self._kept[owner][connection]
+            self._kept[owner][connection] = held
             while self._proven_bytes > self._most_proven_bytes:
                 self._drop(_holds_most(max(self._kept.values(), key=lambda each: sum(each.values()))))
-        elif guest in self._unproven:
-            self._bytes += held - self._unproven[guest]
-            self._unproven[guest] = held
+        elif connection in self._unproven:
+            self._bytes += held - self._unproven[connection]
+            self._unproven[connection] = held
             while self._bytes > self._most_bytes:
                 self._drop(_holds_most(self._unproven))
 
-    def owner(self, guest: Guest) -> str | None:
-        """Whose place C{guest} has; L{None}: none is kept for it."""
-        return self._owners.get(guest)
+    def owner(self, connection: TrackedConnection) -> str | None:
+        """Whose place C{connection} has; L{None}: none is kept for it."""
+        return self._owners.get(connection)
 
-    def rested(self, guest: Guest) -> None:
-        """C{guest} has got an answer and rests from now on."""
-        owner = self._owners.get(guest)
+    def rested(self, connection: TrackedConnection) -> None:
+        """C{connection} has got an answer and rests from now on."""
+        owner = self._owners.get(connection)
         if owner is not None:
-            self._kept[owner][guest] = self._kept[owner].pop(guest)
+            self._kept[owner][connection] = self._kept[owner].pop(connection)
 
     def close(self) -> None:
         """Let go of everybody who rests, and of the others once they are answered.  Twice is safe."""
         self.closed = True
-        for guest in [*self._unproven, *self._owners]:
-            if guest.at_rest:
-                self._drop(guest)
+        for connection in [*self._unproven, *self._owners]:
+            if connection.at_rest:
+                self._drop(connection)
 
-    def leave(self, guest: Guest) -> int:
-        """C{guest} is gone.  Twice is safe.
+    def leave(self, connection: TrackedConnection) -> int:
+        """C{connection} is gone.  Twice is safe.
 
         :return: how many bytes were held for it.
         """
-        owner = self._owners.pop(guest, None)
+        owner = self._owners.pop(connection, None)
         if owner is None:
-            held = self._unproven.pop(guest, 0)
+            held = self._unproven.pop(connection, 0)
             self._bytes -= held
             return held
-        held = self._kept[owner].pop(guest)
+        held = self._kept[owner].pop(connection)
         self._proven_bytes -= held
         if not self._kept[owner]:
             del self._kept[owner]
@@ -179,26 +179,26 @@ class ConnectionLimiter:
         self.give_up(_least_used(most))
         return True
 
-    def _drop(self, guest: Guest) -> None:
-        self.leave(guest)
-        guest.drop()
+    def _drop(self, connection: TrackedConnection) -> None:
+        self.leave(connection)
+        connection.drop()
 
 
-def _least_used(guests: Iterable[Guest]) -> Guest:
+def _least_used(connections: Iterable[TrackedConnection]) -> TrackedConnection:
     """The one that has rested longest; where none rests, that was used least recently."""
-    ordered = list(guests)
-    return next((guest for guest in ordered if guest.at_rest), ordered[0])
+    ordered = list(connections)
+    return next((connection for connection in ordered if connection.at_rest), ordered[0])
 
 
-def _holds_most(guests: Mapping[Guest, int]) -> Guest:
-    return max(guests, key=guests.__getitem__)
+def _holds_most(connections: Mapping[TrackedConnection, int]) -> TrackedConnection:
+    return max(connections, key=connections.__getitem__)
 
 
 MOST_BEGUN_IN_A_TURN = 16
 """So many requests are begun at most in a turn of the reactor, first requests of connections not counted."""
 
 
-class Waits(Protocol):
+class QueuedConnection(Protocol):
     """A connection whose next request waits."""
 
     def take_turn(self) -> None:
@@ -216,8 +216,8 @@ class RequestTurns:
         self._reactor = reactor
         self._begun = 0  # in this turn
         self._scheduled = False
-        self._queues: OrderedDict[str | None, OrderedDict[Waits, None]] = OrderedDict()  # by owner
-        self._owners: dict[Waits, str | None] = {}
+        self._queues: OrderedDict[str | None, OrderedDict[QueuedConnection, None]] = OrderedDict()  # by owner
+        self._owners: dict[QueuedConnection, str | None] = {}
 
     def begin(self) -> bool:
         """Count a request that is to begin now.
@@ -230,21 +230,21 @@ class RequestTurns:
         self._schedule()
         return True
 
-    def wait(self, guest: Waits, owner: str | None) -> None:
-        """Have C{guest} take its turn in a later turn of the reactor.  Twice is safe.
+    def wait(self, connection: QueuedConnection, owner: str | None) -> None:
+        """Have C{connection} take its turn in a later turn of the reactor.  Twice is safe.
 
         :param owner: to whom it belongs; L{None}: it has proved nothing.
         """
-        if guest not in self._owners:
-            self._owners[guest] = owner
-            self._queues.setdefault(owner, OrderedDict())[guest] = None
+        if connection not in self._owners:
+            self._owners[connection] = owner
+            self._queues.setdefault(owner, OrderedDict())[connection] = None
             self._schedule()
 
-    def leave(self, guest: Waits) -> None:
-        """C{guest} waits no more.  Twice is safe."""
-        if guest in self._owners:
-            owner = self._owners.pop(guest)
-            del self._queues[owner][guest]
+    def leave(self, connection: QueuedConnection) -> None:
+        """C{connection} waits no more.  Twice is safe."""
+        if connection in self._owners:
+            owner = self._owners.pop(connection)
+            del self._queues[owner][connection]
             if not self._queues[owner]:
                 del self._queues[owner]
 
@@ -264,9 +264,9 @@ class RequestTurns:
             if self._owners:
                 self._schedule()
 
-    def _next(self) -> Waits:
+    def _next(self) -> QueuedConnection:
         owner, queue = next(iter(self._queues.items()))
         self._queues.move_to_end(owner)
-        guest = next(iter(queue))
-        self.leave(guest)
-        return guest
+        connection = next(iter(queue))
+        self.leave(connection)
+        return connection

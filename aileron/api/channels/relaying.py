@@ -35,7 +35,7 @@ class RelayingChannel(Channel):
 
     @property
     def at_rest(self) -> bool:
-        """See L{Guest.at_rest}: a client that leaves a whole answer unread makes room as well."""
+        """See L{TrackedConnection.at_rest}: a client that leaves a whole answer unread makes room as well."""
         return super().at_rest if self._taken is None else self._taken.answered
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
@@ -93,8 +93,8 @@ class RelayingChannel(Channel):
         """See L{Client.over}."""
         whole = self._step is None
         self._untake()
-        if keep and not self.site.crowd.closed:
-            self.site.crowd.rested(self)
+        if keep and not self.site.limiter.closed:
+            self.site.limiter.rested(self)
             self._step = self._take_head
             self.release()
             self._go_on()

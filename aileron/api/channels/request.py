@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from io import BytesIO
 from typing import Protocol, runtime_checkable
 
@@ -17,9 +17,9 @@ from aileron.api._faults import Streamed
 from aileron.errors import AileronError
 from aileron.http1 import CHUNKED, RequestHead, unchunked
 
+_log = Logger()
+
 _VERSION = b"HTTP/1.1"
-_CONTENT_TYPE = b"Content-Type"
-_JSON = b"application/json"
 
 
 @runtime_checkable
@@ -35,7 +35,6 @@ class MemoryRequest(Request):
 
     content: BytesIO
     _head: RequestHead
-    _kinds: Sequence[bytes] = ()
 
     def begin(self, head: RequestHead) -> None:
         """Take over the head, as checked: its fields say nothing in two ways, and its version is ours."""
@@ -53,15 +52,7 @@ class MemoryRequest(Request):
             content = unchunked(self.content.getvalue())
             self.content = BytesIO()
             self.content.write(content)
-        self.requestReceived(head.method, head.target, _VERSION)
-
-    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """See L{Request.requestReceived}, which looks for forms by parsing the type: dear, and vain for JSON."""
-        kinds = self.requestHeaders.getRawHeaders(_CONTENT_TYPE, ())
-        if kinds and kinds[0].startswith(_JSON):
-            self._kinds = kinds
-            self.requestHeaders.removeHeader(_CONTENT_TYPE)
-        super().requestReceived(command, path, version)  # type: ignore[no-untyped-call]
+        self.requestReceived(head.method, head.target, _VERSION)  # type: ignore[no-untyped-call]
 
     def keep_place(self, owner: str) -> None:
         """Have the connection keep its place while the site is flooded.
@@ -70,15 +61,6 @@ class MemoryRequest(Request):
         """
         if isinstance(self.channel, KeepsPlace):
             self.channel.keep(owner)
-
-    def process(self) -> None:
-        """See L{Request.process}; resources see the request as it came."""
-        if self._kinds:
-            self.requestHeaders.setRawHeaders(_CONTENT_TYPE, self._kinds)
-        super().process()  # type: ignore[no-untyped-call]
-
-
-_log = Logger()
 
 
 @implementer(IPushProducer)

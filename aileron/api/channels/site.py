@@ -28,7 +28,7 @@ class GuardedSite(Site):
 
     :ivar taker: is offered each request before its body; a site without one gives none away.
     :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
-    :ivar crowd: the connections that it holds.
+    :ivar limiter: the connections that it holds.
     :ivar turns: when the requests of those that send many are begun.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
@@ -53,13 +53,13 @@ class GuardedSite(Site):
             self.protocol, self.taker = RelayingChannel, taker
         self.rules = rules
         self._ports: Sequence[Port] = ()
-        self.crowd = ConnectionLimiter(most_connections)
+        self.limiter = ConnectionLimiter(most_connections)
         self.turns = RequestTurns(reactor)
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:
         """Open no access log, and keep no clock for one."""
-        self.crowd.closed = False
+        self.limiter.closed = False
 
     def listens_at(self, ports: Sequence[IListeningPort]) -> None:
         """Say where it listens, once that is known; from then on few connections are accepted in a turn."""
@@ -76,7 +76,7 @@ class GuardedSite(Site):
         """Have few connections accepted in the next turn, and none before it is time; the system queues them."""
         self._paced = None
         self._set_pace()
-        pause = self.crowd.pause_seconds
+        pause = self.limiter.pause_seconds
         if pause:
             self._paced = self.reactor.callLater(pause, self._accept)
             for port in self._ports:
@@ -91,14 +91,14 @@ class GuardedSite(Site):
 
     def _set_pace(self) -> None:
         for port in self._ports:
-            port.numberAccepts = max(1, self.crowd.most_in_a_turn // len(self._ports))  # it grows with the queue
+            port.numberAccepts = max(1, self.limiter.most_in_a_turn // len(self._ports))  # it grows with the queue
 
     def stopFactory(self) -> None:
         """Nobody listens any more: take no more requests, by the connections that there are neither."""
         paced, self._paced = self._paced, None
         if paced is not None:
             paced.cancel()
-        self.crowd.close()
+        self.limiter.close()
 
     def log(self, request: Request) -> None:
         """Write no line per request: a path may hold a key."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, LIMIT, TEXT, WAIT, list_of, made_of, ref
@@ -25,15 +25,15 @@ _OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "lo
     query=made_of({}, {"wait": WAIT, "generation": INTEGER}),
     answers={200: _OFFERING},
 )
-async def list_actions(visit: Visit, parts: Parts) -> Answer:
+async def list_actions(context: RequestContext, deps: Dependencies) -> Answer:
     """Every action, and what could not be loaded; with generation and wait, as soon as they have changed."""
-    return answer(_offering_json(await _offering(visit, parts)))
+    return answer(_offering_json(await _offering(context, deps)))
 
 
 @TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Action")})
-async def show_action(visit: Visit, parts: Parts, name: str) -> Answer:
+async def show_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """One action."""
-    offer = parts.submission.offering().offers.get(name)
+    offer = deps.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
     return answer(action_json(offer))
@@ -46,10 +46,10 @@ async def show_action(visit: Visit, parts: Parts, name: str) -> Answer:
     body=made_of({"enabled": BOOLEAN}),
     answers={200: ref("Action")},
 )
-async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
+async def switch_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Switch an action on or off."""
-    enabled = visit.body["enabled"] is True
-    return answer(action_json(await parts.trust.set_enabled(name, enabled, visit.caller.actor)))
+    enabled = context.body["enabled"] is True
+    return answer(action_json(await deps.trust.set_enabled(name, enabled, context.caller.actor)))
 
 
 @TABLE.route(
@@ -59,18 +59,18 @@ async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
     query=made_of({}, {"limit": {**LIMIT, "maximum": _MOST_NAMES}}),
     answers={200: _NAMES},
 )
-async def list_most_used(visit: Visit, parts: Parts) -> Answer:
+async def list_most_used(context: RequestContext, deps: Dependencies) -> Answer:
     """Of the actions that are there, the names of those that were lately carried out most often, by any session."""
-    offers = parts.submission.offering().offers
-    names = [name for name in await parts.submission.most_used(_MOST_NAMES) if name in offers]
-    return answer({"items": names[: int(visit.number("limit", _MOST_NAMES))]})
+    offers = deps.submission.offering().offers
+    names = [name for name in await deps.submission.most_used(_MOST_NAMES) if name in offers]
+    return answer({"items": names[: int(context.number("limit", _MOST_NAMES))]})
 
 
-async def _offering(visit: Visit, parts: Parts) -> Offering:
-    seconds, generation = visit.number("wait", 0.0), visit.query.get("generation")
+async def _offering(context: RequestContext, deps: Dependencies) -> Offering:
+    seconds, generation = context.number("wait", 0.0), context.query.get("generation")
     if seconds > 0 and isinstance(generation, int):
-        return await parts.waits.wait(visit.caller.session_id, parts.submission.offering_after(generation, seconds))
-    return parts.submission.offering()
+        return await deps.waits.wait(context.caller.session_id, deps.submission.offering_after(generation, seconds))
+    return deps.submission.offering()
 
 
 def _offering_json(offering: Offering) -> dict[str, JSON]:
@@ -85,11 +85,11 @@ _CONNECTORS = made_of({"items": list_of(ref("Connector")), "problems": list_of(r
 
 
 @TABLE.route("GET", "/v1/connectors", operators=Who.OPERATOR, answers={200: _CONNECTORS})
-async def list_connectors(visit: Visit, parts: Parts) -> Answer:
+async def list_connectors(context: RequestContext, deps: Dependencies) -> Answer:
     """Every connector that loaded, and why others did not."""
     return answer(
         {
-            "items": [connector_json(connector) for connector in parts.connectors.descriptions()],
-            "problems": [load_error_json(problem) for problem in parts.connectors.problems()],
+            "items": [connector_json(connector) for connector in deps.connectors.descriptions()],
+            "problems": [load_error_json(problem) for problem in deps.connectors.problems()],
         }
     )

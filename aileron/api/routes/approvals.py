@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
@@ -33,8 +33,8 @@ from aileron.api.shapes.values import approval_json, moment, page, status_of
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Assertion, Decision, Run, RunState, from_timestamp
 
-from .grants import NEW_GRANT, decided, new_grant_json
-from .run import RETRY_AFTER_SECONDS, begins_later, edited, fault_of
+from .grants import NEW_GRANT, new_grant_json, take_decision
+from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
 from .runs import awaited_run, run_query, visible_run
 
 TABLE = Table()
@@ -60,19 +60,19 @@ _DECIDED = {**DECISION, "properties": {**cast("Mapping[str, JSON]", DECISION["pr
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
-async def list_approvals(visit: Visit, parts: Parts) -> Answer:
+async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
     """Approvals, oldest first; without a state, those that wait for a decision."""
-    query = run_query(visit, usual=(RunState.PENDING,))
-    found = await parts.decisions.approvals(query)
-    return answer(page(found, lambda approval: approval_json(approval, parts.review_url)))
+    query = run_query(context, usual=(RunState.PENDING,))
+    found = await deps.decisions.approvals(query)
+    return answer(page(found, lambda approval: approval_json(approval, deps.review_url)))
 
 
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=Who.OPERATOR, answers={200: ref("Approval")})
-async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+async def show_approval(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """One approval, whole, its staleness checked now."""
-    approval = await parts.decisions.approval(approval_id)
-    suggested: JSON = [each.as_json() for each in parts.decisions.suggested(approval)]
-    return answer({**approval_json(approval, parts.review_url), "suggested": suggested})
+    approval = await deps.decisions.approval(approval_id)
+    suggested: JSON = [each.as_json() for each in deps.decisions.suggested(approval)]
+    return answer({**approval_json(approval, deps.review_url), "suggested": suggested})
 
 
 @TABLE.route(
@@ -82,10 +82,10 @@ async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     body=_DECIDED,
     answers={200: ref("Approval")},
 )
-async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+async def decide(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """Approve or deny exactly what the digest binds; an approval can grant more calls like it."""
-    approval, grant = await decided(visit, parts, approval_id, decision_of(visit))
-    shown = approval_json(approval, parts.review_url)
+    approval, grant = await take_decision(context, deps, approval_id, read_decision(context))
+    shown = approval_json(approval, deps.review_url)
     return answer(shown if grant is None else {**shown, "grant": new_grant_json(grant)})
 
 
@@ -96,12 +96,12 @@ async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     body=made_of({"args": ANY_OBJECT}, {"digest": DIGEST}),
     answers={200: ref("Approval")},
 )
-async def edit(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+async def edit(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """Replace the arguments of what waits: checked, previewed and digested anew, or refused whole."""
-    given = visit.body["args"]
+    given = context.body["args"]
     arguments = given if isinstance(given, Mapping) else {}
-    approval = await parts.decisions.edit(approval_id, arguments, visit.text("digest"), visit.caller.actor)
-    return answer(approval_json(approval, parts.review_url))
+    approval = await deps.decisions.edit(approval_id, arguments, context.text("digest"), context.caller.actor)
+    return answer(approval_json(approval, deps.review_url))
 
 
 @TABLE.route(
@@ -112,9 +112,9 @@ async def edit(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     query=made_of({}, {"wait": WAIT}),
     answers={200: _RESULT},
 )
-async def show_result(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+async def show_result(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """How a run stands, gated or not, as soon as it is settled or the wait is over."""
-    return answer(_result(await awaited_run(visit, parts, approval_id), parts))
+    return answer(_result(await awaited_run(context, deps, approval_id), deps))
 
 
 @TABLE.route(
@@ -125,55 +125,55 @@ async def show_result(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     body=made_of({}, {"reason": REASON}),
     answers={200: _RESULT},
 )
-async def withdraw(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """Take a run back before anything is sent."""
-    await visible_run(visit, parts, approval_id)
-    run = await parts.submission.withdraw(approval_id, visit.caller.actor, visit.text("reason"))
-    return answer(_result(run, parts))
+    await visible_run(context, deps, approval_id)
+    run = await deps.submission.withdraw(approval_id, context.caller.actor, context.text("reason"))
+    return answer(_result(run, deps))
 
 
-def decision_of(visit: Visit) -> Decision:
+def read_decision(context: RequestContext) -> Decision:
     """What the body says.
 
     :raises InvalidRequest: its C{not_before} is no moment.
     """
-    passkey = cast("Mapping[str, Any] | None", visit.body.get("passkey"))
+    passkey = cast("Mapping[str, Any] | None", context.body.get("passkey"))
     return Decision(
-        approved=visit.body["approved"] is True,
-        digest=str(visit.body["digest"]),
-        decided_by=visit.caller.actor.id,
-        reason=visit.text("reason"),
-        not_before=_moment(visit, "not_before"),
+        approved=context.body["approved"] is True,
+        digest=str(context.body["digest"]),
+        decided_by=context.caller.actor.id,
+        reason=context.text("reason"),
+        not_before=_moment(context, "not_before"),
         assertion=None if passkey is None else Assertion(str(passkey["nonce"]), passkey["credential"]),
     )
 
 
-def _moment(visit: Visit, name: str) -> datetime | None:
+def _moment(context: RequestContext, name: str) -> datetime | None:
     """A moment of the body.
 
     :raises InvalidRequest: there is no such moment.
     """
-    text = visit.text(name)
+    text = context.text(name)
     try:
         return None if text is None else from_timestamp(text.upper())
     except (ValueError, OverflowError):
         raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
 
 
-def _result(run: Run, parts: Parts) -> Mapping[str, JSON]:
+def _result(run: Run, deps: Dependencies) -> Mapping[str, JSON]:
     settled = run.state.settled
     shown: dict[str, JSON] = {
         "status": status_of(run),
         "run_id": run.id,
         "retry_after": 0 if settled else RETRY_AFTER_SECONDS,
     }
-    if begins_later(run, parts):
+    if begins_later(run, deps):
         shown["begins_at"] = moment(run.start_after)
     if run.gated and not settled:
-        shown["review_url"] = parts.review_url(run.id)
+        shown["review_url"] = deps.review_url(run.id)
     if settled:
         shown["audit_id"], shown["reason"] = run.audit_id, run.reason
-        shown |= edited(run)
+        shown |= edits_payload(run)
     if run.state is RunState.COMPLETED:
         shown["result"] = run.result
     elif settled:

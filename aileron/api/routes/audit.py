@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
@@ -34,46 +34,46 @@ _LINES = {**TEXT, "contentMediaType": "application/x-ndjson"}
 
 
 @TABLE.route("GET", "/v1/audit", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Record")})
-async def list_records(visit: Visit, parts: Parts) -> Answer:
+async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
     """Records, newest first; every given filter must match."""
     query = AuditQuery(
-        since=_moment(visit, "since"),
-        until=_moment(visit, "until"),
-        type=visit.text("type"),
-        action=visit.text("action"),
-        connector=visit.text("connector"),
-        session_id=visit.text("session"),
-        run_id=visit.text("run"),
-        failure_class=visit.text("class"),
-        limit=int(visit.number("limit", 100)),
-        cursor=visit.text("cursor"),
+        since=_moment(context, "since"),
+        until=_moment(context, "until"),
+        type=context.text("type"),
+        action=context.text("action"),
+        connector=context.text("connector"),
+        session_id=context.text("session"),
+        run_id=context.text("run"),
+        failure_class=context.text("class"),
+        limit=int(context.number("limit", 100)),
+        cursor=context.text("cursor"),
     )
-    return answer(page(await parts.audit.list(query), record_json))
+    return answer(page(await deps.audit.list(query), record_json))
 
 
 @TABLE.route("GET", "/v1/audit/verify", operators=Who.OPERATOR, answers={200: ref("Verdict")})
-async def verify_record(visit: Visit, parts: Parts) -> Answer:
+async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
     """Whether the whole record holds, and what does not."""
-    return answer((await parts.signer.verify()).as_json())
+    return answer((await deps.signer.verify()).as_json())
 
 
 @TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
-async def export_record(visit: Visit, parts: Parts) -> Streamed:
+async def export_record(context: RequestContext, deps: Dependencies) -> Streamed:
     """The record, or a part of it, as lines of JSON that can be verified."""
-    return Streamed(parts.signer.export(_moment(visit, "since"), _moment(visit, "until")), "application/x-ndjson")
+    return Streamed(deps.signer.export(_moment(context, "since"), _moment(context, "until")), "application/x-ndjson")
 
 
 @TABLE.route("GET", "/v1/audit/<audit_id>", operators=Who.OPERATOR, answers={200: ref("Record")})
-async def show_record(visit: Visit, parts: Parts, audit_id: str) -> Answer:
+async def show_record(context: RequestContext, deps: Dependencies, audit_id: str) -> Answer:
     """One record."""
-    record = await parts.audit.get(audit_id)
+    record = await deps.audit.get(audit_id)
     if record is None:
         raise NotFound("There is no such record.")
     return answer(record_json(record))
 
 
-def _moment(visit: Visit, name: str) -> datetime | None:
-    text = visit.text(name)
+def _moment(context: RequestContext, name: str) -> datetime | None:
+    text = context.text(name)
     try:
         return None if text is None else from_timestamp(text.upper())
     except (ValueError, OverflowError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, MOMENT, REASON, TEXT, TEXT_OR_NULL, list_of, made_of, ref
@@ -40,9 +40,9 @@ _CAPS = made_of({"items": list_of(_CAP)})
     body=made_of({}, {"reason": REASON, "session": _SESSION}),
     answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run"))})},
 )
-async def pause(visit: Visit, parts: Parts) -> Answer:
+async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     """Let nothing more begin, of all or of one session; an agent, of its own. What has begun is told, and goes on."""
-    halt = await parts.limits.pause(await _session(visit, parts), visit.text("reason"), visit.caller.actor)
+    halt = await deps.limits.pause(await _session(context, deps), context.text("reason"), context.caller.actor)
     return answer({"pause": pause_json(halt.pause), "under_way": _runs(halt.under_way)})
 
 
@@ -53,16 +53,16 @@ async def pause(visit: Visit, parts: Parts) -> Answer:
     body=made_of({}, {"session": _SESSION}),
     answers={200: made_of({"asked_anew": list_of(ref("Run"))})},
 )
-async def resume(visit: Visit, parts: Parts) -> Answer:
+async def resume(context: RequestContext, deps: Dependencies) -> Answer:
     """Lift a pause; what was approved and had not begun is asked anew, to be released one by one."""
-    asked = await parts.limits.resume(visit.text("session"), visit.caller.actor)
+    asked = await deps.limits.resume(context.text("session"), context.caller.actor)
     return answer({"asked_anew": _runs(asked)})
 
 
 @TABLE.route("GET", "/v1/caps", operators=Who.OPERATOR, answers={200: _CAPS})
-async def list_caps(visit: Visit, parts: Parts) -> Answer:
+async def list_caps(context: RequestContext, deps: Dependencies) -> Answer:
     """The operator's own caps."""
-    return _own_caps(parts)
+    return _own_caps(deps)
 
 
 @TABLE.route(
@@ -72,12 +72,12 @@ async def list_caps(visit: Visit, parts: Parts) -> Answer:
     body=made_of({}, {**_WHICH, **dict.fromkeys(_WINDOWS, _MOST)}),
     answers={200: _CAPS},
 )
-async def set_caps(visit: Visit, parts: Parts) -> Answer:
+async def set_caps(context: RequestContext, deps: Dependencies) -> Answer:
     """Set how often an action, or everything, may begin in an hour or a day, in the place of what was set before."""
-    found = [_own(visit, parts, name) for name in _WINDOWS if name in visit.body]
+    found = [_own(context, deps, name) for name in _WINDOWS if name in context.body]
     if not found:
         raise InvalidRequest("Say how many may begin within an hour, within a day, or both.")
-    kept = await parts.limits.set_caps(found, visit.caller.actor)
+    kept = await deps.limits.set_caps(found, context.caller.actor)
     return answer({"items": [_cap_json(own) for own in kept]})
 
 
@@ -88,10 +88,10 @@ async def set_caps(visit: Visit, parts: Parts) -> Answer:
     body=made_of({"window": {"enum": list(_WINDOWS)}}, _WHICH),
     answers={200: _CAPS},
 )
-async def remove_cap(visit: Visit, parts: Parts) -> Answer:
+async def remove_cap(context: RequestContext, deps: Dependencies) -> Answer:
     """Remove one of the operator's own caps; the others are answered."""
-    await parts.limits.remove_cap(_own(visit, parts, visit.text("window") or ""), visit.caller.actor)
-    return _own_caps(parts)
+    await deps.limits.remove_cap(_own(context, deps, context.text("window") or ""), context.caller.actor)
+    return _own_caps(deps)
 
 
 @TABLE.route(
@@ -100,38 +100,38 @@ async def remove_cap(visit: Visit, parts: Parts) -> Answer:
     operators=Who.OPERATOR,
     answers={200: ref("Approval")},
 )
-async def forgive(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+async def forgive(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """Let agents ask again what was denied, before its cool-down is over."""
-    forgiven = await parts.limits.forgive(approval_id, visit.caller.actor)
-    return answer(approval_json(forgiven, parts.review_url))
+    forgiven = await deps.limits.forgive(approval_id, context.caller.actor)
+    return answer(approval_json(forgiven, deps.review_url))
 
 
-def _own_caps(parts: Parts) -> Answer:
-    return answer({"items": [_cap_json(own) for own in parts.limits.caps()]})
+def _own_caps(deps: Dependencies) -> Answer:
+    return answer({"items": [_cap_json(own) for own in deps.limits.caps()]})
 
 
-async def _session(visit: Visit, parts: Parts) -> str | None:
+async def _session(context: RequestContext, deps: Dependencies) -> str | None:
     """Whose runs are meant; L{None}: everybody's.
 
     :raises NotFound: there is no such session, or it is not the caller's.
     """
-    named, own = visit.text("session"), visit.caller.session
+    named, own = context.text("session"), context.caller.session
     if own is not None:
         if named not in (None, own.id):
             raise NotFound("There is no such session.")
         return own.id
-    if named is not None and await parts.sessions.get(named) is None:
+    if named is not None and await deps.sessions.get(named) is None:
         raise NotFound("There is no such session.")
     return named
 
 
-def _own(visit: Visit, parts: Parts, window: str) -> OwnCap:
-    argument, action, most = visit.text("argument"), visit.text("action"), visit.body.get(window)
+def _own(context: RequestContext, deps: Dependencies, window: str) -> OwnCap:
+    argument, action, most = context.text("argument"), context.text("action"), context.body.get(window)
     if argument is not None and action is None:
         raise InvalidRequest.listing("An argument is one of an action.", ("/action", "is missing"))
-    per_session = visit.body.get("per_session") is True
+    per_session = context.body.get("per_session") is True
     cap = Cap(most if isinstance(most, int) else 0, _WINDOWS[window], argument, per_session)
-    return OwnCap(cap, parts.now(), visit.caller.actor.id, action)
+    return OwnCap(cap, deps.now(), context.caller.actor.id, action)
 
 
 def _cap_json(own: OwnCap) -> dict[str, JSON]:
@@ -151,7 +151,7 @@ def _runs(runs: tuple[Run, ...]) -> list[JSON]:
     return [run_json(run) for run in runs]
 
 
-def paused_for(parts: Parts, session_id: str | None) -> Pause | None:
+def paused_for(deps: Dependencies, session_id: str | None) -> Pause | None:
     """What keeps the runs of a session from beginning; of everybody's, where there is no session."""
-    pauses = {pause.session_id: pause for pause in parts.limits.pauses()}
+    pauses = {pause.session_id: pause for pause in deps.limits.pauses()}
     return pauses.get(None) or (pauses.get(session_id) if session_id is not None else None)

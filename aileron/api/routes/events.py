@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, Streamed, answer, encode
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, COUNT, MOMENT_OR_NULL, TEXT, TEXT_OR_NULL, list_of, made_of
@@ -19,23 +19,23 @@ _STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
 
 
 @TABLE.route("GET", "/v1/events", operators=Who.OPERATOR, query=made_of({}, {"after": COUNT}), answers={200: _STREAM})
-async def follow_events(visit: Visit, parts: Parts) -> Streamed:
+async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed:
     """Everything that is put on record after the sequence C{after}, or from now on, as server-sent events.
 
     Each has the sequence as its id and what happened to what as JSON, without contents.  It ends with the login.
     """
-    if "after" in visit.query:
-        after = int(visit.number("after", 0))
+    if "after" in context.query:
+        after = int(context.number("after", 0))
     else:
-        after, _ = await parts.audit.head() or (0, "")
-    return Streamed(_told(visit, parts, after), "text/event-stream")
+        after, _ = await deps.audit.head() or (0, "")
+    return Streamed(_told(context, deps, after), "text/event-stream")
 
 
-async def _told(visit: Visit, parts: Parts, after: int) -> AsyncIterator[bytes]:
+async def _told(context: RequestContext, deps: Dependencies, after: int) -> AsyncIterator[bytes]:
     yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
-    while _still_logged_in(visit, parts):
-        news = await parts.audit.news(after, STILL_HERE_SECONDS)
-        if not _still_logged_in(visit, parts):  # it was a long wait
+    while _still_logged_in(context, deps):
+        news = await deps.audit.news(after, STILL_HERE_SECONDS)
+        if not _still_logged_in(context, deps):  # it was a long wait
             return
         if not news:
             yield b": still here\n\n"
@@ -44,9 +44,9 @@ async def _told(visit: Visit, parts: Parts, after: int) -> AsyncIterator[bytes]:
         yield b"".join(map(_event, news))
 
 
-def _still_logged_in(visit: Visit, parts: Parts) -> bool:
-    caller = visit.caller.operator
-    return caller is not None and any(each.id == caller.id for each in parts.operators.list())
+def _still_logged_in(context: RequestContext, deps: Dependencies) -> bool:
+    caller = context.caller.operator
+    return caller is not None and any(each.id == caller.id for each in deps.operators.list())
 
 
 def _event(record: Record) -> bytes:
@@ -79,22 +79,22 @@ _CHANNELS = made_of({"items": list_of(_CHANNEL)})
 
 
 @TABLE.route("GET", "/v1/notifications", operators=Who.OPERATOR, answers={200: _CHANNELS})
-async def list_channels(visit: Visit, parts: Parts) -> Answer:
+async def list_channels(context: RequestContext, deps: Dependencies) -> Answer:
     """Every channel that is configured, and how it does in this life of the daemon."""
-    return answer(_channels(parts, () if parts.notifier is None else parts.notifier.channels()))
+    return answer(_channels(deps, () if deps.notifier is None else deps.notifier.channels()))
 
 
 @TABLE.route("POST", "/v1/notifications/test", operators=Who.OPERATOR, answers={200: _CHANNELS})
-async def try_channels(visit: Visit, parts: Parts) -> Answer:
+async def try_channels(context: RequestContext, deps: Dependencies) -> Answer:
     """Send a test by every channel, one attempt each, and tell how they do then."""
-    return answer(_channels(parts, () if parts.notifier is None else await parts.notifier.test()))
+    return answer(_channels(deps, () if deps.notifier is None else await deps.notifier.test()))
 
 
-def _channels(parts: Parts, states: Sequence[ChannelState]) -> JSON:
-    return {"items": [_channel(parts, each) for each in states]}
+def _channels(deps: Dependencies, states: Sequence[ChannelState]) -> JSON:
+    return {"items": [_channel(deps, each) for each in states]}
 
 
-def _channel(parts: Parts, state: ChannelState) -> JSON:
+def _channel(deps: Dependencies, state: ChannelState) -> JSON:
     fqn = NOTICE + state.name
-    needs = parts.notices.bound_by(fqn) is not None
-    return {**state.as_json(), "needs_secret": needs, "bound": needs and bool(parts.bindings.for_connector(fqn))}
+    needs = deps.notices.bound_by(fqn) is not None
+    return {**state.as_json(), "needs_secret": needs, "bound": needs and bool(deps.bindings.for_connector(fqn))}

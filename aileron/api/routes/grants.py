@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
@@ -41,46 +41,49 @@ _APPROVED_WITH = made_of(
 
 
 @TABLE.route("GET", "/v1/grants", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(ref("Grant"))})})
-async def list_grants(visit: Visit, parts: Parts) -> Answer:
+async def list_grants(context: RequestContext, deps: Dependencies) -> Answer:
     """All grants, oldest first; those that ended some days ago are forgotten."""
-    return answer({"items": [grant_json(each) for each in await parts.grants.grants()]})
+    return answer({"items": [grant_json(each) for each in await deps.grants.grants()]})
 
 
 @TABLE.route("GET", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
-async def show_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
+async def show_grant(context: RequestContext, deps: Dependencies, grant_id: str) -> Answer:
     """One grant: what it allows, and whether it does now."""
-    return answer(grant_json(await parts.grants.grant(grant_id)))
+    return answer(grant_json(await deps.grants.grant(grant_id)))
 
 
 @TABLE.route("POST", "/v1/grants", operators=Who.OPERATOR, body=_APPROVED_WITH, answers={201: ref("Grant")})
-async def make_grant(visit: Visit, parts: Parts) -> Answer:
+async def make_grant(context: RequestContext, deps: Dependencies) -> Answer:
     """Approve exactly what the digest binds, and grant more like it."""
-    decision = Decision(True, str(visit.body["digest"]), visit.caller.actor.id, visit.text("reason"))
-    _, grant = await parts.decisions.approve_and_grant(str(visit.body["approval_id"]), decision, wish_of(visit))
+    decision = Decision(True, str(context.body["digest"]), context.caller.actor.id, context.text("reason"))
+    run_id = str(context.body["approval_id"])
+    _, grant = await deps.decisions.approve_and_grant(run_id, decision, read_new_grant(context))
     return answer(new_grant_json(grant), 201)
 
 
 @TABLE.route("DELETE", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
-async def revoke_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
+async def revoke_grant(context: RequestContext, deps: Dependencies, grant_id: str) -> Answer:
     """Revoke a grant: nothing more begins by it.  Twice is safe."""
-    return answer(grant_json(await parts.grants.revoke_grant(grant_id, visit.caller.actor)))
+    return answer(grant_json(await deps.grants.revoke_grant(grant_id, context.caller.actor)))
 
 
-async def decided(visit: Visit, parts: Parts, approval_id: str, decision: Decision) -> tuple[Approval, Grant | None]:
+async def take_decision(
+    context: RequestContext, deps: Dependencies, approval_id: str, decision: Decision
+) -> tuple[Approval, Grant | None]:
     """Take a decision, with the grant that the body asks for, if it does."""
-    if visit.body.get("grant") is None:
-        return await parts.decisions.decide(approval_id, decision), None
+    if context.body.get("grant") is None:
+        return await deps.decisions.decide(approval_id, decision), None
     if not decision.approved:
         raise InvalidRequest.listing("A denial grants nothing.", ("/grant", "goes with an approval alone"))
-    return await parts.decisions.approve_and_grant(approval_id, decision, wish_of(visit))
+    return await deps.decisions.approve_and_grant(approval_id, decision, read_new_grant(context))
 
 
-def wish_of(visit: Visit) -> NewGrant:
+def read_new_grant(context: RequestContext) -> NewGrant:
     """What the body's C{grant} asks for.
 
     :raises InvalidRequest: its C{not_after} is no moment.
     """
-    asked = cast("Mapping[str, JSON]", visit.body["grant"])
+    asked = cast("Mapping[str, JSON]", context.body["grant"])
     try:
         not_after = from_timestamp(str(asked["not_after"]).upper())
     except (ValueError, OverflowError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.facts import Facts
@@ -63,38 +63,38 @@ _STATUS = made_of(
 
 
 @TABLE.route("GET", "/v1/health", agents=Who.ANYONE, operators=Who.ANYONE, answers={200: _HEALTH})
-async def health(visit: Visit, parts: Parts) -> Answer:
+async def health(context: RequestContext, deps: Dependencies) -> Answer:
     """Whether the daemon answers."""
-    now = timestamp(parts.now())
-    return answer({"status": "ok", "service": SERVICE, "version": parts.version, "timestamp": now})
+    now = timestamp(deps.now())
+    return answer({"status": "ok", "service": SERVICE, "version": deps.version, "timestamp": now})
 
 
 @TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATUS})
-async def status(visit: Visit, parts: Parts) -> Answer:
+async def status(context: RequestContext, deps: Dependencies) -> Answer:
     """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
-    now, own = parts.now(), visit.caller.session
-    kept, offering = await _kept(own, parts), parts.submission.offering()
-    paused = paused_for(parts, None if own is None else own.id)
+    now, own = deps.now(), context.caller.session
+    kept, offering = await _kept(own, deps), deps.submission.offering()
+    paused = paused_for(deps, None if own is None else own.id)
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
     return answer(
         {
             "service": SERVICE,
-            "version": parts.version,
-            "started_at": timestamp(parts.started_at),
-            "uptime_seconds": round((now - parts.started_at).total_seconds(), 3),
-            "vault_state": parts.vault.state().value,
+            "version": deps.version,
+            "started_at": timestamp(deps.started_at),
+            "uptime_seconds": round((now - deps.started_at).total_seconds(), 3),
+            "vault_state": deps.vault.state().value,
             "counts": counts,
             "paused": paused is not None,
             **({} if paused is None else {"pause": pause_json(paused)}),
             "store": "ok" if kept is not None else "unavailable",
-            "record": _record(parts),
-            **({} if visit.caller.session else {"gateway": _gateway(parts), "notifications": _notifications(parts)}),
+            "record": _record(deps),
+            **({} if context.caller.session else {"gateway": _gateway(deps), "notifications": _notifications(deps)}),
         }
     )
 
 
-def _record(parts: Parts) -> JSON:
-    signer, latest = parts.signer, parts.signer.latest
+def _record(deps: Dependencies) -> JSON:
+    signer, latest = deps.signer, deps.signer.latest
     return {
         "key": signer.fingerprint,
         "signed_up_to": 0 if latest is None else latest.sequence,
@@ -104,22 +104,22 @@ def _record(parts: Parts) -> JSON:
     }
 
 
-def _gateway(parts: Parts) -> JSON:
-    return {**upstreams_json(parts.gateway), "totals": totals_json(totals(parts))}
+def _gateway(deps: Dependencies) -> JSON:
+    return {**upstreams_json(deps.gateway), "totals": totals_json(totals(deps))}
 
 
-def _notifications(parts: Parts) -> JSON:
-    channels = () if parts.notifier is None else parts.notifier.channels()
+def _notifications(deps: Dependencies) -> JSON:
+    channels = () if deps.notifier is None else deps.notifier.channels()
     return {"channels": len(channels), "failing": [each.name for each in channels if each.problem is not None]}
 
 
-async def _kept(own: Session | None, parts: Parts) -> dict[str, int] | None:
+async def _kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
     """The counts of what is in the store, of all or of one session; L{None} while it does not answer."""
     try:
-        pending = await parts.decisions.pending(None if own is None else own.id)
+        pending = await deps.decisions.pending(None if own is None else own.id)
         if own is not None:
             return {"pending_approvals": pending}
-        live = await parts.sessions.list(True, MOST_LIVE_SESSIONS, None)
+        live = await deps.sessions.list(True, MOST_LIVE_SESSIONS, None)
     except StoreUnavailable:
         return None
     return {"pending_approvals": pending, "sessions": len(live.items)}
@@ -132,28 +132,28 @@ _TEXT = {**TEXT, "contentMediaType": "text/plain"}
 
 
 @TABLE.route("GET", "/metrics", operators=Who.OPERATOR | Who.SCRAPER, answers={200: _TEXT})
-async def metrics(visit: Visit, parts: Parts) -> Answer:
+async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
     """Every number that is kept, in the text format of Prometheus."""
     # Imported here: most daemons are never asked, and need not hold what it takes.
     from aileron.api.shapes.exposition import exposition
 
-    return Answer(200, exposition(await _facts(parts)), content_type=CONTENT_TYPE)
+    return Answer(200, exposition(await _facts(deps)), content_type=CONTENT_TYPE)
 
 
-async def _facts(parts: Parts) -> Facts:
-    offering = parts.submission.offering()
-    kept = await _kept(None, parts) or {}
-    paused = {pause.session_id for pause in parts.limits.pauses()}
+async def _facts(deps: Dependencies) -> Facts:
+    offering = deps.submission.offering()
+    kept = await _kept(None, deps) or {}
+    paused = {pause.session_id for pause in deps.limits.pauses()}
     return Facts(
-        version=parts.version,
-        uptime_seconds=(parts.now() - parts.started_at).total_seconds(),
-        vault=parts.vault.state(),
+        version=deps.version,
+        uptime_seconds=(deps.now() - deps.started_at).total_seconds(),
+        vault=deps.vault.state(),
         actions=len(offering.offers),
         load_errors=len(offering.load_errors),
         pending_approvals=kept.get("pending_approvals"),
         sessions=kept.get("sessions"),
-        gateway=totals(parts),
+        gateway=totals(deps),
         paused=None in paused,
         paused_sessions=len(paused - {None}),
-        long_turns=parts.long_turns(),
+        long_turns=deps.long_turns(),
     )

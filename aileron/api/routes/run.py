@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, answer, failure
 from aileron.api._guard import Who
 from aileron.api._serving import MAX_WAIT_SECONDS
@@ -36,9 +36,9 @@ _WAITS = made_of(
 )
 
 
-def _known(parts: Parts, name: str) -> None:
+def _known(deps: Dependencies, name: str) -> None:
     """That there is no such action counts before what is wrong with the body."""
-    offers = parts.submission.offering().offers
+    offers = deps.submission.offering().offers
     if not offers:
         return
     offer = offers.get(name)
@@ -57,32 +57,32 @@ def _known(parts: Parts, name: str) -> None:
     answers={200: _DONE, 202: _WAITS},
     known=_known,
 )
-async def run_action(visit: Visit, parts: Parts, name: str) -> Answer:
+async def run_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Run an action: its result, or what it waits for."""
-    arguments = visit.body.get("args", {})
+    arguments = context.body.get("args", {})
     call = Call(
         name,
         arguments if isinstance(arguments, Mapping) else {},
-        visit.caller.actor,
-        visit.caller.session,
-        visit.text("idempotency_key"),
+        context.caller.actor,
+        context.caller.session,
+        context.text("idempotency_key"),
     )
-    run = await parts.submission.submit(call)
+    run = await deps.submission.submit(call)
     if not run.state.settled:
-        run = await _wait(visit, parts, run)
-    return outcome(run, parts)
+        run = await _wait(context, deps, run)
+    return outcome(run, deps)
 
 
-async def _wait(visit: Visit, parts: Parts, run: Run) -> Run:
+async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
     """The run after the wait that was asked for, which bounds the whole request; at once where too many wait."""
-    wish = visit.wait_seconds
+    wish = context.wait_seconds
     if wish is None:
         wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
-    left = wish - (parts.clock.seconds() - visit.began_at)
-    session_id = visit.caller.session_id
-    if left <= 0 or not parts.waits.allows(session_id):
+    left = wish - (deps.clock.seconds() - context.began_at)
+    session_id = context.caller.session_id
+    if left <= 0 or not deps.waits.allows(session_id):
         return run
-    return await parts.waits.wait(session_id, parts.submission.wait(run.id, left))
+    return await deps.waits.wait(session_id, deps.submission.wait(run.id, left))
 
 
 def _waits_for_somebody(run: Run) -> bool:
@@ -90,17 +90,17 @@ def _waits_for_somebody(run: Run) -> bool:
     return run.state in (RunState.PENDING, RunState.AWAITING_VAULT) or run.start_after is not None
 
 
-def outcome(run: Run, parts: Parts) -> Answer:
+def outcome(run: Run, deps: Dependencies) -> Answer:
     """What the run comes to for whoever asked to run it."""
     if run.state is RunState.COMPLETED:
         said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
-        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edited(run)})
+        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edits_payload(run)})
     if run.state.settled:
-        return failure(fault_of(run).with_details(**edited(run)), run_id=run.id, audit_id=run.audit_id)
-    return answer(_waiting(run, parts), 202)
+        return failure(fault_of(run).with_details(**edits_payload(run)), run_id=run.id, audit_id=run.audit_id)
+    return answer(_waiting(run, deps), 202)
 
 
-def edited(run: Run) -> dict[str, JSON]:
+def edits_payload(run: Run) -> dict[str, JSON]:
     """That the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
     changes = edits(run) if run.state in _CARRIED_OUT else ()
     return {"edited": changes_json(changes)} if changes else {}
@@ -134,15 +134,15 @@ def _unknown(cause: Fault | None, details: dict[str, JSON]) -> Fault:
     return OutcomeUnknown(message, details).fault()
 
 
-def _waiting(run: Run, parts: Parts) -> dict[str, JSON]:
+def _waiting(run: Run, deps: Dependencies) -> dict[str, JSON]:
     waiting: dict[str, JSON] = {"status": status_of(run), "run_id": run.id, "retry_after": RETRY_AFTER_SECONDS}
     if not run.gated:
         return {**waiting, "message": f"{run.action} runs; check_action_status with {run.id} tells the outcome."}
-    url = parts.review_url(run.id)
-    return {**waiting, "approval_id": run.id, "review_url": url, "message": _message(run, url, parts)}
+    url = deps.review_url(run.id)
+    return {**waiting, "approval_id": run.id, "review_url": url, "message": _message(run, url, deps)}
 
 
-def _message(run: Run, url: str, parts: Parts) -> str:
+def _message(run: Run, url: str, deps: Dependencies) -> str:
     """For the LLM: what waits, for whom, and what to do."""
     tells = f"Do not call it again: check_action_status with approval_id {run.id} tells the outcome."
     if run.state is RunState.PENDING:
@@ -155,7 +155,7 @@ def _message(run: Run, url: str, parts: Parts) -> str:
             f"{run.action} is approved and waits until the vault is unlocked. "
             f"Ask the user to run: aileron vault unlock. {tells}"
         )
-    if begins_later(run, parts):
+    if begins_later(run, deps):
         return (
             f"{run.action} is approved and begins at {moment(run.start_after)}; nothing was sent yet, and until then "
             f"it can be taken back. {tells}"
@@ -163,6 +163,6 @@ def _message(run: Run, url: str, parts: Parts) -> str:
     return f"{run.action} is approved and runs. {tells}"
 
 
-def begins_later(run: Run, parts: Parts) -> bool:
+def begins_later(run: Run, deps: Dependencies) -> bool:
     """Whether it is approved and its time has not come."""
-    return run.state is RunState.APPROVED and run.start_after is not None and run.start_after > parts.now()
+    return run.state is RunState.APPROVED and run.start_after is not None and run.start_after > deps.now()

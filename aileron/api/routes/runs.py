@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
@@ -62,47 +62,47 @@ _FILTERS = made_of(
 _NO_RUN = "There is no such run."
 
 
-async def visible_run(visit: Visit, parts: Parts, run_id: str) -> Run:
+async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
     """A run that is the caller's to see; another's is told in the same words as none.
 
     :raises NotFound: it is not.
     """
     try:
-        run = await parts.submission.run(run_id)
+        run = await deps.submission.run(run_id)
     except NotFound:
         raise NotFound(_NO_RUN) from None
-    if not visit.caller.may_see(run.session_id):
+    if not context.caller.may_see(run.session_id):
         raise NotFound(_NO_RUN)
     return run
 
 
-async def awaited_run(visit: Visit, parts: Parts, run_id: str) -> Run:
+async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
     """The same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
 
     :raises LimitExceeded: too many of its session wait already.
     """
-    run = await visible_run(visit, parts, run_id)
-    seconds = visit.number("wait", visit.wait_seconds or 0.0)
+    run = await visible_run(context, deps, run_id)
+    seconds = context.number("wait", context.wait_seconds or 0.0)
     if seconds <= 0 or run.state.settled:
         return run
-    return await parts.waits.wait(visit.caller.session_id, parts.submission.wait(run_id, seconds))
+    return await deps.waits.wait(context.caller.session_id, deps.submission.wait(run_id, seconds))
 
 
-def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
+def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQuery:
     """The caller's filters; an agent's are bound to its session.
 
     :param usual: the states that are meant where none is named; empty: all.
     """
-    states = visit.query.get("state")
-    gated = visit.query.get("gated")
-    own = visit.caller.session
+    states = context.query.get("state")
+    gated = context.query.get("gated")
+    own = context.caller.session
     return RunQuery(
         states=tuple(RunState(str(state)) for state in states) if isinstance(states, list) else usual,
-        session_id=visit.text("session") if own is None else own.id,
-        action=visit.text("action"),
+        session_id=context.text("session") if own is None else own.id,
+        action=context.text("action"),
         gated=gated if isinstance(gated, bool) else None,
-        limit=int(visit.number("limit", 100)),
-        cursor=visit.text("cursor"),
+        limit=int(context.number("limit", 100)),
+        cursor=context.text("cursor"),
         most_bytes=MOST_PAGE_BYTES,
     )
 
@@ -115,9 +115,9 @@ def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
     query=_FILTERS,
     answers={200: page_of("Run")},
 )
-async def list_runs(visit: Visit, parts: Parts) -> Answer:
+async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
     """Runs, newest first; an agent sees its own."""
-    return answer(page(await parts.submission.runs(run_query(visit)), listed_run_json))
+    return answer(page(await deps.submission.runs(run_query(context)), listed_run_json))
 
 
 @TABLE.route(
@@ -128,12 +128,12 @@ async def list_runs(visit: Visit, parts: Parts) -> Answer:
     query=made_of({}, {"wait": WAIT}),
     answers={200: _RUN},
 )
-async def show_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """One run, as soon as it is settled or the wait is over; the operator sees its steps and attempts."""
-    run = await awaited_run(visit, parts, run_id)
+    run = await awaited_run(context, deps, run_id)
     shown = run_json(run)
-    if visit.caller.operator is not None:
-        steps, attempts = await parts.submission.history(run_id)
+    if context.caller.operator is not None:
+        steps, attempts = await deps.submission.history(run_id)
         shown["steps"] = [_step(step) for step in steps]
         shown["attempts"] = [_attempt(attempt) for attempt in attempts]
     return answer(shown)
@@ -149,18 +149,18 @@ async def show_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     ),
     answers={200: ref("Run")},
 )
-async def resolve_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
-    outcome, note, actor = visit.text("outcome"), visit.text("note") or "", visit.caller.actor
+    outcome, note, actor = context.text("outcome"), context.text("note") or "", context.caller.actor
     if outcome == "run_again":
-        return answer(run_json(await parts.reconciliation.run_again(run_id, note, actor)))
-    return answer(run_json(await parts.reconciliation.settle(run_id, outcome == "happened", note, actor)))
+        return answer(run_json(await deps.reconciliation.run_again(run_id, note, actor)))
+    return answer(run_json(await deps.reconciliation.settle(run_id, outcome == "happened", note, actor)))
 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
-async def reconcile_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+async def reconcile_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """Look now whether a run whose outcome is unknown happened."""
-    run, finding = await parts.reconciliation.find_out(run_id, visit.caller.actor)
+    run, finding = await deps.reconciliation.find_out(run_id, context.caller.actor)
     failure = None if finding.fault is None else finding.fault.as_json()
     return answer({"run": run_json(run), "happened": finding.happened, "failure": failure})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from aileron.addresses import base_url_problem
-from aileron.api._parts import Parts
+from aileron.api._dependencies import Dependencies
 from aileron.api.shapes.values import binding_json
 from aileron.errors import Conflict, InvalidRequest
 from aileron.values import (
@@ -37,7 +37,7 @@ class Target:
     scope: Scope | None
 
 
-async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
+async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
     """The target of a binding that is to be sealed for it.
 
     :param fqn: of a connector, of a provider of the gateway, or of a channel of notifications.
@@ -46,10 +46,10 @@ async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target
     :raises Conflict: it is a file that is not trusted as it lies there.
     """
     if fqn.startswith(GATEWAY):
-        return _provider_target(parts, fqn, base_url)
+        return _provider_target(deps, fqn, base_url)
     if fqn.startswith(NOTICE):
-        return _channel_target(parts, fqn, base_url)
-    items = await parts.trust.trust_items()  # reads the files, so that what follows is about the same bytes
+        return _channel_target(deps, fqn, base_url)
+    items = await deps.trust.trust_items()  # reads the files, so that what follows is about the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
         raise Conflict(
@@ -57,7 +57,7 @@ async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target
             f"read it, then `aileron connector trust {fqn}`.",
             {"connector": fqn, "state": unread.state.value},
         )
-    description = _described(parts, fqn)
+    description = _described(deps, fqn)
     if description is None:
         raise _wrong("/connector", "names no connector that loaded")
     if base_url is not None and not description.bindable:
@@ -70,23 +70,23 @@ async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target
     return target
 
 
-def target_now(parts: Parts, binding: Binding) -> Target | None:
+def current_target(deps: Dependencies, binding: Binding) -> Target | None:
     """Where the connector, as it stands now, would have the credential go; L{None}: it is not there, or says not."""
     if binding.connector.startswith(GATEWAY):
-        provider = parts.gateway.bound_by(binding.connector)
+        provider = deps.gateway.bound_by(binding.connector)
         return None if provider is None else Target(None, provider.scope())
     if binding.connector.startswith(NOTICE):
-        channel = parts.notices.bound_by(binding.connector)
+        channel = deps.notices.bound_by(binding.connector)
         return None if channel is None else Target(None, channel.scope())
-    description = _described(parts, binding.connector)
+    description = _described(deps, binding.connector)
     if description is None:
         return None
     return _target(description, binding.base_url if description.bindable else None)
 
 
-def bound_json(parts: Parts, binding: Binding, flag: BindingFlag | None) -> dict[str, JSON]:
+def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> dict[str, JSON]:
     """C{Binding}, with whether it opens as things are."""
-    target = target_now(parts, binding)
+    target = current_target(deps, binding)
     told = flag if flag is not None and flag.revision == binding.revision else None
     now = None if target is None else target.scope
     return {
@@ -98,8 +98,8 @@ def bound_json(parts: Parts, binding: Binding, flag: BindingFlag | None) -> dict
     }
 
 
-def _provider_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
-    provider = parts.gateway.bound_by(fqn)
+def _provider_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
+    provider = deps.gateway.bound_by(fqn)
     if provider is None:
         raise _wrong("/connector", "names no provider of the gateway")
     if base_url is not None:
@@ -107,8 +107,8 @@ def _provider_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
     return Target(None, provider.scope())
 
 
-def _channel_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
-    channel = parts.notices.bound_by(fqn)
+def _channel_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
+    channel = deps.notices.bound_by(fqn)
     if channel is None:
         raise _wrong(
             "/connector", "names no notification of config.yaml, as the daemon goes by it, that wants a secret"
@@ -122,8 +122,8 @@ def _is_unread(item: TrustItem, fqn: str) -> bool:
     return (item.kind, item.name) == (TrustKind.CONNECTOR, fqn) and item.state in _UNREAD
 
 
-def _described(parts: Parts, fqn: str) -> ConnectorDescription | None:
-    connector = parts.connectors.get(fqn)
+def _described(deps: Dependencies, fqn: str) -> ConnectorDescription | None:
+    connector = deps.connectors.get(fqn)
     return None if connector is None else connector.describe()
 
 

@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from aileron.api._credentials import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
-from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
@@ -63,21 +63,21 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     ),
     answers={201: _OPENED},
 )
-async def open_session(visit: Visit, parts: Parts) -> Answer:
+async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     """Open a session, whose agent and directory are claims; its token and gateway key are shown this once.
 
     With a C{lease} it lives for as long as its launcher holds that; else C{minutes}, and a day where none are said.
     A C{client} that nobody launched, and opens one for itself, must be known to the operator by name.
     """
-    _refuse_stranger(visit, parts)
-    _refuse_without_vault(parts)
-    session = _claimed(visit, parts)
-    token, gateway_key = mint(AGENT_TOKEN, parts.randomness), mint(GATEWAY_KEY, parts.randomness)
+    _refuse_stranger(context, deps)
+    _refuse_without_vault(deps)
+    session = _claimed(context, deps)
+    token, gateway_key = mint(AGENT_TOKEN, deps.randomness), mint(GATEWAY_KEY, deps.randomness)
     peer = peer_json(session.peer)
     claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
     lasts: Mapping[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
-    event = _event(visit, parts, "session.started", session, **claims, peer=peer, **lasts)
-    await parts.sessions.open(session, token_digest(token), token_digest(gateway_key), (event,))
+    event = _event(context, deps, "session.started", session, **claims, peer=peer, **lasts)
+    await deps.sessions.open(session, token_digest(token), token_digest(gateway_key), (event,))
     return answer(
         {
             "id": session.id,
@@ -99,22 +99,22 @@ async def open_session(visit: Visit, parts: Parts) -> Answer:
     query=made_of({}, {"live": BOOLEAN, "limit": LIMIT, "cursor": CURSOR}),
     answers={200: page_of("Session")},
 )
-async def list_sessions(visit: Visit, parts: Parts) -> Answer:
+async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
     """Sessions, newest first; an agent sees its own."""
-    if visit.caller.session is not None:
-        return answer({"items": [shown(visit.caller.session, parts)], "cursor": None})
-    found = await parts.sessions.list(
-        visit.query.get("live") is True, int(visit.number("limit", 100)), visit.text("cursor")
+    if context.caller.session is not None:
+        return answer({"items": [session_payload(context.caller.session, deps)], "cursor": None})
+    found = await deps.sessions.list(
+        context.query.get("live") is True, int(context.number("limit", 100)), context.text("cursor")
     )
-    return answer(page(found, lambda session: shown(session, parts)))
+    return answer(page(found, lambda session: session_payload(session, deps)))
 
 
 @TABLE.route(
     "GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Session")}
 )
-async def show_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
+async def show_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """One session, with what became of what it asked for."""
-    return answer(await summed_up(await _visible(visit, parts, session_id), parts))
+    return answer(await session_summary(await _visible(context, deps, session_id), deps))
 
 
 @TABLE.route(
@@ -125,60 +125,60 @@ async def show_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     body=made_of({}, {"exit_code": _EXIT_CODE}),
     answers={200: ref("Session")},
 )
-async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
+async def end_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """End a session; its token opens nothing from then on."""
-    session = await _visible(visit, parts, session_id)
-    exit_code = visit.body.get("exit_code")
+    session = await _visible(context, deps, session_id)
+    exit_code = context.body.get("exit_code")
     code = exit_code if isinstance(exit_code, int) else None
-    event = _event(visit, parts, "session.ended", session, exit_code=code)
-    ended = await parts.sessions.end(session_id, code, (event,))
-    parts.session_ended(session_id)
-    return answer(await summed_up(ended, parts))
+    event = _event(context, deps, "session.ended", session, exit_code=code)
+    ended = await deps.sessions.end(session_id, code, (event,))
+    deps.session_ended(session_id)
+    return answer(await session_summary(ended, deps))
 
 
-async def summed_up(session: Session, parts: Parts) -> Mapping[str, JSON]:
+async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
     """The same, with its C{summary}."""
-    tally = await parts.sessions.tally(session.id)
-    until = session.ended_at or parts.now()
+    tally = await deps.sessions.tally(session.id)
+    until = session.ended_at or deps.now()
     seconds = max(0, int((until - session.started_at).total_seconds()))
-    return {**shown(session, parts), "summary": {**tally.as_json(), "seconds": seconds}}
+    return {**session_payload(session, deps), "summary": {**tally.as_json(), "seconds": seconds}}
 
 
-def shown(session: Session, parts: Parts) -> Mapping[str, JSON]:
+def session_payload(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
     """C{Session}, with whether it is paused and what it sent through the gateway."""
-    paused = paused_for(parts, session.id) is not None
-    return {**session_json(session, parts.now()), "paused": paused, **session_traffic(parts, session.id)}
+    paused = paused_for(deps, session.id) is not None
+    return {**session_json(session, deps.now()), "paused": paused, **session_traffic(deps, session.id)}
 
 
-async def _visible(visit: Visit, parts: Parts, session_id: str) -> Session:
-    session = await parts.sessions.get(session_id) if visit.caller.may_see(session_id) else None
+async def _visible(context: RequestContext, deps: Dependencies, session_id: str) -> Session:
+    session = await deps.sessions.get(session_id) if context.caller.may_see(session_id) else None
     if session is None:
         raise NotFound("There is no such session.")
     return session
 
 
-def _claimed(visit: Visit, parts: Parts) -> Session:
+def _claimed(context: RequestContext, deps: Dependencies) -> Session:
     """A session by its opener's own word, and beside it the process that the opener is seen to be."""
-    now = parts.now()
-    claims = visit.text("agent") or "", visit.text("working_dir") or ""
-    leased = visit.body.get("lease") is True
-    minutes = visit.body.get("minutes", None if leased else _DAY)
+    now = deps.now()
+    claims = context.text("agent") or "", context.text("working_dir") or ""
+    leased = context.body.get("lease") is True
+    minutes = context.body.get("minutes", None if leased else _DAY)
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
-    peer = None if visit.ends is None else parts.process_behind(*visit.ends)
-    return Session(parts.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
+    peer = None if context.ends is None else deps.process_behind(*context.ends)
+    return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
 
 
-def _refuse_stranger(visit: Visit, parts: Parts) -> None:
-    name = visit.text("agent")
-    if visit.body.get("client") is True and name not in parts.clients:
+def _refuse_stranger(context: RequestContext, deps: Dependencies) -> None:
+    name = context.text("agent")
+    if context.body.get("client") is True and name not in deps.clients:
         raise Forbidden(
             f"The client {name} may not open a session: name it under clients in config.yaml, "
             "say aileron config trust, and start the daemon anew."
         )
 
 
-def _refuse_without_vault(parts: Parts) -> None:
-    state = parts.vault.state()
+def _refuse_without_vault(deps: Dependencies) -> None:
+    state = deps.vault.state()
     if state in {VaultState.MISSING, VaultState.LOST}:
         raise VaultLocked(
             f"The vault is {state.value}: run aileron vault {'init' if state is VaultState.MISSING else 'reset'}.",
@@ -186,38 +186,38 @@ def _refuse_without_vault(parts: Parts) -> None:
         )
 
 
-def _event(visit: Visit, parts: Parts, kind: str, session: Session, **payload: JSON) -> Event:
-    return Event(parts.ids(), kind, parts.now(), visit.caller.actor, payload, session_id=session.id)
+def _event(context: RequestContext, deps: Dependencies, kind: str, session: Session, **payload: JSON) -> Event:
+    return Event(deps.ids(), kind, deps.now(), context.caller.actor, payload, session_id=session.id)
 
 
 _STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
 
 
 @TABLE.route("GET", "/v1/sessions/<session_id>/lease", agents=Who.LAUNCH, answers={200: _STREAM})
-async def hold_lease(visit: Visit, parts: Parts, session_id: str) -> Streamed:
+async def hold_lease(context: RequestContext, deps: Dependencies, session_id: str) -> Streamed:
     """Stand behind a leased session: while this is open it is not orphaned.  It ends with the session.
 
     Server-sent events: one that it is held, then only that somebody is still there.
     """
-    if not await _is_leased(parts, session_id):
+    if not await _is_leased(deps, session_id):
         raise NotFound("There is no such session with a lease.")
-    visit.keep_place(session_id)
-    return Streamed(_held(parts, session_id), "text/event-stream")
+    context.keep_place(session_id)
+    return Streamed(_held(deps, session_id), "text/event-stream")
 
 
-async def _held(parts: Parts, session_id: str) -> AsyncIterator[bytes]:
-    clock: IReactorTime = parts.clock
-    with parts.leases.held(session_id):
+async def _held(deps: Dependencies, session_id: str) -> AsyncIterator[bytes]:
+    clock: IReactorTime = deps.clock
+    with deps.leases.held(session_id):
         yield b"event: held\ndata: {}\n\n"
         while True:
             await deferLater(clock, STILL_HERE_SECONDS)
-            if not await _is_leased(parts, session_id):
+            if not await _is_leased(deps, session_id):
                 return
             yield b": still here\n\n"
 
 
-async def _is_leased(parts: Parts, session_id: str) -> bool:
-    session = await parts.sessions.get(session_id)
+async def _is_leased(deps: Dependencies, session_id: str) -> bool:
+    session = await deps.sessions.get(session_id)
     return session is not None and session.live and session.leased
 
 
@@ -232,26 +232,26 @@ _LEFT = made_of({"id": TEXT, "message": TEXT})
     body=made_of({}, {"reason": REASON}),
     answers={200: made_of({"session": ref("Session"), "denied": list_of(TEXT), "left": list_of(_LEFT)})},
 )
-async def deny_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
+async def deny_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """End a session, so that it asks for nothing more, then deny all that waits of it, each on record by itself."""
-    session = await parts.sessions.get(session_id)
+    session = await deps.sessions.get(session_id)
     if session is None:
         raise NotFound("There is no such session.")
     payload: dict[str, JSON] = {"exit_code": None}
-    ended = Event(parts.ids(), "session.ended", parts.now(), visit.caller.actor, payload, session_id=session_id)
-    session = await parts.sessions.end(session_id, None, (ended,))
+    ended = Event(deps.ids(), "session.ended", deps.now(), context.caller.actor, payload, session_id=session_id)
+    session = await deps.sessions.end(session_id, None, (ended,))
     try:
-        denied, left = await _deny_all(visit, parts, session_id)
+        denied, left = await _deny_all(context, deps, session_id)
     finally:  # only now: an agent that waits for one of them learns of its denial
-        parts.session_ended(session_id)
-    return answer({"session": shown(session, parts), "denied": denied, "left": left})
+        deps.session_ended(session_id)
+    return answer({"session": session_payload(session, deps), "denied": denied, "left": left})
 
 
-async def _deny_all(visit: Visit, parts: Parts, session_id: str) -> tuple[list[JSON], list[JSON]]:
+async def _deny_all(context: RequestContext, deps: Dependencies, session_id: str) -> tuple[list[JSON], list[JSON]]:
     denied: list[JSON] = []
     left: list[JSON] = []
-    for approval in await _waiting(parts, session_id):
-        trouble = await _denied(visit, parts, approval)
+    for approval in await _waiting(deps, session_id):
+        trouble = await _denied(context, deps, approval)
         if trouble is None:
             denied.append(approval.run.id)
         else:
@@ -259,24 +259,24 @@ async def _deny_all(visit: Visit, parts: Parts, session_id: str) -> tuple[list[J
     return denied, left
 
 
-async def _waiting(parts: Parts, session_id: str) -> list[Approval]:
+async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
     """All that waits of it, read whole before any of it is denied."""
     query: RunQuery | None = RunQuery(states=(RunState.PENDING,), session_id=session_id, limit=_AT_ONCE)
     found: list[Approval] = []
     while query is not None:
-        page = await parts.decisions.approvals(query)
+        page = await deps.decisions.approvals(query)
         found += page.items
         query = None if page.cursor is None else evolve(query, cursor=page.cursor)
     return found
 
 
-async def _denied(visit: Visit, parts: Parts, approval: Approval) -> str | None:
+async def _denied(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
     """Why one could not be denied; one that was changed in this moment is denied as it is then."""
     for digest in (approval.digest, None):
         try:
-            present = digest or (await parts.decisions.approval(approval.run.id)).digest
-            word = Decision(False, present, visit.caller.actor.id, visit.text("reason"))
-            await parts.decisions.decide(approval.run.id, word)
+            present = digest or (await deps.decisions.approval(approval.run.id)).digest
+            word = Decision(False, present, context.caller.actor.id, context.text("reason"))
+            await deps.decisions.decide(approval.run.id, word)
         except ApprovalStale as error:
             trouble = error.message
         except Conflict as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import TEXT, TRUST_KIND, list_of, made_of, ref
@@ -24,15 +24,15 @@ _ITEMS = made_of({"items": list_of(ref("TrustItem"))})
 
 
 @TABLE.route("GET", "/v1/trust", operators=Who.OPERATOR, answers={200: _ITEMS})
-async def list_trust(visit: Visit, parts: Parts) -> Answer:
+async def list_trust(context: RequestContext, deps: Dependencies) -> Answer:
     """Every file that can be trusted, with what to read before it is."""
-    return _listed(await parts.trust.trust_items())
+    return _listed(await deps.trust.trust_items())
 
 
 @TABLE.route("POST", "/v1/trust", operators=Who.OPERATOR, body=made_of({"items": _MANY}), answers={200: _ITEMS})
-async def trust(visit: Visit, parts: Parts) -> Answer:
+async def trust(context: RequestContext, deps: Dependencies) -> Answer:
     """Trust exactly these digests, all or none; 409 says what lies there where one is another by now."""
-    return _listed(await parts.trust.trust(_wanted(visit.body), visit.caller.actor))
+    return _listed(await deps.trust.trust(_wanted(context.body), context.caller.actor))
 
 
 @TABLE.route(
@@ -42,10 +42,10 @@ async def trust(visit: Visit, parts: Parts) -> Answer:
     body=made_of({"kind": TRUST_KIND, "name": _NAME}),
     answers={200: made_of({"kind": TRUST_KIND, "name": TEXT})},
 )
-async def distrust(visit: Visit, parts: Parts) -> Answer:
+async def distrust(context: RequestContext, deps: Dependencies) -> Answer:
     """Take trust back: what was trusted is inert, and what waits of it becomes stale."""
-    kind, name = TrustKind(str(visit.body["kind"])), str(visit.body["name"])
-    await parts.trust.distrust(kind, name, visit.caller.actor)
+    kind, name = TrustKind(str(context.body["kind"])), str(context.body["name"])
+    await deps.trust.distrust(kind, name, context.caller.actor)
     return answer({"kind": kind.value, "name": name})
 
 

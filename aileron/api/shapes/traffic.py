@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._parts import Parts
+from aileron.api._dependencies import Dependencies
 from aileron.values import JSON, Ending, GatewayTotals, Traffic
 
 from .schemas import CALLS, COUNT, TEXT, list_of, made_of
@@ -23,9 +23,9 @@ _PROVIDER = made_of(
 TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER)})
 
 
-def totals(parts: Parts) -> GatewayTotals:
+def totals(deps: Dependencies) -> GatewayTotals:
     """What was counted; nothing where nobody counts."""
-    return GatewayTotals() if parts.totals is None else parts.totals.snapshot()
+    return GatewayTotals() if deps.totals is None else deps.totals.snapshot()
 
 
 def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
@@ -37,9 +37,9 @@ def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
     }
 
 
-def session_traffic(parts: Parts, session_id: str) -> dict[str, JSON]:
+def session_traffic(deps: Dependencies, session_id: str) -> dict[str, JSON]:
     """The member C{gateway} of a session, where there is something to tell."""
-    traffic = None if parts.totals is None else parts.totals.of_session(session_id)
+    traffic = None if deps.totals is None else deps.totals.of_session(session_id)
     return {} if traffic is None else {"gateway": _sums([traffic])}
 
 

@@ -33,7 +33,7 @@ from aileron.interfaces import (
 )
 from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPath, utc
 
-from ._credentials import Door
+from ._credentials import AccessLog
 from ._sessions import Leases, Waits
 from .channels.peer import Lookup, process_behind
 
@@ -47,7 +47,7 @@ def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], obje
 
 
 @frozen
-class Parts:
+class Dependencies:
     """Everything that the routes reach, through interfaces alone.
 
     :ivar launch_key_digest: L{token_digest} of the launch key in C{daemon.json}.
@@ -66,7 +66,7 @@ class Parts:
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
     :ivar forget_places: is told the owner of each credential that opens nothing any more.
-    :ivar door: the record of logins.
+    :ivar access_log: the record of logins.
     :ivar leases: who stands behind which session.
     :ivar waits: the long polls of agents.
     """
@@ -105,15 +105,13 @@ class Parts:
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None
     forget_places: Callable[[str], object] = lambda _: None
-    door: Door = field(
-        init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
+    access_log: AccessLog = field(
+        init=False, default=Factory(lambda deps: AccessLog(deps.audit, deps.clock, deps.ids), takes_self=True)
     )
     waits: Waits = field(init=False, factory=Waits)
     leases: Leases = field(
         init=False,
-        default=Factory(
-            lambda parts: Leases(parts.sessions, parts.clock, parts.ids, parts.session_ended), takes_self=True
-        ),
+        default=Factory(lambda deps: Leases(deps.sessions, deps.clock, deps.ids, deps.session_ended), takes_self=True),
     )
 
     @launch_key_digest.validator
