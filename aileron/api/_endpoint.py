@@ -6,12 +6,14 @@ The same declaration guards and validates requests, is routed by Klein, and beco
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import TypeAlias
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IAddress
 
-from aileron.values import JSON
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, from_timestamp
 
 from ._dependencies import Dependencies
 from ._faults import Answer, Streamed
@@ -47,6 +49,17 @@ class RequestContext:
         """A text of the body or the query, or L{None}."""
         value = self.body.get(name, self.query.get(name))
         return None if value is None else str(value)
+
+    def moment(self, name: str) -> datetime | None:
+        """A moment of the body or the query, or L{None}.
+
+        :raises InvalidRequest: there is no such moment.
+        """
+        text = self.text(name)
+        try:
+            return None if text is None else from_timestamp(text.upper())
+        except (ValueError, OverflowError):
+            raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
 
     def number(self, name: str, default: float) -> float:
         """A number of the query."""

@@ -122,7 +122,8 @@ def _split(body: str) -> tuple[str, str]:
     return "", body.strip()
 
 
-def _object(properties: Mapping[str, JSON], required: tuple[str, ...] = ()) -> Mapping[str, JSON]:
+def object_schema(properties: Mapping[str, JSON], *required: str) -> Mapping[str, JSON]:
+    """Return the JSON Schema of an object that has these properties and no others."""
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
@@ -139,7 +140,7 @@ def _status_card(longest_wait_seconds: int) -> ToolDefinition:
         title="Check an action's status",
         description="Tells how an action stands that answered as pending: whether it still waits for the user's "
         "approval, was denied, or is completed, and then its result.",
-        input_schema=_object({"approval_id": approval, "wait_seconds": wait}, ("approval_id",)),
+        input_schema=object_schema({"approval_id": approval, "wait_seconds": wait}, "approval_id"),
         read_only=True,
         idempotent=True,
     )
@@ -149,7 +150,7 @@ _DIAGNOSTICS_CARD = ToolDefinition(
     name=DIAGNOSTICS_TOOL,
     title="Aileron diagnostics",
     description="Tells whether Aileron's daemon can be reached, which actions it offers, and what to do if not.",
-    input_schema=_object({}),
+    input_schema=object_schema({}),
     read_only=True,
     idempotent=True,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from mcp.server.request_state import RequestStateSecurity
@@ -18,14 +19,17 @@ from aileron.errors import InternalError, LimitExceeded
 from aileron.interfaces import IAgentRoutes, IMcpService
 from aileron.values import McpReply, McpRequest, McpSettings
 
+from ._agent import AgentServer
 from ._bridge import ThreadBridge
-from ._session_server import IServed, SessionServer, agent_served
+from ._session_server import MOST_UNDER_WAY, IServed, SessionServer
 
 _LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
 _log = Logger()
 
 Serving: TypeAlias = Callable[[IReactorTime, ThreadBridge, SessionEnvironment, Daemon, RequestStateSecurity], IServed]
-"""Makes what one agent is served, as L{agent_served} does."""
+"""Makes what one agent is served."""
+
+_OWN_TOOLS: Serving = partial(AgentServer, most_calls=MOST_UNDER_WAY)  # whoever still waits for them
 
 MOST_AGENTS = 64
 _KEY_BYTES = 32
@@ -69,7 +73,7 @@ class HttpEndpoint:
         reactor: IReactorTime,
         settings: McpSettings,
         beside: ILoop,
-        serving: Serving = agent_served,
+        serving: Serving = _OWN_TOOLS,
     ) -> None:
         self._reactor, self._settings, self._serving = reactor, settings, serving
         self._beside = beside

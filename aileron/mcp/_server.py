@@ -19,7 +19,6 @@ from ._texts import ToolResult
 from ._tools import ITools, NotifyingCalls
 from .offering.catalog import Catalog
 from .waiting.calling import CallAnswer, CallHandler, ClientPolicy
-from .waiting.clients import client_of
 from .waiting.prompting import Prompting
 from .waiting.tasks import result_of
 
@@ -47,7 +46,7 @@ class ToolServer:
         self.notifier = ChangeNotifier()
         self._calling = CallHandler(NotifyingCalls(tools, self._announce_runs), policy)
         self._subscriptions = Subscriptions(tools.actions, self.notifier)
-        catalog = Catalog(tools, lambda ctx: client_of(ctx, policy.session))
+        catalog = Catalog(tools, policy.session)
         self.server: Server[Any] = _Promising(
             "aileron",
             version=__version__,

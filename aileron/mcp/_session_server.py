@@ -9,16 +9,13 @@ from typing import Any, Protocol
 
 from attrs import evolve
 from mcp.server.lowlevel import Server
-from mcp.server.request_state import RequestStateSecurity
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 
-from aileron.client import Daemon, SessionEnvironment
 from aileron.errors import LimitExceeded
 from aileron.values import McpReply, McpRequest, McpSettings
 
-from ._agent import AgentServer
 from ._asgi import Receive, Send, exchanged
 from ._bridge import SideGone, ThreadBridge
 
@@ -43,22 +40,6 @@ class IServed(Protocol):
 
     def supervise(self, serving: Deferred[None], then: Callable[[], object]) -> None:
         """Take care of the failure of what nobody waits for; call C{then} when it is over."""
-
-
-def agent_served(
-    reactor: Any,
-    bridge: ThreadBridge,
-    session: SessionEnvironment,
-    daemon: Daemon,
-    sealing: RequestStateSecurity,
-) -> AgentServer:
-    """Make what an agent is served: its own tools, and so many calls at once, whoever still waits for them.
-
-    :param session: what there is to know of the agent.
-    :param daemon: in the agent's session.
-    :param sealing: seals what its clients are given to bring back.
-    """
-    return AgentServer(reactor, bridge, session, daemon, sealing, most_calls=MOST_UNDER_WAY)
 
 
 class SessionServer:

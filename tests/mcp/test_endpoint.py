@@ -13,8 +13,9 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError, LimitExceeded
+from aileron.mcp._agent import AgentServer
 from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
-from aileron.mcp._session_server import IServed, agent_served
+from aileron.mcp._session_server import IServed
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.client.test_against_api import SilentRoutes
 from tests.mcp.stepped import Stepped
@@ -51,7 +52,7 @@ class EndpointTests(SynchronousTestCase):
 
     def serving(self, *given: Any) -> IServed:
         """Make it, and note that."""
-        self.made.append(made := agent_served(*given))
+        self.made.append(made := AgentServer(*given))
         return made
 
     def open(self) -> None:

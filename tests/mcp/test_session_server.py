@@ -14,7 +14,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp._session_server import MOST_UNDER_WAY, SessionServer, agent_served
+from aileron.mcp._agent import AgentServer
+from aileron.mcp._session_server import MOST_UNDER_WAY, SessionServer
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering
@@ -55,7 +56,7 @@ class SessionServerTests(SynchronousTestCase):
         session = SessionEnvironment("http://127.0.0.1:9", "ail_a_x")
         daemon = Daemon(DaemonClient(self.site.agent, session.url, session.token, self.clock))
         sealing = RequestStateSecurity(keys=[b"k" * 32])
-        served = agent_served(self.clock, self.sides.bridge, session, daemon, sealing)
+        served = AgentServer(self.clock, self.sides.bridge, session, daemon, sealing, most_calls=MOST_UNDER_WAY)
         session_server = SessionServer(self.clock, self.sides.bridge, settings, served, self.close)
         self.site.answer(200, offering(1, action()))
         session_server.open()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, cast
 
 from aileron.api._endpoint import Dependencies, RequestContext, Table
@@ -30,8 +29,7 @@ from aileron.api.shapes.schemas import (
     ref,
 )
 from aileron.api.shapes.values import approval_json, moment, page, status_of
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, Assertion, Decision, Run, RunState, from_timestamp
+from aileron.values import JSON, Assertion, Decision, Run, RunState
 
 from .grants import NEW_GRANT, new_grant_json, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
@@ -143,21 +141,9 @@ def read_decision(context: RequestContext) -> Decision:
         digest=str(context.body["digest"]),
         decided_by=context.caller.actor.id,
         reason=context.text("reason"),
-        not_before=_moment(context, "not_before"),
+        not_before=context.moment("not_before"),
         assertion=None if passkey is None else Assertion(str(passkey["nonce"]), passkey["credential"]),
     )
-
-
-def _moment(context: RequestContext, name: str) -> datetime | None:
-    """A moment of the body.
-
-    :raises InvalidRequest: there is no such moment.
-    """
-    text = context.text(name)
-    try:
-        return None if text is None else from_timestamp(text.upper())
-    except (ValueError, OverflowError):
-        raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
 
 
 def _result(run: Run, deps: Dependencies) -> Mapping[str, JSON]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
 from aileron.api.shapes.values import page, record_json
-from aileron.errors import InvalidRequest, NotFound
-from aileron.values import AuditQuery, from_timestamp
+from aileron.errors import NotFound
+from aileron.values import AuditQuery
 
 TABLE = Table()
 
@@ -37,8 +35,8 @@ _LINES = {**TEXT, "contentMediaType": "application/x-ndjson"}
 async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
     """Records, newest first; every given filter must match."""
     query = AuditQuery(
-        since=_moment(context, "since"),
-        until=_moment(context, "until"),
+        since=context.moment("since"),
+        until=context.moment("until"),
         type=context.text("type"),
         action=context.text("action"),
         connector=context.text("connector"),
@@ -60,7 +58,7 @@ async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
 @TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
 async def export_record(context: RequestContext, deps: Dependencies) -> Streamed:
     """The record, or a part of it, as lines of JSON that can be verified."""
-    return Streamed(deps.signer.export(_moment(context, "since"), _moment(context, "until")), "application/x-ndjson")
+    return Streamed(deps.signer.export(context.moment("since"), context.moment("until")), "application/x-ndjson")
 
 
 @TABLE.route("GET", "/v1/audit/<audit_id>", operators=Who.OPERATOR, answers={200: ref("Record")})
@@ -70,12 +68,3 @@ async def show_record(context: RequestContext, deps: Dependencies, audit_id: str
     if record is None:
         raise NotFound("There is no such record.")
     return answer(record_json(record))
-
-
-def _moment(context: RequestContext, name: str) -> datetime | None:
-    text = context.text(name)
-    try:
-        return None if text is None else from_timestamp(text.upper())
-    except (ValueError, OverflowError):
-        problem = (f"/{name}", "is no moment in time")
-        raise InvalidRequest.listing("The query is not what this route takes.", problem) from None

@@ -1,4 +1,4 @@
-"""The door of every invocation, and what a run comes to in the terms of HTTP."""
+"""Runs an action, and says what a run comes to in the terms of HTTP."""
 
 from __future__ import annotations
 

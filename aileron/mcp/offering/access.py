@@ -10,7 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import define
 
 from aileron.client import Daemon, DaemonError
-from aileron.mcp._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, ToolDefinition
+from aileron.mcp._definitions import (
+    DESCRIBE_TOOL,
+    DIAGNOSTICS_TOOL,
+    RUN_TOOL,
+    SEARCH_TOOL,
+    ToolDefinition,
+    object_schema,
+)
 from aileron.mcp._forms import relaxed
 from aileron.mcp._texts import ToolResult
 from aileron.values import JSON, plain
@@ -24,17 +31,13 @@ _MOST_ABOUT = 200
 _NAME: Mapping[str, JSON] = {"type": "string", "description": f"As {SEARCH_TOOL} names it."}
 
 
-def _object(properties: Mapping[str, JSON], *required: str) -> Mapping[str, JSON]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-
-
 ACCESS_DEFINITIONS = (
     ToolDefinition(
         name=DESCRIBE_TOOL,
         title="Describe an action",
         description="Tells what an action does, whether it needs the user's approval, and which arguments it takes. "
         f"Read it before {RUN_TOOL}.",
-        input_schema=_object({"name": _NAME}, "name"),
+        input_schema=object_schema({"name": _NAME}, "name"),
         read_only=True,
         idempotent=True,
     ),
@@ -43,7 +46,7 @@ ACCESS_DEFINITIONS = (
         title="Run an action",
         description="Runs an action that is not listed as a tool of its own. It answers as that action's tool would: "
         "if it says that it is pending, it has not been done.",
-        input_schema=_object(
+        input_schema=object_schema(
             {"name": _NAME, "args": {"type": "object", "description": f"Its arguments, as {DESCRIBE_TOOL} says."}},
             "name",
         ),
@@ -57,7 +60,7 @@ ACCESS_DEFINITIONS = (
         title="Search actions",
         description="Finds actions by words. More are installed than are listed here: search before you say that "
         "something cannot be done.",
-        input_schema=_object(
+        input_schema=object_schema(
             {"query": {"type": "string", "description": "A few words on what is to be done."}}, "query"
         ),
         read_only=True,

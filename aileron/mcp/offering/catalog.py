@@ -9,12 +9,12 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
-from aileron.client import DaemonError, DaemonFault
+from aileron.client import DaemonError, DaemonFault, SessionEnvironment
 from aileron.mcp._contents import (
     ACTION_TEMPLATE,
     ACTION_TYPE,
@@ -36,10 +36,11 @@ from aileron.mcp._forms import relaxed
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import of_status, output_of
 from aileron.mcp._tools import IOffers
+from aileron.mcp.waiting.clients import client_of
 from aileron.values import plain, set_apart
 
 from .access import document
-from .completion import NoCompletion, completion
+from .completion import completion
 from .prompts import PROMPTS
 
 _MARK = b"\x01"
@@ -50,45 +51,33 @@ RESOURCES_A_PAGE = 100
 T = TypeVar("T")
 
 
-class IListener(Protocol):
-    """What there is to know of a client."""
-
-    @property
-    def hears_changes(self) -> bool:
-        """Whether it hears that the list of tools is another."""
-
-    @property
-    def shows_forms(self) -> bool:
-        """Whether a person will see a form that we ask it to show."""
-
-
 class Catalog:
     """Handlers for a server.
 
-    :param client: of a request.
+    :param session: what the launcher said of the clients.
     """
 
-    def __init__(self, offers: IOffers, client: Callable[[Context], IListener]) -> None:
+    def __init__(self, offers: IOffers, session: SessionEnvironment) -> None:
         self._offers = offers
-        self._client = client
+        self._session = session
 
     async def tools(self, ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
         """Answer C{tools/list}."""
-        client = self._client(ctx)
+        client = client_of(ctx, self._session)
         offered = await self._offers.offered(hears_changes=client.hears_changes)
-        shown, cursor = _page(offered, _tool_key, params, TOOLS_A_PAGE)
+        shown, cursor = page(offered, _tool_key, params, TOOLS_A_PAGE)
         tools = [tool_of(definition, asked=client.shows_forms) for definition in shown]
         return t.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
         """Answer C{resources/list}: the session's runs, then a document for each action."""
         there = sorted([_RUNS, *map(_resource, await self._offers.actions())], key=_resource_key)
-        shown, cursor = _page(there, _resource_key, params, RESOURCES_A_PAGE)
+        shown, cursor = page(there, _resource_key, params, RESOURCES_A_PAGE)
         return t.ListResourcesResult(resources=list(shown), next_cursor=cursor)
 
     async def templates(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourceTemplatesResult:
         """Answer C{resources/templates/list}."""
-        shown, _ = _page(_TEMPLATES, lambda template: template.name, params, len(_TEMPLATES))
+        shown, _ = page(_TEMPLATES, lambda template: template.name, params, len(_TEMPLATES))
         return t.ListResourceTemplatesResult(resource_templates=list(shown))
 
     async def read(self, _ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
@@ -125,15 +114,13 @@ class Catalog:
 
     async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
         """Answer C{prompts/list}."""
-        shown, _ = _page(PROMPTS, lambda each: each.name, params, len(PROMPTS))
+        shown, _ = page(PROMPTS, lambda each: each.name, params, len(PROMPTS))
         return t.ListPromptsResult(prompts=list(shown))
 
     async def complete(self, _ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
         """Answer C{completion/complete}."""
         try:
             return t.CompleteResult(completion=await completion(params.ref, params.argument, self._offers))
-        except NoCompletion as error:
-            raise MCPError(t.INVALID_PARAMS, str(error)) from None
         except DaemonError as error:
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
@@ -215,28 +202,17 @@ def _resource_key(resource: t.Resource) -> str:
     return f"{'runs' if resource.uri == RUNS_URI else 'to read'} {resource.name}"
 
 
-def _page(
+def page(
     things: Sequence[T], key: Callable[[T], str], params: t.PaginatedRequestParams | None, size: int
 ) -> tuple[Sequence[T], str | None]:
-    try:
-        return page(things, key, None if params is None else params.cursor, size)
-    except BadCursor as error:
-        raise MCPError(t.INVALID_PARAMS, str(error)) from None
-
-
-class BadCursor(ValueError):
-    """A cursor that no list of ours gave."""
-
-
-def page(things: Sequence[T], key: Callable[[T], str], cursor: str | None, size: int) -> tuple[Sequence[T], str | None]:
     """One page, and the cursor of the next.
 
     :param key: by which C{things} are in order, no two alike.
-    :param cursor: L{None}: the first page.
+    :param params: of the request: without a cursor, the first page is meant.
     :return: L{None} for a cursor at the end.
-    :raises BadCursor: it is none of ours.
+    :raises MCPError: the cursor is none of ours.
     """
-    behind = None if cursor is None else _read(cursor)
+    behind = None if params is None or params.cursor is None else _read(params.cursor)
     left = [thing for thing in things if behind is None or key(thing) > behind]
     shown = left[:size]
     return shown, _write(key(shown[-1])) if len(left) > size else None
@@ -251,7 +227,7 @@ def _read(cursor: str) -> str:
         whole = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         key = whole.removeprefix(_MARK).decode()
     except (binascii.Error, ValueError):
-        raise BadCursor("no such cursor") from None
+        raise MCPError(t.INVALID_PARAMS, "no such cursor") from None
     if not whole.startswith(_MARK) or _write(key) != cursor:
-        raise BadCursor("no such cursor")
+        raise MCPError(t.INVALID_PARAMS, "no such cursor")
     return key

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 import mcp.types as t
+from mcp.shared.exceptions import MCPError
 
 from aileron.mcp._contents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE, RUN_TEMPLATE
 from aileron.mcp._tools import IOffers
@@ -51,16 +52,12 @@ async def choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
 MOST_TOLD = 100  # as the protocol allows
 
 
-class NoCompletion(ValueError):
-    """There is no such thing to complete; the message says what."""
-
-
 async def completion(
     ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: IOffers
 ) -> t.Completion:
     """What an argument may be, going by what was typed of it; nothing where it can be anything.
 
-    :raises NoCompletion: there is no such prompt, template or argument.
+    :raises MCPError: there is no such prompt, template or argument.
     :raises DaemonError: it cannot be told.
     """
     found = _like(argument.value, await choices(_kind(ref, argument.name), offers))
@@ -77,9 +74,9 @@ def _kind(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -
 
 def _known(arguments: Mapping[str, Kind] | None, argument: str, whose: str) -> Kind:
     if arguments is None:
-        raise NoCompletion(f"There is no {whose}.")
+        raise MCPError(t.INVALID_PARAMS, f"There is no {whose}.")
     if argument not in arguments:
-        raise NoCompletion(f"The {whose} has no argument {argument!r}.")
+        raise MCPError(t.INVALID_PARAMS, f"The {whose} has no argument {argument!r}.")
     return arguments[argument]
 
 

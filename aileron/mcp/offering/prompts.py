@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import mcp.types as t
+from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonFault
 from aileron.mcp._contents import ACTION_TYPE, RUN_TYPE, address_of, blocks_of, run_uri
@@ -59,14 +60,10 @@ _SHOWN = (
 )
 
 
-class NoPrompt(ValueError):
-    """What was asked for cannot be given; the message says why."""
-
-
 async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.GetPromptResult:
     """One of L{PROMPTS}, filled in.
 
-    :raises NoPrompt: there is none of that name, or of what it names.
+    :raises MCPError: there is none of that name, or of what it names.
     :raises DaemonError: it cannot be told.
     """
     if name == USE:
@@ -74,7 +71,7 @@ async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.
     if name == SHOW:
         return await _show(arguments.get(RUN_ARGUMENT) or "", offers)
     if name != GUIDE:
-        raise NoPrompt(f"There is no prompt {name!r}.")
+        raise MCPError(t.INVALID_PARAMS, f"There is no prompt {name!r}.")
     installed = _installed(await offers.actions())
     guide = f"{_RULES}\n\n{installed}\n\nTell me in a few lines what you can do for me by these."
     return _said(t.TextContent(text=guide))
@@ -83,7 +80,7 @@ async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.
 def _use(arguments: Mapping[str, str], definitions: Sequence[ToolDefinition]) -> t.GetPromptResult:
     definition = named(definitions, arguments.get(ACTION_ARGUMENT))
     if isinstance(definition, ToolResult):
-        raise NoPrompt(definition.text)
+        raise MCPError(t.INVALID_PARAMS, definition.text)
     wish = arguments.get(WISH_ARGUMENT) or "Ask me what I want to have done with it."
     action, tool = definition.action, definition.name
     task = f"Use the action `{action}`, whose document is above, by the tool `{tool}` or else {RUN_TOOL}."
@@ -96,7 +93,7 @@ async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
     except DaemonFault as error:
         if error.fault.kind != "not_found":
             raise
-        raise NoPrompt(f"There is no run {run_id!r} of this session.") from None
+        raise MCPError(t.INVALID_PARAMS, f"There is no run {run_id!r} of this session.") from None
     result = of_status(run)
     shown = t.TextResourceContents(uri=run_uri(run_id), mime_type=RUN_TYPE, text=result.text)
     task = t.TextContent(text=_SHOWN.format(action=run.get("action")))

@@ -15,7 +15,7 @@ from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import IOffers
 from aileron.mcp.offering.completion import OF_PROMPTS, choices
-from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
+from aileron.mcp.offering.prompts import PROMPTS, prompt
 from aileron.values import JSON
 
 from .clients import Beats, Client, client_of
@@ -37,8 +37,6 @@ class Prompting:
         """Answer C{prompts/get}."""
         try:
             return await self._answer(ctx, params, client_of(ctx, self._session))
-        except NoPrompt as error:
-            raise MCPError(t.INVALID_PARAMS, str(error)) from None
         except DaemonError as error:
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 

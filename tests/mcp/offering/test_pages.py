@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import mcp.types as t
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.shared.exceptions import MCPError
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.offering.catalog import BadCursor, page
+from aileron.mcp.offering.catalog import page
+
+
+def after(cursor: str | None) -> t.PaginatedRequestParams:
+    """The parameters of a request for what comes after a cursor."""
+    return t.PaginatedRequestParams(cursor=cursor)
 
 
 def pages(names: list[str], size: int) -> list[list[str]]:
@@ -14,7 +21,7 @@ def pages(names: list[str], size: int) -> list[list[str]]:
     found: list[list[str]] = []
     cursor: str | None = None
     while not found or cursor is not None:
-        shown, cursor = page(names, str, cursor, size)
+        shown, cursor = page(names, str, after(cursor), size)
         found.append(list(shown))
     return found
 
@@ -33,10 +40,10 @@ class PageTests(SynchronousTestCase):
     def test_change_meanwhile(self) -> None:
         """What comes or goes before the cursor moves nothing behind it."""
         _, cursor = page(["a", "c", "e"], str, None, 2)
-        self.assertEqual(page(["b", "e", "f"], str, cursor, 2), (["e", "f"], None))
+        self.assertEqual(page(["b", "e", "f"], str, after(cursor), 2), (["e", "f"], None))
 
     def test_foreign(self) -> None:
         """A cursor that none of our lists gave is refused."""
         for cursor in ("", "x", "1", "=", "AWE=", "YQ", "_w", "é", "AWE\n", "AWH"):
-            self.assertRaises(BadCursor, page, ["a", "b"], str, cursor, 1)
-        self.assertEqual(page(["a", "b"], str, "AWE", 1), (["b"], None))
+            self.assertRaises(MCPError, page, ["a", "b"], str, after(cursor), 1)
+        self.assertEqual(page(["a", "b"], str, after("AWE"), 1), (["b"], None))
