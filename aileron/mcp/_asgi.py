@@ -24,7 +24,7 @@ _OF_THE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encodin
 _CREDENTIALS = frozenset((b"authorization", b"cookie"))
 
 
-async def exchanged(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
+async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
     """Have C{app} answer, and return once the head of its answer is there; the body comes as it is asked for.
 
     :raises InternalError: it ended without an answer.

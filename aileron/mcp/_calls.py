@@ -12,11 +12,11 @@ from aileron.client import Daemon, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON
 
 from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition, own_definitions
-from ._forms import Form, filled_in, said_by_a_person
+from ._forms import Form, fill_in, list_answered
 from ._link import Link
-from ._texts import PUT_RIGHT, ToolResult, is_misdirected, of_error, of_form, of_status, with_their_words
+from ._texts import PUT_RIGHT, ToolResult, is_misdirected, mention_answers, render_error, render_form, render_status
 from ._tools import CallOptions
-from .offering.access import ACCESS_DEFINITIONS, Shortlist, asked_for, described, found
+from .offering.access import ACCESS_DEFINITIONS, Shortlist, describe_action, render_matches, resolve_call
 from .waiting.running import REASON, ActionRunner, Attempts, Withdrawals
 
 MOST_RUNS = 20
@@ -57,30 +57,30 @@ class Calls:
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """Return the newest runs of this session, without arguments and results."""
         items = (await self.daemon.runs(MOST_RUNS)).get("items")
-        return [_told(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
+        return [_summarize_run(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Call one tool."""
         if tool == STATUS_TOOL:
             return await self._status(arguments, options)
         if tool == DIAGNOSTICS_TOOL:
-            return await diagnosis(self.daemon, self.link, self.shortlist)
+            return await diagnose(self.daemon, self.link, self.shortlist)
         definitions = await self.link.offered()
         if tool == SEARCH_TOOL:
-            return found(definitions, arguments.get("query"))
+            return render_matches(definitions, arguments.get("query"))
         if tool == DESCRIBE_TOOL:
-            return described(definitions, arguments.get("name"))
-        asked = asked_for(definitions, tool, arguments)
+            return describe_action(definitions, arguments.get("name"))
+        asked = resolve_call(definitions, tool, arguments)
         if isinstance(asked, ToolResult):
-            return of_error(self.link.trouble) if is_misdirected(self.link.trouble) else asked
+            return render_error(self.link.trouble) if is_misdirected(self.link.trouble) else asked
         return await self._run(*asked, options)
 
     async def _run(self, definition: ToolDefinition, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        given = filled_in(definition, arguments, options.answers)
+        given = fill_in(definition, arguments, options.answers)
         if isinstance(given, Form):
-            return of_form(given)
+            return render_form(given)
         result = await ActionRunner(self.daemon, self.clock, self.withdrawals).run(definition, given, options)
-        return with_their_words(result, said_by_a_person(definition, arguments, options.answers))
+        return mention_answers(result, list_answered(definition, arguments, options.answers))
 
     async def withdraw(self, key: str) -> None:
         """Withdraw the call of this key."""
@@ -110,16 +110,16 @@ class Calls:
             return ToolResult("wait_seconds must be a number, 0 or more.", is_error=True)
         attempts = Attempts(self.clock, min(wait, options.wait_seconds))
         try:
-            return of_status(await attempts.answer(lambda left: self.daemon.result(approval_id, left)))
+            return render_status(await attempts.answer(lambda left: self.daemon.result(approval_id, left)))
         except DaemonUnreachable as error:
             if is_misdirected(error):
-                return of_error(error)
+                return render_error(error)
             return ToolResult(f"{error} The action's status is not known now; ask again later.", is_error=True)
         except DaemonError as error:
-            return of_error(error)
+            return render_error(error)
 
 
-def _told(run: Mapping[str, Any]) -> dict[str, Any]:
+def _summarize_run(run: Mapping[str, Any]) -> dict[str, Any]:
     failure = run.get("failure")
     why = {"failure": failure.get("message")} if isinstance(failure, Mapping) else {}
     return {"approval_id": run.get("id"), **{key: run.get(key) for key in _KEPT}, **why}
@@ -132,7 +132,7 @@ _VAULT_REMEDIES = {
 }
 
 
-async def diagnosis(daemon: Daemon, link: Link, shortlist: Shortlist) -> ToolResult:
+async def diagnose(daemon: Daemon, link: Link, shortlist: Shortlist) -> ToolResult:
     """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
     try:
         status = await daemon.status()

@@ -21,8 +21,8 @@ from aileron.client import Answer
 from aileron.values import JSON, Attachment, fits
 
 from ._definitions import ToolDefinition
-from ._texts import ToolResult, beside_output, output_of
-from .offering.access import named
+from ._texts import ToolResult, render_notes, run_output
+from .offering.access import find_action
 
 _REFERENCES = ("$ref", "$dynamicRef")
 _PENDING = 202
@@ -36,12 +36,12 @@ _BEGINNINGS = {
 }
 
 
-def contents_of(result: ToolResult, *, sound: bool = True) -> list[t.ContentBlock]:
+def to_content_blocks(result: ToolResult, *, sound: bool = True) -> list[t.ContentBlock]:
     """Return the content blocks of C{result} for a client: its text, then its attachments.
 
     :param sound: whether the client's protocol has audio blocks; if not, audio becomes a document.
     """
-    return [t.TextContent(text=result.text), *blocks_of(result, sound=sound)]
+    return [t.TextContent(text=result.text), *attachment_blocks(result, sound=sound)]
 
 
 def attachment_uri(run_id: str, number: object) -> str:
@@ -54,14 +54,14 @@ def run_uri(run_id: str) -> str:
     return f"aileron://runs/{run_id}"
 
 
-def document_of(uri: str, attachment: Attachment) -> t.TextResourceContents | t.BlobResourceContents:
+def to_resource(uri: str, attachment: Attachment) -> t.TextResourceContents | t.BlobResourceContents:
     """An attachment as a document."""
     if attachment.text is not None:
         return t.TextResourceContents(uri=uri, mime_type=attachment.media_type, text=attachment.text)
     return t.BlobResourceContents(uri=uri, mime_type=attachment.media_type, blob=attachment.base64)
 
 
-def blocks_of(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
+def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
     """The same without the text."""
     for number, attachment in enumerate(result.attachments, 1):
         if _is_picture(attachment):
@@ -69,7 +69,7 @@ def blocks_of(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBl
         elif sound and attachment.media_type.startswith("audio/") and attachment.base64:
             yield t.AudioContent(data=attachment.base64, mime_type=attachment.media_type)
         else:
-            document = document_of(attachment_uri(result.run_id, number), attachment)
+            document = to_resource(attachment_uri(result.run_id, number), attachment)
             yield t.EmbeddedResource(resource=document)
 
 
@@ -81,15 +81,15 @@ def _is_picture(attachment: Attachment) -> bool:
     return beginning.match(attachment.content) is not None
 
 
-def wrapped(output: Mapping[str, JSON]) -> dict[str, JSON]:
+def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
     """The schema of the whole answer, C{output} being that of the action's own."""
     status = {"type": "string", "description": "completed; or anything else: it is not done."}
     text = {"type": "string", "description": "What else there is to know."}
-    properties = {"status": status, "output": _moved(output), "text": text}
+    properties = {"status": status, "output": _relocate(output), "text": text}
     return {"type": "object", "properties": properties, "required": ["status"], "additionalProperties": False}
 
 
-def structured(definition: ToolDefinition, answer: Answer, result: ToolResult) -> ToolResult:
+def add_structured_data(definition: ToolDefinition, answer: Answer, result: ToolResult) -> ToolResult:
     """Add structured data to C{result} where the action declares an output schema."""
     if definition.output_schema is None:
         return result
@@ -99,24 +99,26 @@ def structured(definition: ToolDefinition, answer: Answer, result: ToolResult) -
 
 
 def _completed(answer: Answer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    output = output_of(answer.body)
+    output = run_output(answer.body)
     if result.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
         return {"text": result.text}
-    beside = beside_output(answer.body)
+    beside = render_notes(answer.body)
     return {"output": output, **({"text": beside} if beside else {})}
 
 
-def _moved(schema: JSON) -> JSON:
+def _relocate(schema: JSON) -> JSON:
     """The schema, a level below: what it says of its own parts says where they are now."""
     if isinstance(schema, Mapping):
-        return {key: _led(value) if key in _REFERENCES else _moved(value) for key, value in schema.items()}
+        return {
+            key: _relocate_reference(value) if key in _REFERENCES else _relocate(value) for key, value in schema.items()
+        }
     if isinstance(schema, (list, tuple)):
-        return [_moved(value) for value in schema]
+        return [_relocate(value) for value in schema]
     return schema
 
 
-def _led(value: JSON) -> JSON:
-    return f"#/properties/output{value[1:]}" if isinstance(value, str) else _moved(value)
+def _relocate_reference(value: JSON) -> JSON:
+    return f"#/properties/output{value[1:]}" if isinstance(value, str) else _relocate(value)
 
 
 RUNS_URI = "aileron://runs"
@@ -132,34 +134,34 @@ _RUN = re.compile(run_uri("([0-9A-Z]{1,64})"))
 _ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
-def address_of(definition: ToolDefinition) -> str:
+def action_uri(definition: ToolDefinition) -> str:
     """Where an action's document is, as it is listed."""
     return f"{_ACTIONS}{quote(str(definition.action), safe='')}"
 
 
-def action_at(uri: str, definitions: Sequence[ToolDefinition]) -> ToolDefinition:
+def find_action_by_uri(uri: str, definitions: Sequence[ToolDefinition]) -> ToolDefinition:
     """The action whose document is at C{uri}, which may name its tool, or be written otherwise than it is listed.
 
     :raises MCPError: there is none.
     """
-    definition = named(definitions, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
+    definition = find_action(definitions, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
     if isinstance(definition, ToolResult):
-        raise no_document(uri)
+        raise resource_not_found(uri)
     return definition
 
 
-def run_at(uri: str) -> str | None:
+def parse_run_uri(uri: str) -> str | None:
     """The run that is at C{uri}; L{None}: it is no such address."""
     found = _RUN.fullmatch(uri)
     return found[1] if found else None
 
 
-def attachment_at(uri: str) -> tuple[str, int] | None:
+def parse_attachment_uri(uri: str) -> tuple[str, int] | None:
     """The run whose attachment is at C{uri}, and its number; L{None}: it is no such address."""
     found = _ATTACHMENT.fullmatch(uri)
     return (found[1], int(found[2])) if found else None
 
 
-def no_document(uri: str) -> MCPError:
+def resource_not_found(uri: str) -> MCPError:
     """That there is none at C{uri}."""
     return MCPError(t.INVALID_PARAMS, f"There is no resource {uri!r}.", {"uri": uri})

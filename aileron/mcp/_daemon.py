@@ -30,7 +30,7 @@ from aileron.errors import AileronError
 from aileron.home import Discovery, find_home, live_discovery
 
 
-def daemon_of(session: SessionEnvironment, connections: Connections) -> Daemon:
+def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon:
     """The daemon that the session names; where it names none, one that nobody can reach and that says why."""
     if not session.url or not session.token:
         return _unreachable(
@@ -159,7 +159,7 @@ class OwnSession:
         return self._opened[0]
 
 
-def own_session(
+def make_own_session(
     environment: Mapping[str, str], directory: str, connections: Connections, clock: IReactorTime
 ) -> OwnSession | None:
     """The session that a client in such an environment may open for itself; L{None}: it has one, or is not named."""

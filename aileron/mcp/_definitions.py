@@ -62,7 +62,7 @@ class ToolDefinition:
     asks: tuple[str, ...] = ()
 
 
-def definitions_of(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
+def read_definitions(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
     """The tools of the enabled actions among C{items}, by name.
 
     What is malformed, and what would hide one of our own tools, is left out.
@@ -84,9 +84,9 @@ def _definition(item: Any) -> ToolDefinition | None:
         about = body or str(item.get("intent") or "")
         asks = tuple(map(str, item.get("asks") or ()))
         return ToolDefinition(
-            name=_checked(item["tool_name"]),
+            name=_check_name(item["tool_name"]),
             title=heading or str(item["name"]),
-            description=_described(about, asks, gated=bool(item["gated"])),
+            description=_describe(about, asks, gated=bool(item["gated"])),
             input_schema=dict(item["input_schema"]),
             read_only=bool(item["read_only"]),
             idempotent=bool(item["idempotent"]),
@@ -103,12 +103,12 @@ def _definition(item: Any) -> ToolDefinition | None:
         return None
 
 
-def _described(about: str, asks: tuple[str, ...], *, gated: bool) -> str:
+def _describe(about: str, asks: tuple[str, ...], *, gated: bool) -> str:
     asked = _ASKED.format(names=", ".join(asks)) if asks else ""
     return "\n\n".join(part for part in (about, asked, _GATED if gated else "") if part)
 
 
-def _checked(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError("no name for a tool")
     return name

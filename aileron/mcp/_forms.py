@@ -45,7 +45,7 @@ class Form:
         return {"type": "object", "properties": self.properties, "required": self.required}
 
 
-def filled_in(
+def fill_in(
     definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None
 ) -> Mapping[str, JSON] | Form:
     """A call's arguments with what a person said of what it leaves out; or what is still to be asked.
@@ -67,12 +67,12 @@ def filled_in(
     return {**arguments, **result}
 
 
-def said_by_a_person(definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
+def list_answered(definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
     """Which arguments of a call were taken from C{answers}."""
     return [name for name in definition.asks if answers and name in answers and name not in arguments]
 
 
-def relaxed(definition: ToolDefinition) -> Mapping[str, JSON]:
+def relax_schema(definition: ToolDefinition) -> Mapping[str, JSON]:
     """The schema of what the agent must give itself, where the person is asked for the rest."""
     required: JSON = [name for name in _required(definition) if name not in definition.asks]
     return {**definition.input_schema, "required": required}

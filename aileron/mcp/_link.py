@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from aileron.client import Daemon, DaemonError
 from aileron.waiting import Waiting
 
-from ._definitions import ToolDefinition, definitions_of
+from ._definitions import ToolDefinition, read_definitions
 
 POLL_SECONDS = 50.0
 FIRST_SECONDS = 5.0
@@ -97,7 +97,7 @@ class Link:
         before = self._definitions
         self._generation = found.get("generation")
         self.load_errors = tuple(error for error in _list(found, "load_errors") if isinstance(error, Mapping))
-        self._definitions = definitions_of(_list(found, "items"))
+        self._definitions = read_definitions(_list(found, "items"))
         if self._definitions != before:
             self._changed()
 

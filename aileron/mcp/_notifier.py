@@ -13,9 +13,9 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import event_to_notification
 
-from ._contents import RUNS_URI, action_at, address_of
+from ._contents import RUNS_URI, action_uri, find_action_by_uri
 from ._definitions import ToolDefinition
-from .offering.access import document
+from .offering.access import render_action
 
 MOST_SUBSCRIPTIONS = 256
 
@@ -174,7 +174,7 @@ class Subscriptions:
     async def look(self) -> Sequence[ToolDefinition]:
         """Every action there is now; whoever subscribed to a document that is another, came or went, is told."""
         definitions = await self._actions()
-        before, self._known = self._known, {address_of(definition): definition for definition in definitions}
+        before, self._known = self._known, {action_uri(definition): definition for definition in definitions}
         for address in sorted(before.keys() | self._known.keys()):
             if _differ(before.get(address), self._known.get(address)):
                 await self._notifier.publish(ResourceUpdated(address))
@@ -186,11 +186,11 @@ class Subscriptions:
         :raises MCPError: it is not.
         """
         # It is looked at now, so that what changed before is no news to who subscribes.
-        return RUNS_URI if uri == RUNS_URI else address_of(action_at(uri, await self.look()))
+        return RUNS_URI if uri == RUNS_URI else action_uri(find_action_by_uri(uri, await self.look()))
 
 
 def _differ(before: ToolDefinition | None, now: ToolDefinition | None) -> bool:
     """Return whether the documents of two definitions differ, or one of them is missing."""
     if before is None or now is None:
         return before is not now
-    return before != now and document(before) != document(now)
+    return before != now and render_action(before) != render_action(now)

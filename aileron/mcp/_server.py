@@ -20,7 +20,7 @@ from ._tools import ITools, NotifyingCalls
 from .offering.catalog import Catalog
 from .waiting.calling import CallAnswer, CallHandler, ClientPolicy
 from .waiting.prompting import Prompting
-from .waiting.tasks import result_of
+from .waiting.tasks import to_call_result
 
 INSTRUCTIONS = (
     "These tools act in the world through Aileron, which holds the keys and asks the user where that is wanted. "
@@ -85,7 +85,7 @@ class ToolServer:
             return await self._calling.answer(ctx, params)
         except Exception:  # noqa: BLE001 - the rim: what is said here reaches the model, so it says nothing of the inside
             _log.exception("a tool call failed")
-            return result_of(
+            return to_call_result(
                 ToolResult("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
             )
 

@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IDelayedCall
 from aileron.errors import LimitExceeded
 from aileron.values import McpReply, McpRequest, McpSettings
 
-from ._asgi import Receive, Send, exchanged
+from ._asgi import Receive, Send, exchange_request
 from ._bridge import SideGone, ThreadBridge
 
 MOST_UNDER_WAY = 32
@@ -95,7 +95,7 @@ class SessionServer:
         self._under_way += 1
         self._busy()
         try:
-            reply = await exchanged(self._bridge, self._answer, request)
+            reply = await exchange_request(self._bridge, self._answer, request)
         except BaseException:
             self._answered()
             raise

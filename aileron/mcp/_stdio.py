@@ -26,7 +26,7 @@ from aileron.client import Connections, Daemon, SessionEnvironment
 
 from ._agent import AgentServer
 from ._bridge import LoopThread, SideGone
-from ._daemon import daemon_of, own_session
+from ._daemon import find_daemon, make_own_session
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
@@ -174,9 +174,9 @@ class Process:
         self._stopping = False
         self._thread = LoopThread(reactor)
         connections = Connections(reactor)
-        self._own = own_session(environment, os.getcwd(), connections, reactor)
+        self._own = make_own_session(environment, os.getcwd(), connections, reactor)
         session = SessionEnvironment.of(environment)
-        daemon = daemon_of(session, connections) if self._own is None else Daemon(self._own)
+        daemon = find_daemon(session, connections) if self._own is None else Daemon(self._own)
         self._agent = AgentServer(reactor, self._thread.bridge, session, daemon)
         self._input = InputStream()
         self._lines = JsonLines(self._receive, self.stop)

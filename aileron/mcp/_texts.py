@@ -69,7 +69,7 @@ class ToolResult:
     attachments: tuple[Attachment, ...] = ()
 
 
-def of_run(answer: Answer, action: str = "It") -> ToolResult:
+def render_run(answer: Answer, action: str = "It") -> ToolResult:
     """A run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
@@ -78,14 +78,14 @@ def of_run(answer: Answer, action: str = "It") -> ToolResult:
     return ToolResult(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
 
 
-def of_form(form: Form) -> ToolResult:
+def render_form(form: Form) -> ToolResult:
     """A call that lacks what is for a person to say, where nobody can be asked."""
     names = ", ".join(form.required)
     text = f"Nothing was sent: what is missing is for the user to say: {names}. Ask them, and call again with that."
     return ToolResult(text, is_error=True, wanted=form)
 
 
-def with_their_words(result: ToolResult, names: Sequence[str]) -> ToolResult:
+def mention_answers(result: ToolResult, names: Sequence[str]) -> ToolResult:
     """An error of a call of which a person said some themselves."""
     if not result.is_error or not names:
         return result
@@ -100,12 +100,12 @@ def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
     return Pending(run_id, action, url)
 
 
-def beside_output(body: Mapping[str, Any]) -> str:
+def render_notes(body: Mapping[str, Any]) -> str:
     """What there is to say of a run that succeeded, but for its output; empty: nothing."""
     return _lines(_edited(body), _note(body))
 
 
-def of_status(body: Mapping[str, Any]) -> ToolResult:
+def render_status(body: Mapping[str, Any]) -> ToolResult:
     """How a run stands."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
@@ -128,7 +128,7 @@ def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
     return isinstance(error, DaemonUnreachable) and error.misdirected
 
 
-def of_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
+def render_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
     """Why there is no result.
 
     :param cut_off: whether an earlier attempt of the same call got no answer.
@@ -167,7 +167,7 @@ def _problem(problem: Any) -> str:
     return f"- {place or 'arguments'}: {problem.get('message')}"
 
 
-def output_of(body: Mapping[str, Any]) -> Any:
+def run_output(body: Mapping[str, Any]) -> Any:
     """What the action of a run put out; L{None}: nothing."""
     result = body.get("result")
     return result.get("output") if isinstance(result, Mapping) else result
@@ -175,7 +175,7 @@ def output_of(body: Mapping[str, Any]) -> Any:
 
 def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> ToolResult:
     """A few lines, then the output; what is attached stays beside the text."""
-    output, attachments = set_apart(output_of(body))
+    output, attachments = set_apart(run_output(body))
     told = "Done. The action gave no output." if output is None else _compact(output)
     result = ToolResult(_lines(*before, f"{named}{told}"))
     return evolve(result, run_id=str(_identifier(body)), attachments=attachments) if attachments else result

@@ -16,7 +16,7 @@ from aileron.api import MAX_BODY_BYTES, AgentSite
 from aileron.api._sessions import MOST_WAITS
 from aileron.client import Daemon, DaemonClient, DaemonError, DaemonFault, DaemonUnreachable, InProcessClient, Operator
 from aileron.interfaces import IAgentRoutes
-from aileron.mcp._definitions import definitions_of
+from aileron.mcp._definitions import read_definitions
 from tests.api.case import LAUNCH_KEY, ApiCase
 
 
@@ -62,7 +62,7 @@ class AgainstApiTests(BothWaysCase):
     def test_tools(self) -> None:
         """What the daemon lists becomes tools, the gated ones saying so."""
         listed = self.of(self.daemon(self.agent_token()).actions())
-        definitions = {definition.name: definition for definition in definitions_of(listed["items"])}
+        definitions = {definition.name: definition for definition in read_definitions(listed["items"])}
         self.assertEqual(sorted(definitions), ["look_up", "ship_update"])
         self.assertIn("approval", definitions["ship_update"].description)
         self.assertNotIn("user's approval", definitions["look_up"].description)

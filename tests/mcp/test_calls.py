@@ -8,9 +8,9 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.client import Connections, Daemon, DaemonClient, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._calls import Calls
-from aileron.mcp._daemon import daemon_of
+from aileron.mcp._daemon import find_daemon
 from aileron.mcp._link import FIRST_SECONDS
-from aileron.mcp._texts import ToolResult, of_error
+from aileron.mcp._texts import ToolResult, render_error
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.offering.access import Shortlist
 from aileron.mcp.waiting.running import Withdrawals
@@ -133,7 +133,7 @@ class NoDaemonTests(CallsCase):
     def nowhere(self, **environment: str) -> Calls:
         """The calls of such a session."""
         session = SessionEnvironment.of(environment)
-        daemon = daemon_of(session, Connections(self.clock))
+        daemon = find_daemon(session, Connections(self.clock))
         return Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon), Shortlist(daemon, 40))
 
     def test_says_so(self) -> None:
@@ -157,7 +157,7 @@ class NoDaemonTests(CallsCase):
             self.assertNotIn("hunter2", result.text)
         calling = Deferred.fromCoroutine(calls.call("ship_update", {}, OPTIONS))
         self.clock.advance(FIRST_SECONDS)
-        self.assertEqual(self.successResultOf(calling), of_error(self.link.trouble))
+        self.assertEqual(self.successResultOf(calling), render_error(self.link.trouble))
 
     def test_status_gives_up_soon(self) -> None:
         """A daemon that was never reached is given up after 3 s, whatever the wait."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import mcp.types as t
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._contents import contents_of
+from aileron.mcp._contents import to_content_blocks
 from aileron.mcp._texts import ToolResult
 from aileron.values import Attachment
 
@@ -22,7 +22,7 @@ def attachment(media_type: str, content: bytes) -> Attachment:
 
 def blocks(*attachments: Attachment) -> Sequence[t.ContentBlock]:
     """What stands behind the text."""
-    first, *others = contents_of(ToolResult("Done.", run_id="R", attachments=attachments))
+    first, *others = to_content_blocks(ToolResult("Done.", run_id="R", attachments=attachments))
     assert isinstance(first, t.TextContent) and first.text == "Done."
     return others
 
@@ -63,7 +63,7 @@ class ContentsTests(SynchronousTestCase):
     def test_no_sound(self) -> None:
         """To a protocol that knows of none it is a document."""
         result = ToolResult("Done.", run_id="R", attachments=(attachment("audio/wav", b"RIFF"),))
-        self.assertEqual([each.type for each in contents_of(result, sound=False)], ["text", "resource"])
+        self.assertEqual([each.type for each in to_content_blocks(result, sound=False)], ["text", "resource"])
 
     def test_documents(self) -> None:
         """Each of the others is a document at the place of its number."""

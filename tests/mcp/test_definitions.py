@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._definitions import ToolDefinition, definitions_of, own_definitions
+from aileron.mcp._definitions import ToolDefinition, own_definitions, read_definitions
 from aileron.values import JSON
 from tests.mcp.case import action
 
@@ -24,7 +24,7 @@ class CardsTests(SynchronousTestCase):
 
     def definition(self, **more: Any) -> ToolDefinition:
         """The tool of one action."""
-        [definition] = definitions_of([action(**more)])
+        [definition] = read_definitions([action(**more)])
         return definition
 
     def test_card(self) -> None:
@@ -54,22 +54,22 @@ class CardsTests(SynchronousTestCase):
 
     def test_disabled(self) -> None:
         """An action that is switched off is no tool."""
-        self.assertEqual(definitions_of([action(enabled=False)]), ())
+        self.assertEqual(read_definitions([action(enabled=False)]), ())
 
     def test_order(self) -> None:
         """The order of the tools does not depend on the daemon's."""
         items = [action("b"), action("a")]
-        self.assertEqual([definition.name for definition in definitions_of(items)], ["a", "b"])
+        self.assertEqual([definition.name for definition in read_definitions(items)], ["a", "b"])
 
     def test_ours_are_not_hidden(self) -> None:
         """No action takes the place of one of our own tools."""
         ours = ("aileron-diagnostics", "check-action-status", "search-actions", "describe-action", "run-action")
-        self.assertEqual(definitions_of([action(name) for name in ours]), ())
+        self.assertEqual(read_definitions([action(name) for name in ours]), ())
 
     def test_names(self) -> None:
         """A name that some agent or provider would not take is no tool's."""
         for name in ("a-b", "a.b", "é", "", "a" * 65, 7):
-            self.assertEqual(definitions_of([action(tool_name=name)]), ())
+            self.assertEqual(read_definitions([action(tool_name=name)]), ())
         self.assertEqual(self.definition(tool_name="A_9").name, "A_9")
 
     def test_hints(self) -> None:
@@ -87,7 +87,7 @@ class CardsTests(SynchronousTestCase):
     @given(st.lists(WILD, max_size=3))
     def test_malformed(self, items: list[object]) -> None:
         """What the daemon should not send is left out, and the rest stays."""
-        self.assertIn("ship_update", [definition.name for definition in definitions_of([*items, action()])])
+        self.assertIn("ship_update", [definition.name for definition in read_definitions([*items, action()])])
 
     def test_own(self) -> None:
         """The status tool asks for an approval's id and bounds the wait."""

@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError
-from aileron.mcp._asgi import App, Receive, Send, exchanged
+from aileron.mcp._asgi import App, Receive, Send, exchange_request
 from aileron.values import McpReply, McpRequest, Session, utc
 from tests.mcp.stepped import Stepped
 
@@ -38,7 +38,7 @@ class ExchangeTests(SynchronousTestCase):
         """Begin a request."""
         session = Session("s", "agent", "/src", NOW, NOW)
         request = McpRequest(session, "ail_a_canary", "POST", "/mcp", FIELDS, b"hello")
-        answer = Deferred.fromCoroutine(exchanged(self.sides.bridge, app, request))
+        answer = Deferred.fromCoroutine(exchange_request(self.sides.bridge, app, request))
         self.sides.settle()
         return answer
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._definitions import ToolDefinition, definitions_of
-from aileron.mcp._forms import Form, filled_in, relaxed, said_by_a_person
+from aileron.mcp._definitions import ToolDefinition, read_definitions
+from aileron.mcp._forms import Form, fill_in, list_answered, relax_schema
 from aileron.values import JSON
 from tests.mcp.case import action
 
@@ -27,7 +27,7 @@ SAID: Sequence[JSON] = (None, True, 0, "", "#random", "#nowhere", ["#random"], {
 
 def definition(**more: Any) -> ToolDefinition:
     """A tool of which some arguments are for a person to say."""
-    [found] = definitions_of([action(**{"input_schema": SCHEMA, "asks": ASKS, **more})])
+    [found] = read_definitions([action(**{"input_schema": SCHEMA, "asks": ASKS, **more})])
     return found
 
 
@@ -36,7 +36,7 @@ class FilledInTests(SynchronousTestCase):
 
     def form(self, arguments: Mapping[str, JSON], answers: Mapping[str, JSON] | None = None) -> Form:
         """What is still to be asked."""
-        found = filled_in(definition(), arguments, answers)
+        found = fill_in(definition(), arguments, answers)
         assert isinstance(found, Form), found
         return found
 
@@ -54,7 +54,7 @@ class FilledInTests(SynchronousTestCase):
 
     def test_said(self) -> None:
         """What was said completes the call, and what may be blank is not asked again."""
-        filled = filled_in(definition(), {"text": "hi"}, {"channel": "#random"})
+        filled = fill_in(definition(), {"text": "hi"}, {"channel": "#random"})
         self.assertEqual(filled, {"text": "hi", "channel": "#random"})
 
     def test_not_said(self) -> None:
@@ -74,25 +74,25 @@ class FilledInTests(SynchronousTestCase):
             ({"type": "string", "oneOf": [{"const": "x"}, {"pattern": "^y"}]}, "y", 7),
         ):
             asking = definition(input_schema={"properties": {"one": schema}, "required": ["one"]}, asks=["one"])
-            self.assertEqual(filled_in(asking, {}, {"one": taken}), {"one": taken})
-            self.assertIsInstance(filled_in(asking, {}, {"one": refused}), Form)
+            self.assertEqual(fill_in(asking, {}, {"one": taken}), {"one": taken})
+            self.assertIsInstance(fill_in(asking, {}, {"one": refused}), Form)
 
     def test_whose_words(self) -> None:
         """What was taken from a form is known by its name."""
         answers: Mapping[str, JSON] = {"channel": "#random", "note": "y", "text": "z"}
-        self.assertEqual(said_by_a_person(definition(), {"note": "x"}, answers), ["channel"])
-        self.assertEqual(said_by_a_person(definition(), {}, None), [])
+        self.assertEqual(list_answered(definition(), {"note": "x"}, answers), ["channel"])
+        self.assertEqual(list_answered(definition(), {}, None), [])
 
     def test_given(self) -> None:
         """What the call gives is not asked, and nobody's answer changes it."""
         arguments: Mapping[str, JSON] = {"text": "hi", "channel": "#general", "loud": True, "note": ""}
-        self.assertEqual(filled_in(definition(), arguments, None), arguments)
-        self.assertEqual(filled_in(definition(), arguments, {"channel": "#random", "text": "bye"}), arguments)
+        self.assertEqual(fill_in(definition(), arguments, None), arguments)
+        self.assertEqual(fill_in(definition(), arguments, {"channel": "#random", "text": "bye"}), arguments)
 
     @given(st.dictionaries(st.sampled_from([*PROPERTIES, "other"]), st.sampled_from(SAID)))
     def test_only_what_is_asked(self, answers: Mapping[str, JSON]) -> None:
         """Whatever a client brings back, nothing but what was asked for becomes an argument, as it is declared."""
-        found = filled_in(definition(), {"text": "hi"}, answers)
+        found = fill_in(definition(), {"text": "hi"}, answers)
         if not isinstance(found, Form):
             self.assertLessEqual(found.keys(), {"text", *ASKS})
             self.assertEqual((found["text"], found["channel"] in ("#general", "#random")), ("hi", True))
@@ -106,12 +106,12 @@ class FilledInTests(SynchronousTestCase):
             {"asks": None},
         ]
         for odd in odds:
-            self.assertEqual(filled_in(definition(**odd), {}, None), {})
+            self.assertEqual(fill_in(definition(**odd), {}, None), {})
 
     def test_relaxed(self) -> None:
         """Who can be asked for the rest must give only the rest."""
-        self.assertEqual(relaxed(definition()), {**SCHEMA, "required": ["text"]})
-        self.assertEqual(relaxed(definition(input_schema={"type": "object"})), {"type": "object", "required": []})
+        self.assertEqual(relax_schema(definition()), {**SCHEMA, "required": ["text"]})
+        self.assertEqual(relax_schema(definition(input_schema={"type": "object"})), {"type": "object", "required": []})
 
     def test_description(self) -> None:
         """A model reads what is not for it to make up."""

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer, DaemonFault, DaemonUnreachable
 from aileron.errors import STATUS
-from aileron.mcp._texts import ToolResult, of_error, of_run, of_status
+from aileron.mcp._texts import ToolResult, render_error, render_run, render_status
 from aileron.values import Fault
 
 LONGEST = 330
@@ -26,17 +26,17 @@ STATUSES = ("pending_approval", "awaiting_vault", "running", "denied", "expired"
 def texts() -> Iterator[tuple[str, ToolResult]]:
     """Everything that is no result, by what it is."""
     for status in STATUSES:
-        yield f"status {status}", of_status({"status": status})
-        yield f"run {status}", of_run(Answer(202, {"status": status, "run_id": "R", "approval_id": "R"}))
-    yield "approved, later", of_status({"status": "running", "begins_at": "2026-03-01T08:00:00Z"})
+        yield f"status {status}", render_status({"status": status})
+        yield f"run {status}", render_run(Answer(202, {"status": status, "run_id": "R", "approval_id": "R"}))
+    yield "approved, later", render_status({"status": "running", "begins_at": "2026-03-01T08:00:00Z"})
     again = {"class": "outcome_unknown", "details": {"run_again": "R2"}}
-    yield "again", of_status({"status": "unknown", "failure": again})
+    yield "again", render_status({"status": "unknown", "failure": again})
     for kind in sorted(STATUS):
         for cut_off in (False, True):
             error = DaemonFault("", 400, Fault(kind, ""), "R", None)
-            yield f"fault {kind}, cut off: {cut_off}", of_error(error, cut_off=cut_off)
+            yield f"fault {kind}, cut off: {cut_off}", render_error(error, cut_off=cut_off)
     for sent in (False, True):
-        yield f"unreachable, sent: {sent}", of_error(DaemonUnreachable("", sent=sent))
+        yield f"unreachable, sent: {sent}", render_error(DaemonUnreachable("", sent=sent))
 
 
 class MisreadingTests(SynchronousTestCase):
@@ -65,5 +65,5 @@ class MisreadingTests(SynchronousTestCase):
 
     def test_a_result_sounds_like_one(self) -> None:
         """Only what is completed says so."""
-        self.assertRegex(of_status({"status": "completed", "result": {"output": None}}).text, SUCCESS)
-        self.assertRegex(of_run(Answer(200, {"result": {"output": None}})).text, SUCCESS)
+        self.assertRegex(render_status({"status": "completed", "result": {"output": None}}).text, SUCCESS)
+        self.assertRegex(render_run(Answer(200, {"result": {"output": None}})).text, SUCCESS)

@@ -9,7 +9,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._forms import Form
-from aileron.mcp._texts import ToolResult, of_form
+from aileron.mcp._texts import ToolResult, render_form
 from aileron.mcp._tools import MOST_SEEN, CallOptions, NotifyingCalls
 from tests.mcp.test_server import PATIENCE_SECONDS, ScriptedTools, done
 
@@ -59,7 +59,7 @@ class NewsCase(SynchronousTestCase):
 
 async def wanting() -> ToolResult:
     """A call that lacks what a person is to say."""
-    return of_form(Form("?", {"a": {"type": "string"}}, ("a",)))
+    return render_form(Form("?", {"a": {"type": "string"}}, ("a",)))
 
 
 class CallTests(NewsCase):

@@ -21,7 +21,7 @@ from aileron.client import (
 )
 from aileron.errors import Forbidden
 from aileron.home import Discovery
-from aileron.mcp._daemon import Opener, OwnSession, daemon_of, own_session
+from aileron.mcp._daemon import Opener, OwnSession, find_daemon, make_own_session
 from aileron.testing import ScriptedSite
 
 FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
@@ -112,7 +112,9 @@ class WhoseTests(SynchronousTestCase):
             ({"AILERON_CLIENT": "codex", "AILERON_URL": "http://x"}, False),
         ):
             clock = Clock()
-            self.assertEqual(own_session(environment, "/", Connections(clock), clock) is not None, opens, environment)
+            self.assertEqual(
+                make_own_session(environment, "/", Connections(clock), clock) is not None, opens, environment
+            )
 
 
 class AuthorityTests(SynchronousTestCase):
@@ -121,7 +123,7 @@ class AuthorityTests(SynchronousTestCase):
     def reason(self, url: str, path: str) -> str:
         """Why nothing can be asked."""
         session = SessionEnvironment.of({"AILERON_URL": url, "AILERON_TOKEN": "t", "AILERON_CA": path})
-        daemon = daemon_of(session, Connections(Clock()))
+        daemon = find_daemon(session, Connections(Clock()))
         return str(self.failureResultOf(Deferred.fromCoroutine(daemon.status()), DaemonUnreachable).value)
 
     def test_never_in_the_clear(self) -> None:
@@ -142,7 +144,7 @@ class AuthorityTests(SynchronousTestCase):
         environment = {"AILERON_URL": "http://192.0.2.1:9", "AILERON_TOKEN": "ail_a_secret"}
         for host, asked in (("", 0), ("192.0.2.2", 0), ("192.0.2.1", 1)):
             session = SessionEnvironment.of({**environment, "AILERON_PLAIN_HOST": host})
-            daemon = daemon_of(session, Connections(reactor))
+            daemon = find_daemon(session, Connections(reactor))
             asking = Deferred.fromCoroutine(daemon.status())
             self.assertEqual(len(reactor.tcpClients), asked)
             if not asked:

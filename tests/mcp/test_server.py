@@ -14,7 +14,7 @@ from mcp.server.subscriptions import ResourcesListChanged, ToolsListChanged
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp._definitions import ToolDefinition, definitions_of, own_definitions
+from aileron.mcp._definitions import ToolDefinition, own_definitions, read_definitions
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import CallOptions
@@ -41,11 +41,11 @@ class ScriptedTools:
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """One action, and our own."""
-        return (*definitions_of([action()]), *own_definitions(45))
+        return (*read_definitions([action()]), *own_definitions(45))
 
     async def actions(self) -> tuple[ToolDefinition, ...]:
         """One."""
-        return definitions_of([action()])
+        return read_definitions([action()])
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """None."""

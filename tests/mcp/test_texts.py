@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable
-from aileron.mcp._texts import ToolResult, of_error, of_run, of_status, with_their_words
+from aileron.mcp._texts import ToolResult, mention_answers, render_error, render_run, render_status
 from aileron.values import Attachment, Fault
 
 JSON_VALUES = st.recursive(
@@ -29,13 +29,15 @@ class RunTests(SynchronousTestCase):
 
     def done(self, output: object, **more: object) -> ToolResult:
         """A run that is done."""
-        return of_run(Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more}))
+        return render_run(
+            Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more})
+        )
 
     def test_note(self) -> None:
         """What was said with an approval, as that a standing grant allowed it, is read beside the result."""
         done = {"result": {"output": "ok"}, "audit_id": "A", "reason": "Allowed by a standing grant."}
-        self.assertEqual(of_run(Answer(200, done)).text, "note: Allowed by a standing grant.\nok")
-        self.assertIn("note: Allowed", of_status({"status": "completed", **done}).text)
+        self.assertEqual(render_run(Answer(200, done)).text, "note: Allowed by a standing grant.\nok")
+        self.assertIn("note: Allowed", render_status({"status": "completed", **done}).text)
 
     def test_output(self) -> None:
         """The output is compact JSON, or the text itself."""
@@ -55,7 +57,7 @@ class RunTests(SynchronousTestCase):
         text = '{"caption":"c","picture":"[attachment 1: image/png, 3 bytes]"}'
         self.assertEqual(self.done(output), ToolResult(text, run_id="R", attachments=picture))
         status = {"status": "completed", "run_id": "R", "audit_id": "A", "result": {"output": output}}
-        result = of_status(status)
+        result = render_status(status)
         self.assertEqual((result.run_id, result.attachments), ("R", picture))
         self.assertEqual(result.text, f"status: completed (audit_id=A)\nresult: {text}")
 
@@ -70,19 +72,19 @@ class RunTests(SynchronousTestCase):
         """That the user changed the arguments is told however it ended, and is not taken for a success."""
         changes = [{"path": "/text", "kind": "changed", "before": "a", "after": "b"}]
         for status in ("failed", "unknown"):
-            result = of_status({"status": status, "edited": changes, "failure": {"message": "No", "class": "x"}})
+            result = render_status({"status": status, "edited": changes, "failure": {"message": "No", "class": "x"}})
             self.assertIn('The user changed the arguments before approving: [{"path":"/text"', result.text)
             self.assertTrue(result.text.startswith(f"status: {status}\n"))
-        self.assertIn("The user changed", of_error(fault("external_api_error", edited=changes)).text)
+        self.assertIn("The user changed", render_error(fault("external_api_error", edited=changes)).text)
 
     def test_pending(self) -> None:
         """A pending run is no error, shows the daemon's message as it is, and names the approval."""
         body = {"status": "pending_approval", "approval_id": "R", "message": "Ask the user to review it at …"}
-        self.assertEqual(of_run(Answer(202, body)), ToolResult("Ask the user to review it at …\napproval_id: R"))
+        self.assertEqual(render_run(Answer(202, body)), ToolResult("Ask the user to review it at …\napproval_id: R"))
 
     def test_pending_without_a_message(self) -> None:
         """Even without a message it cannot be taken for done."""
-        self.assertIn("no result yet: running", of_run(Answer(202, {"status": "running"})).text)
+        self.assertIn("no result yet: running", render_run(Answer(202, {"status": "running"})).text)
 
 
 class StatusTests(SynchronousTestCase):
@@ -90,7 +92,7 @@ class StatusTests(SynchronousTestCase):
 
     def test_begins_later(self) -> None:
         """What is approved and has not begun cannot be taken for something that is done, or under way."""
-        text = of_status({"status": "running", "run_id": "R", "begins_at": "2026-03-01T08:00:00Z"}).text
+        text = render_status({"status": "running", "run_id": "R", "begins_at": "2026-03-01T08:00:00Z"}).text
         for part in ("approved, not begun", "begins at 2026-03-01T08:00:00Z", "taken back", "Nothing was sent yet"):
             self.assertIn(part, text)
         self.assertNotIn("running", text)
@@ -98,30 +100,30 @@ class StatusTests(SynchronousTestCase):
     def test_completed(self) -> None:
         """Status, audit id and result."""
         body = {"status": "completed", "audit_id": "A", "result": {"output": {"a": 1}}}
-        self.assertEqual(of_status(body), ToolResult('status: completed (audit_id=A)\nresult: {"a":1}'))
+        self.assertEqual(render_status(body), ToolResult('status: completed (audit_id=A)\nresult: {"a":1}'))
 
     def test_denied(self) -> None:
         """The user's reason, or that there is none."""
-        self.assertIn("reason: not now", of_status({"status": "denied", "reason": "not now"}).text)
-        self.assertIn("gave no reason", of_status({"status": "denied"}).text)
+        self.assertIn("reason: not now", render_status({"status": "denied", "reason": "not now"}).text)
+        self.assertIn("gave no reason", render_status({"status": "denied"}).text)
 
     def test_failed(self) -> None:
         """What failed, in the daemon's words."""
         failure = {"class": "network_error", "message": "Slack was not reached."}
-        text = of_status({"status": "failed", "failure": failure}).text
+        text = render_status({"status": "failed", "failure": failure}).text
         self.assertEqual(text, "status: failed\nSlack was not reached. (class: network_error)")
 
     def test_again(self) -> None:
         """Of a run that is to be done again it is said as which, and still that it may have happened."""
         body = {"status": "unknown", "failure": {"class": "outcome_unknown", "details": {"run_again": "R2"}}}
-        text = of_status(body).text
+        text = render_status(body).text
         self.assertIn("may have happened or not", text)
         self.assertIn("check_action_status with R2", text)
 
     def test_nothing_sounds_done(self) -> None:
         """Every status but completed says that nothing was sent, or that nobody knows."""
         for status in ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "unknown"):
-            text = of_status({"status": status}).text
+            text = render_status({"status": status}).text
             self.assertTrue(text.startswith(f"status: {status}\n"))
             self.assertRegex(text, "Nothing was sent|not known yet|may have happened or not")
 
@@ -129,9 +131,9 @@ class StatusTests(SynchronousTestCase):
     @given(st.dictionaries(st.sampled_from(["status", "result", "failure", "reason", "edited"]), JSON_VALUES))
     def test_wild(self, body: dict[str, Any]) -> None:
         """Whatever comes, there is a text."""
-        self.assertTrue(of_status(body).text.startswith("status: "))
-        self.assertTrue(of_run(Answer(202, body)).text)
-        self.assertIsInstance(of_run(Answer(200, body)).text, str)
+        self.assertTrue(render_status(body).text.startswith("status: "))
+        self.assertTrue(render_run(Answer(202, body)).text)
+        self.assertIsInstance(render_run(Answer(200, body)).text, str)
 
 
 class ErrorTests(SynchronousTestCase):
@@ -140,52 +142,52 @@ class ErrorTests(SynchronousTestCase):
     def test_problems(self) -> None:
         """Every offending argument is listed."""
         problems = [{"pointer": "/args/text", "message": "is missing"}, {"pointer": "", "message": "too many"}]
-        result = of_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
+        result = render_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
         lines = ["The arguments are wrong.", "- text: is missing", "- arguments: too many"]
         self.assertEqual(result, ToolResult("\n".join([*lines, "(class: invalid_request, run_id: R)"]), is_error=True))
 
     def test_odd_problems(self) -> None:
         """Problems of another shape harm nothing."""
-        self.assertIn("- odd", of_error(fault("invalid_request", problems=["odd"])).text)
-        self.assertNotIn("odd", of_error(fault("invalid_request", problems="odd")).text)
+        self.assertIn("- odd", render_error(fault("invalid_request", problems=["odd"])).text)
+        self.assertNotIn("odd", render_error(fault("invalid_request", problems="odd")).text)
 
     def test_denied(self) -> None:
         """A denial says not to try again; a reason stands once."""
-        text = of_error(fault("approval_denied", "The operator denied this. too early", reason="too early")).text
+        text = render_error(fault("approval_denied", "The operator denied this. too early", reason="too early")).text
         self.assertEqual(text.count("too early"), 1)
         self.assertIn("do not try it again", text)
 
     def test_remedies(self) -> None:
         """A wrong token and a locked vault come with what the user can do."""
-        self.assertIn("aileron launch", of_error(fault("unauthorized", status=401)).text)
-        self.assertIn("aileron vault unlock", of_error(fault("vault_locked", status=423)).text)
+        self.assertIn("aileron launch", render_error(fault("unauthorized", status=401)).text)
+        self.assertIn("aileron vault unlock", render_error(fault("vault_locked", status=423)).text)
 
     def test_refused(self) -> None:
         """What never left says that nothing was done."""
-        result = of_error(DaemonUnreachable("No daemon."))
+        result = render_error(DaemonUnreachable("No daemon."))
         self.assertTrue(result.is_error)
         self.assertIn("Nothing was sent", result.text)
 
     def test_lost(self) -> None:
         """What may have arrived never says so, and must not be repeated."""
-        text = of_error(DaemonUnreachable("Cut off.", sent=True)).text
+        text = render_error(DaemonUnreachable("Cut off.", sent=True)).text
         self.assertNotIn("Nothing was sent", text)
         self.assertIn("do not repeat it", text)
 
     def test_not_understood(self) -> None:
         """Of an answer that is not understood, or too long, nobody knows what was done before it."""
-        result = of_error(AnswerNotUnderstood("The daemon's answer is too long.", 200))
+        result = render_error(AnswerNotUnderstood("The daemon's answer is too long.", 200))
         self.assertIn("It may still happen: do not repeat it", result.text)
         self.assertNotIn("Nothing was sent", result.text)
 
     def test_their_words(self) -> None:
         """What a person said themselves is not for the model to mend."""
         refused = ToolResult("No.", is_error=True)
-        self.assertIn("in a form: channel. Change nothing", with_their_words(refused, ["channel"]).text)
-        self.assertEqual(with_their_words(refused, []), refused)
-        self.assertEqual(with_their_words(ToolResult("ok"), ["channel"]), ToolResult("ok"))
+        self.assertIn("in a form: channel. Change nothing", mention_answers(refused, ["channel"]).text)
+        self.assertEqual(mention_answers(refused, []), refused)
+        self.assertEqual(mention_answers(ToolResult("ok"), ["channel"]), ToolResult("ok"))
 
     def test_refused_after_a_loss(self) -> None:
         """A refusal that follows a lost attempt says that the first may have arrived."""
-        self.assertIn("cut off", of_error(fault("vault_locked"), cut_off=True).text)
-        self.assertNotIn("cut off", of_error(fault("vault_locked")).text)
+        self.assertIn("cut off", render_error(fault("vault_locked"), cut_off=True).text)
+        self.assertNotIn("cut off", render_error(fault("vault_locked")).text)

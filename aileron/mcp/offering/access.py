@@ -18,7 +18,7 @@ from aileron.mcp._definitions import (
     ToolDefinition,
     object_schema,
 )
-from aileron.mcp._forms import relaxed
+from aileron.mcp._forms import relax_schema
 from aileron.mcp._texts import ToolResult
 from aileron.values import JSON, plain
 
@@ -69,7 +69,7 @@ ACCESS_DEFINITIONS = (
 )
 
 
-def found(definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
+def render_matches(definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
     """The answer of a search."""
     if not isinstance(query, str) or not query.strip():
         return ToolResult("query must be a few words.", is_error=True)
@@ -82,7 +82,7 @@ def found(definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
     )
 
 
-def named(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition | ToolResult:
+def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition | ToolResult:
     """The action of that name, or of that tool's name, in large or small letters; or why there is none."""
     wanted = name.casefold() if isinstance(name, str) else None
     for definition in definitions:
@@ -95,13 +95,13 @@ def named(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition
     )
 
 
-def described(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
+def describe_action(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
     """Describe one action in full, or say that it does not exist."""
-    definition = named(definitions, name)
-    return definition if isinstance(definition, ToolResult) else ToolResult(document(definition))
+    definition = find_action(definitions, name)
+    return definition if isinstance(definition, ToolResult) else ToolResult(render_action(definition))
 
 
-def asked_for(
+def resolve_call(
     definitions: Sequence[ToolDefinition], tool: str, arguments: Mapping[str, JSON]
 ) -> tuple[ToolDefinition, Mapping[str, JSON]] | ToolResult:
     """The action that a call of C{tool} is to run, listed or not, and with what; or why there is none."""
@@ -114,19 +114,19 @@ def asked_for(
         return ToolResult(
             f"{RUN_TOOL} takes name and args; put into args what is the action's: {', '.join(others)}.", is_error=True
         )
-    found_or_not, given = named(definitions, arguments.get("name")), arguments.get("args", {})
+    found_or_not, given = find_action(definitions, arguments.get("name")), arguments.get("args", {})
     if isinstance(found_or_not, ToolResult):
         return found_or_not
     return (found_or_not, given) if isinstance(given, Mapping) else ToolResult("args must be an object.", is_error=True)
 
 
-def document(definition: ToolDefinition) -> str:
+def render_action(definition: ToolDefinition) -> str:
     """All that there is to know of an action before it is run."""
     parts = [
         f"# {definition.title}",
         definition.description,
         f"Action `{definition.action}`, tool `{definition.name}`; {_traits(definition)}.",
-        f"Arguments:\n{_pretty(relaxed(definition) if definition.asks else definition.input_schema)}",
+        f"Arguments:\n{_pretty(relax_schema(definition) if definition.asks else definition.input_schema)}",
     ]
     if definition.output_schema is not None:
         parts.append(f"Output:\n{_pretty(definition.output_schema)}")

@@ -23,24 +23,24 @@ from aileron.mcp._contents import (
     RUN_TYPE,
     RUNS_TYPE,
     RUNS_URI,
-    action_at,
-    address_of,
-    attachment_at,
-    document_of,
-    no_document,
-    run_at,
-    wrapped,
+    action_uri,
+    find_action_by_uri,
+    parse_attachment_uri,
+    parse_run_uri,
+    resource_not_found,
+    to_resource,
+    wrap_output_schema,
 )
 from aileron.mcp._definitions import ToolDefinition
-from aileron.mcp._forms import relaxed
+from aileron.mcp._forms import relax_schema
 from aileron.mcp._notifier import Context
-from aileron.mcp._texts import of_status, output_of
+from aileron.mcp._texts import render_status, run_output
 from aileron.mcp._tools import IOffers
-from aileron.mcp.waiting.clients import client_of
+from aileron.mcp.waiting.clients import identify_client
 from aileron.values import plain, set_apart
 
-from .access import document
-from .completion import completion
+from .access import render_action
+from .completion import complete_argument
 from .prompts import PROMPTS
 
 _MARK = b"\x01"
@@ -63,10 +63,10 @@ class Catalog:
 
     async def tools(self, ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
         """Answer C{tools/list}."""
-        client = client_of(ctx, self._session)
+        client = identify_client(ctx, self._session)
         offered = await self._offers.offered(hears_changes=client.hears_changes)
         shown, cursor = page(offered, _tool_key, params, TOOLS_A_PAGE)
-        tools = [tool_of(definition, asked=client.shows_forms) for definition in shown]
+        tools = [to_tool(definition, asked=client.shows_forms) for definition in shown]
         return t.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
@@ -84,12 +84,12 @@ class Catalog:
         """Answer C{resources/read}."""
         if params.uri == RUNS_URI:
             return _contents(params.uri, RUNS_TYPE, await self._runs())
-        if run_id := run_at(params.uri):
-            return _contents(params.uri, RUN_TYPE, of_status(await self._run(params.uri, run_id)).text)
-        if place := attachment_at(params.uri):
+        if run_id := parse_run_uri(params.uri):
+            return _contents(params.uri, RUN_TYPE, render_status(await self._run(params.uri, run_id)).text)
+        if place := parse_attachment_uri(params.uri):
             return await self._attachment(params.uri, *place)
-        definition = action_at(params.uri, await self._offers.actions())
-        return _contents(params.uri, ACTION_TYPE, document(definition))
+        definition = find_action_by_uri(params.uri, await self._offers.actions())
+        return _contents(params.uri, ACTION_TYPE, render_action(definition))
 
     async def _runs(self) -> str:
         try:
@@ -99,17 +99,17 @@ class Catalog:
         return json.dumps({"runs": list(runs)}, ensure_ascii=False, indent=1)
 
     async def _attachment(self, uri: str, run_id: str, number: int) -> t.ReadResourceResult:
-        _, attachments = set_apart(output_of(await self._run(uri, run_id)))
+        _, attachments = set_apart(run_output(await self._run(uri, run_id)))
         if not 0 < number <= len(attachments):
-            raise no_document(uri)
-        return t.ReadResourceResult(contents=[document_of(uri, attachments[number - 1])])
+            raise resource_not_found(uri)
+        return t.ReadResourceResult(contents=[to_resource(uri, attachments[number - 1])])
 
     async def _run(self, uri: str, run_id: str) -> Mapping[str, Any]:
         try:
             return await self._offers.run_status(run_id)
         except DaemonError as error:
             if isinstance(error, DaemonFault) and error.fault.kind == "not_found":
-                raise no_document(uri) from None
+                raise resource_not_found(uri) from None
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
     async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
@@ -120,12 +120,12 @@ class Catalog:
     async def complete(self, _ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
         """Answer C{completion/complete}."""
         try:
-            return t.CompleteResult(completion=await completion(params.ref, params.argument, self._offers))
+            return t.CompleteResult(completion=await complete_argument(params.ref, params.argument, self._offers))
         except DaemonError as error:
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
 
-def tool_of(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
+def to_tool(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
     """A tool as the protocol has it.
 
     :param asked: whether a person is asked for what is for them to say.
@@ -137,8 +137,8 @@ def tool_of(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
         idempotent_hint=definition.idempotent,
         open_world_hint=definition.open_world,
     )
-    schema: Any = plain(relaxed(definition) if asked and definition.asks else definition.input_schema)
-    output: Any = None if definition.output_schema is None else plain(wrapped(definition.output_schema))
+    schema: Any = plain(relax_schema(definition) if asked and definition.asks else definition.input_schema)
+    output: Any = None if definition.output_schema is None else plain(wrap_output_schema(definition.output_schema))
     return t.Tool(
         name=definition.name,
         title=definition.title,
@@ -182,7 +182,7 @@ _TEMPLATES = (
 
 def _resource(definition: ToolDefinition) -> t.Resource:
     return t.Resource(
-        uri=address_of(definition),
+        uri=action_uri(definition),
         name=str(definition.action),
         title=definition.title,
         description=definition.about or None,

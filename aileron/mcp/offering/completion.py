@@ -37,7 +37,7 @@ OF_ADDRESSES: Mapping[str, Mapping[str, Kind]] = {
 """By template, then by argument."""
 
 
-async def choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
+async def list_choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
     """List what exists of a kind, with a description for people: actions by name, runs newest first.
 
     :raises DaemonError: it cannot be told.
@@ -52,7 +52,7 @@ async def choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
 MOST_TOLD = 100  # as the protocol allows
 
 
-async def completion(
+async def complete_argument(
     ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: IOffers
 ) -> t.Completion:
     """What an argument may be, going by what was typed of it; nothing where it can be anything.
@@ -60,7 +60,7 @@ async def completion(
     :raises MCPError: there is no such prompt, template or argument.
     :raises DaemonError: it cannot be told.
     """
-    found = _like(argument.value, await choices(_kind(ref, argument.name), offers))
+    found = _like(argument.value, await list_choices(_kind(ref, argument.name), offers))
     return t.Completion(values=found[:MOST_TOLD], total=len(found), has_more=len(found) > MOST_TOLD)
 
 

@@ -8,12 +8,12 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonFault
-from aileron.mcp._contents import ACTION_TYPE, RUN_TYPE, address_of, blocks_of, run_uri
+from aileron.mcp._contents import ACTION_TYPE, RUN_TYPE, action_uri, attachment_blocks, run_uri
 from aileron.mcp._definitions import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition
-from aileron.mcp._texts import ToolResult, of_status
+from aileron.mcp._texts import ToolResult, render_status
 from aileron.mcp._tools import IOffers
 
-from .access import document, named
+from .access import find_action, render_action
 
 GUIDE, USE, SHOW = "how_to_use_aileron", "use_action", "show_result"
 ACTION_ARGUMENT, WISH_ARGUMENT, RUN_ARGUMENT = "action", "wish", "run"
@@ -60,7 +60,7 @@ _SHOWN = (
 )
 
 
-async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.GetPromptResult:
+async def render_prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.GetPromptResult:
     """One of L{PROMPTS}, filled in.
 
     :raises MCPError: there is none of that name, or of what it names.
@@ -74,17 +74,17 @@ async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.
         raise MCPError(t.INVALID_PARAMS, f"There is no prompt {name!r}.")
     installed = _installed(await offers.actions())
     guide = f"{_RULES}\n\n{installed}\n\nTell me in a few lines what you can do for me by these."
-    return _said(t.TextContent(text=guide))
+    return _to_messages(t.TextContent(text=guide))
 
 
 def _use(arguments: Mapping[str, str], definitions: Sequence[ToolDefinition]) -> t.GetPromptResult:
-    definition = named(definitions, arguments.get(ACTION_ARGUMENT))
+    definition = find_action(definitions, arguments.get(ACTION_ARGUMENT))
     if isinstance(definition, ToolResult):
         raise MCPError(t.INVALID_PARAMS, definition.text)
     wish = arguments.get(WISH_ARGUMENT) or "Ask me what I want to have done with it."
     action, tool = definition.action, definition.name
     task = f"Use the action `{action}`, whose document is above, by the tool `{tool}` or else {RUN_TOOL}."
-    return _said(_attached(definition), t.TextContent(text=f"{task} {wish}"))
+    return _to_messages(_attached(definition), t.TextContent(text=f"{task} {wish}"))
 
 
 async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
@@ -94,10 +94,10 @@ async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
         if error.fault.kind != "not_found":
             raise
         raise MCPError(t.INVALID_PARAMS, f"There is no run {run_id!r} of this session.") from None
-    result = of_status(run)
+    result = render_status(run)
     shown = t.TextResourceContents(uri=run_uri(run_id), mime_type=RUN_TYPE, text=result.text)
     task = t.TextContent(text=_SHOWN.format(action=run.get("action")))
-    return _said(t.EmbeddedResource(resource=shown), *blocks_of(result), task)
+    return _to_messages(t.EmbeddedResource(resource=shown), *attachment_blocks(result), task)
 
 
 def _installed(definitions: Sequence[ToolDefinition]) -> str:
@@ -111,12 +111,12 @@ def _installed(definitions: Sequence[ToolDefinition]) -> str:
 
 def _attached(definition: ToolDefinition) -> t.EmbeddedResource:
     """An action's document, which clients show as something attached."""
-    text = document(definition)
+    text = render_action(definition)
     return t.EmbeddedResource(
-        resource=t.TextResourceContents(uri=address_of(definition), mime_type=ACTION_TYPE, text=text)
+        resource=t.TextResourceContents(uri=action_uri(definition), mime_type=ACTION_TYPE, text=text)
     )
 
 
-def _said(*contents: t.ContentBlock) -> t.GetPromptResult:
+def _to_messages(*contents: t.ContentBlock) -> t.GetPromptResult:
     """A message of the user's for each."""
     return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=content) for content in contents])

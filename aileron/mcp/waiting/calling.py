@@ -25,9 +25,9 @@ from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions, ICalls
 
-from .clients import Beats, Client, alive, client_of, usual_beats
-from .elicitation import MOST_FORMS, asked_first, asked_meanwhile, filled_in_here, form_first, heard
-from .tasks import Tasks, result_of
+from .clients import Beats, Client, await_with_progress, identify_client, usual_beats
+from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting
+from .tasks import Tasks, to_call_result
 
 MOST = 256
 _SESSION_HEADER = "mcp-session-id"
@@ -120,14 +120,14 @@ class CallHandler:
         answer = await self._answer(ctx, params)
         if not isinstance(answer, ToolResult):
             return answer
-        return result_of(answer, sound=str(ctx.session.protocol_version) >= _FIRST_WITH_SOUND)
+        return to_call_result(answer, sound=str(ctx.session.protocol_version) >= _FIRST_WITH_SOUND)
 
     async def _answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer | ToolResult:
         if params.input_responses and params.request_state is None:
             # Without it nobody knows which run is meant, and to run it anew would be to do it twice.
             return ToolResult("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
-        client = client_of(ctx, self._policy.session)
-        so_far = heard(Continuation.of(params.request_state, self._policy.new_key), params.input_responses)
+        client = identify_client(ctx, self._policy.session)
+        so_far = merge_answers(Continuation.of(params.request_state, self._policy.new_key), params.input_responses)
         if isinstance(so_far, ToolResult):
             return so_far
         early = client.runs_tasks or (client.opens_urls and not so_far.shown)
@@ -136,7 +136,7 @@ class CallHandler:
         with self._cancelling.calling(ctx, options.key):
             result, options = await self._after_forms(ctx, params, client, options)
             if result.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:
-                return form_first(result.wanted, evolve(so_far, answers=options.answers))
+                return request_form(result.wanted, evolve(so_far, answers=options.answers))
             if result.pending is None or not early:
                 return result
             try:
@@ -157,7 +157,7 @@ class CallHandler:
         for _ in range(MOST_FORMS):
             if result.wanted is None or client.modern or not client.shows_forms:
                 break
-            answers = await filled_in_here(ctx, result.wanted, over - clock(), self._policy.beats)
+            answers = await elicit_form(ctx, result.wanted, over - clock(), self._policy.beats)
             if isinstance(answers, ToolResult):
                 return answers, options
             told = {**(options.answers or {}), **(answers or {})}
@@ -173,10 +173,10 @@ class CallHandler:
         if client.runs_tasks:
             return await self._tasks.begun(pending, shown=client.opens_urls)
         if client.modern:
-            return asked_first(pending, Continuation(options.key, options.answers))
+            return request_review(pending, Continuation(options.key, options.answers))
         waiting = self._said(ctx, params, evolve(options, early=False))
-        return await asked_meanwhile(ctx, pending, waiting)
+        return await review_while_waiting(ctx, pending, waiting)
 
     async def _said(self, ctx: Context, params: t.CallToolRequestParams, options: CallOptions) -> ToolResult:
         call = self._calls.call(params.name, params.arguments or {}, options)
-        return await alive(ctx, call, self._policy.beats)
+        return await await_with_progress(ctx, call, self._policy.beats)

@@ -100,7 +100,7 @@ _INTRODUCED_AS = {
 }
 
 
-def profile_of(introduced_as: str, launched_as: str) -> Profile:
+def find_profile(introduced_as: str, launched_as: str) -> Profile:
     """The profile of a client.
 
     :param introduced_as: its own name for itself, in C{clientInfo}: believed first, for an agent may start another.
@@ -133,11 +133,11 @@ class Client:
     hears_changes: bool
 
 
-def client_of(ctx: Context, session: SessionEnvironment) -> Client:
+def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
     """Whoever made this request."""
     params = ctx.session.client_params
     capabilities = ctx.session.client_capabilities or t.ClientCapabilities()
-    profile = profile_of(params.client_info.name if params is not None else "", session.client)
+    profile = find_profile(params.client_info.name if params is not None else "", session.client)
     modern = ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS
     # What the launcher saw and set, it did of the agent that it launched, not of one that this started in turn.
     launched = profile.name == session.client
@@ -186,7 +186,7 @@ def usual_beats() -> Iterator[float]:
     return itertools.chain(_EARLY_SECONDS, itertools.repeat(_BEAT_SECONDS))
 
 
-async def alive(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FOR_THE_ACTION) -> T:
+async def await_with_progress(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FOR_THE_ACTION) -> T:
     """Await C{doing}, and report progress to the client at each beat until it is done.
 
     :param words: the text of the progress report.
@@ -194,7 +194,9 @@ async def alive(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FO
     beating: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
     loop = asyncio.get_running_loop()
     pauses = beats()
-    first = loop.call_later(next(pauses), lambda: beating.append(loop.create_task(_tell_on(ctx, pauses, words))))
+    first = loop.call_later(
+        next(pauses), lambda: beating.append(loop.create_task(_report_progress(ctx, pauses, words)))
+    )
     try:
         return await doing
     finally:
@@ -203,7 +205,7 @@ async def alive(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FO
             telling.cancel()
 
 
-async def _tell_on(ctx: Context, pauses: Iterator[float], words: str) -> None:
+async def _report_progress(ctx: Context, pauses: Iterator[float], words: str) -> None:
     for count, pause in enumerate(pauses, 1):
         try:
             await ctx.session.report_progress(count, None, words)

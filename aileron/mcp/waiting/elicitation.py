@@ -18,7 +18,7 @@ from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.values import plain
 
-from .clients import FOR_A_FORM, Beats, alive
+from .clients import FOR_A_FORM, Beats, await_with_progress
 
 FORM = "arguments"
 """What we call the question."""
@@ -29,7 +29,7 @@ MOST_FORMS = 3
 _log = logging.getLogger(__name__)
 
 
-def form_first(form: Form, so_far: Continuation) -> t.InputRequiredResult:
+def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
     """Of the protocol without a handshake: have it filled in, then call again."""
     schema: Any = plain(form.schema)
     question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
@@ -37,7 +37,7 @@ def form_first(form: Form, so_far: Continuation) -> t.InputRequiredResult:
     return t.InputRequiredResult(input_requests={FORM: question}, request_state=state)
 
 
-def heard(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
+def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
     """What is known with what the client brings back; or why the call is over."""
     answer = (responses or {}).get(FORM)
     if not isinstance(answer, t.ElicitResult) or so_far.shown:
@@ -47,7 +47,7 @@ def heard(so_far: Continuation, responses: Mapping[str, object] | None) -> Conti
     return evolve(so_far, answers={**(so_far.answers or {}), **(answer.content or {})})
 
 
-async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
+async def elicit_form(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
     """Of the protocol with a handshake: have it filled in while the call waits.
 
     :param seconds: how long the person has for that.
@@ -57,7 +57,7 @@ async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats)
     try:
         async with asyncio.timeout(seconds):
             asking = ctx.session.elicit_form(form.message, schema, related_request_id=ctx.request_id)
-            answer = await alive(ctx, asking, beats, FOR_A_FORM)
+            answer = await await_with_progress(ctx, asking, beats, FOR_A_FORM)
     except TimeoutError:
         return ToolResult(f"The user was asked for {form.names} and has not answered. Nothing was sent.", is_error=True)
     except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call is answered
@@ -76,13 +76,13 @@ REVIEW = "review"
 """What we call the question."""
 
 
-def asked_first(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
+def request_review(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
     """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run."""
     state = evolve(so_far, shown=True).as_state()
-    return t.InputRequiredResult(input_requests={REVIEW: page_of(pending)}, request_state=state)
+    return t.InputRequiredResult(input_requests={REVIEW: review_request(pending)}, request_state=state)
 
 
-def page_of(pending: Pending) -> t.ElicitRequest:
+def review_request(pending: Pending) -> t.ElicitRequest:
     """The question whether to open the page, of the protocol without a handshake, which cannot take it back.
 
     A client may ask for no outcome while it stands on its screen, so it says that it is to be closed; and as it stands
@@ -92,20 +92,20 @@ def page_of(pending: Pending) -> t.ElicitRequest:
     return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=pending.review_url))
 
 
-async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
+async def review_while_waiting(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
     """Of the protocol with a handshake: have the page opened while the call waits, which ends by itself."""
-    asking = asyncio.ensure_future(_opened(ctx, pending))
+    asking = asyncio.ensure_future(_open_page(ctx, pending))
     try:
         result = await waiting
     finally:
         opened = asking.done() and not asking.cancelled() and asking.result()
         asking.cancel()
     if opened and result.pending is None:
-        await _over(ctx, pending)
+        await _tell_over(ctx, pending)
     return result
 
 
-async def _opened(ctx: Context, pending: Pending) -> bool:
+async def _open_page(ctx: Context, pending: Pending) -> bool:
     try:
         answer = await ctx.session.elicit_url(
             _message(pending), pending.review_url, pending.run_id, related_request_id=ctx.request_id
@@ -116,7 +116,7 @@ async def _opened(ctx: Context, pending: Pending) -> bool:
     return answer.action == "accept"
 
 
-async def _over(ctx: Context, pending: Pending) -> None:
+async def _tell_over(ctx: Context, pending: Pending) -> None:
     try:
         await ctx.session.send_elicit_complete(pending.run_id, related_request_id=ctx.request_id)
     except Exception:  # noqa: BLE001 - a rim: the call is answered whether or not somebody hears of it

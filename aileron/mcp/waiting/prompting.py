@@ -14,12 +14,12 @@ from aileron.mcp._forms import Answers, Continuation, Form
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import IOffers
-from aileron.mcp.offering.completion import OF_PROMPTS, choices
-from aileron.mcp.offering.prompts import PROMPTS, prompt
+from aileron.mcp.offering.completion import OF_PROMPTS, list_choices
+from aileron.mcp.offering.prompts import PROMPTS, render_prompt
 from aileron.values import JSON
 
-from .clients import Beats, Client, client_of
-from .elicitation import MOST_FORMS, filled_in_here, form_first, heard
+from .clients import Beats, Client, identify_client
+from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form
 
 MOST_CHOICES = 100
 """Of more a person types the name."""
@@ -36,22 +36,22 @@ class Prompting:
     async def answer(self, ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult | t.InputRequiredResult:
         """Answer C{prompts/get}."""
         try:
-            return await self._answer(ctx, params, client_of(ctx, self._session))
+            return await self._answer(ctx, params, identify_client(ctx, self._session))
         except DaemonError as error:
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
     async def _answer(
         self, ctx: Context, params: t.GetPromptRequestParams, client: Client
     ) -> t.GetPromptResult | t.InputRequiredResult:
-        so_far = heard(Continuation.of(params.request_state, str), params.input_responses)
+        so_far = merge_answers(Continuation.of(params.request_state, str), params.input_responses)
         given = _with(params.arguments, None if isinstance(so_far, ToolResult) else so_far.answers)
         form = await self._lacking(params.name, given) if client.shows_forms else None
         if form is None or isinstance(so_far, ToolResult) or so_far.forms >= MOST_FORMS:
-            return await prompt(params.name, given, self._offers)
+            return await render_prompt(params.name, given, self._offers)
         if client.modern:
-            return form_first(form, evolve(so_far, answers=so_far.answers or {}))
-        answers = await filled_in_here(ctx, form, client.patience_seconds, self._beats)
-        return await prompt(
+            return request_form(form, evolve(so_far, answers=so_far.answers or {}))
+        answers = await elicit_form(ctx, form, client.patience_seconds, self._beats)
+        return await render_prompt(
             params.name, _with(given, None if isinstance(answers, ToolResult) else answers), self._offers
         )
 
@@ -65,7 +65,7 @@ class Prompting:
         return Form(str(asked.title), properties, tuple(properties))
 
     async def _property(self, name: str, argument: t.PromptArgument) -> dict[str, JSON]:
-        there = await choices(OF_PROMPTS[name][argument.name], self._offers)
+        there = await list_choices(OF_PROMPTS[name][argument.name], self._offers)
         titles: list[Any] = [{"const": value, "title": title} for value, title in there.items()]
         more: dict[str, JSON] = {"oneOf": titles} if 0 < len(titles) <= MOST_CHOICES else {}
         return {"type": "string", "description": argument.description or "", **more}

@@ -14,9 +14,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.client import Answer, Daemon, DaemonError, DaemonUnreachable
-from aileron.mcp._contents import structured
+from aileron.mcp._contents import add_structured_data
 from aileron.mcp._definitions import ToolDefinition
-from aileron.mcp._texts import ToolResult, of_error, of_run
+from aileron.mcp._texts import ToolResult, render_error, render_run
 from aileron.mcp._tools import CallOptions
 from aileron.values import JSON
 from aileron.waiting import Waiting
@@ -165,9 +165,9 @@ class ActionRunner:
         call = _Call(self.daemon, definition, arguments, options, Attempts(self.clock, options.wait_seconds))
         try:
             answer = await self._answer(call)
-            result = structured(definition, answer, of_run(answer, definition.title))
+            result = add_structured_data(definition, answer, render_run(answer, definition.title))
         except DaemonError as error:
-            result = of_error(error, cut_off=call.attempts.cut_off)
+            result = render_error(error, cut_off=call.attempts.cut_off)
         if result.pending is None or not options.early:
             self.withdrawals.forget(options.key)
         return result

@@ -15,15 +15,15 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
-from aileron.mcp._contents import contents_of, structured
+from aileron.mcp._contents import add_structured_data, to_content_blocks
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._notifier import Context
-from aileron.mcp._texts import Pending, ToolResult, of_run, of_status
+from aileron.mcp._texts import Pending, ToolResult, render_run, render_status
 from aileron.mcp._tools import ICalls
 from aileron.values import plain
 
 from .clients import TASKS
-from .elicitation import REVIEW, page_of
+from .elicitation import REVIEW, review_request
 
 MISSING_CAPABILITY = -32021
 POLL_MILLISECONDS = 2000
@@ -64,7 +64,7 @@ class Tasks:
 
         :param shown: whether the client is to show a person the review page.
         """
-        task = _task(await self._calls.run_status(pending.run_id))
+        task = _to_task(await self._calls.run_status(pending.run_id))
         if shown:
             self._to_show[pending.run_id] = pending
             while len(self._to_show) > MOST_TO_SHOW:
@@ -73,15 +73,15 @@ class Tasks:
 
     async def _get(self, ctx: Context, params: t.GetTaskRequestParams) -> dict[str, Any]:
         run = await self._run(ctx, params.task_id)
-        return {**_task(run), **await self._outcome(run), **self.question(run), "resultType": "complete"}
+        return {**_to_task(run), **await self._outcome(run), **self.question(run), "resultType": "complete"}
 
     async def _outcome(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        if _task(run)["status"] != "completed":
+        if _to_task(run)["status"] != "completed":
             return {}
         definition = next(
             (definition for definition in await self._calls.actions() if definition.action == run.get("action")), None
         )
-        result = result_of(_said(run, definition)).model_dump(by_alias=True, mode="json", exclude_none=True)
+        result = to_call_result(_task_result(run, definition)).model_dump(by_alias=True, mode="json", exclude_none=True)
         return {"result": {**result, "resultType": "complete"}}
 
     def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Tasks:
         pending = self._to_show.get(run_id)
         if pending is None:
             return {}
-        opening = page_of(pending).model_dump(by_alias=True, mode="json", exclude_none=True)
+        opening = review_request(pending).model_dump(by_alias=True, mode="json", exclude_none=True)
         return {"status": "input_required", "inputRequests": {REVIEW: opening}}
 
     async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
@@ -134,17 +134,19 @@ def _unreachable(error: DaemonError) -> MCPError:
     return MCPError(t.INTERNAL_ERROR, f"{error} The task goes on; ask again later.")
 
 
-def result_of(result: ToolResult, *, sound: bool = True) -> t.CallToolResult:
+def to_call_result(result: ToolResult, *, sound: bool = True) -> t.CallToolResult:
     """A tool's result.
 
     :param sound: whether the client's protocol knows of sound.
     """
     # Some clients show structured content instead of the text, others the text alone: each says everything.
     data: Any = None if result.data is None else plain(result.data)
-    return t.CallToolResult(content=contents_of(result, sound=sound), structured_content=data, is_error=result.is_error)
+    return t.CallToolResult(
+        content=to_content_blocks(result, sound=sound), structured_content=data, is_error=result.is_error
+    )
 
 
-def _task(run: Mapping[str, Any]) -> dict[str, Any]:
+def _to_task(run: Mapping[str, Any]) -> dict[str, Any]:
     status = str(run.get("status"))
     settled = status in ("completed", "failed", "denied", "expired", "unknown")
     return {
@@ -159,12 +161,12 @@ def _task(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(run: Mapping[str, Any], definition: ToolDefinition | None) -> ToolResult:
+def _task_result(run: Mapping[str, Any], definition: ToolDefinition | None) -> ToolResult:
     """What a run that is over comes to.
 
     :param definition: its action's; L{None}: it is not there any more.
     """
     if run.get("status") != "completed":
-        return ToolResult(of_status(run).text, is_error=True)
+        return ToolResult(render_status(run).text, is_error=True)
     answer = Answer(200, run)
-    return of_run(answer) if definition is None else structured(definition, answer, of_run(answer))
+    return render_run(answer) if definition is None else add_structured_data(definition, answer, render_run(answer))

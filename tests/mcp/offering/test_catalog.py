@@ -10,7 +10,7 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment
-from aileron.mcp._definitions import ToolDefinition, definitions_of, own_definitions
+from aileron.mcp._definitions import ToolDefinition, own_definitions, read_definitions
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import ToolResult
 from aileron.mcp.offering.access import ACCESS_DEFINITIONS
@@ -52,7 +52,7 @@ class Offered(ScriptedTools):
         runs: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__(answer)
-        self.definitions = definitions_of(items)
+        self.definitions = read_definitions(items)
         self.told = told
         self.runs = runs or {}
 

@@ -9,7 +9,7 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp.offering.completion import MOST_TOLD, completion
+from aileron.mcp.offering.completion import MOST_TOLD, complete_argument
 from tests.mcp.case import action
 from tests.mcp.offering.test_catalog import Offered, ShelfCase, serving
 from tests.mcp.test_server import Era, connected
@@ -103,7 +103,7 @@ class ManyTests(ShelfCase):
     ) -> t.Completion:
         """What an argument can be."""
         asked = t.CompletionArgument(name=argument, value=typed)
-        return asyncio.run(completion(ref, asked, Offered(*actions(*names))))
+        return asyncio.run(complete_argument(ref, asked, Offered(*actions(*names))))
 
     def test_bound(self) -> None:
         """No more than a hundred are told, and how many there are."""

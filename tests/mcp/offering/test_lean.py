@@ -9,11 +9,11 @@ from twisted.internet.defer import Deferred
 
 from aileron.client import DaemonError
 from aileron.mcp._calls import Calls
-from aileron.mcp._definitions import ToolDefinition, definitions_of
+from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import CallOptions
-from aileron.mcp.offering.access import Shortlist, described
-from aileron.mcp.offering.catalog import tool_of
+from aileron.mcp.offering.access import Shortlist, describe_action
+from aileron.mcp.offering.catalog import to_tool
 from aileron.mcp.waiting.running import Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 
@@ -26,7 +26,7 @@ ABOUT = "# Open an issue\n\nOpens an issue in the tracker, and links it to the b
 def size(definitions: tuple[ToolDefinition, ...]) -> int:
     """Of the list of these tools, in bytes."""
     tools = [
-        tool_of(definition).model_dump(by_alias=True, mode="json", exclude_none=True) for definition in definitions
+        to_tool(definition).model_dump(by_alias=True, mode="json", exclude_none=True) for definition in definitions
     ]
     return len(json.dumps({"tools": tools}).encode())
 
@@ -83,7 +83,7 @@ class ListTests(LeanCase):
 
     def test_one_more(self) -> None:
         """An action that is added does not take the others from the list, unless the list has become too long."""
-        definitions = definitions_of([action(f"a-{each}") for each in range(7)])
+        definitions = read_definitions([action(f"a-{each}") for each in range(7)])
         shortlist = Shortlist(self.daemon, 3)
         for number in (0, 3, 4, 6):
             self.assertEqual(
@@ -177,8 +177,8 @@ class AccessTests(LeanCase):
     def test_describe_what_is_asked(self) -> None:
         """What is for the person to say is described as such, and not as what the agent must give."""
         schema = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a", "b"]}
-        [definition] = definitions_of([action(input_schema=schema, asks=["b"])])
-        text = described([definition], "ship-update").text
+        [definition] = read_definitions([action(input_schema=schema, asks=["b"])])
+        text = describe_action([definition], "ship-update").text
         self.assertIn("never for you to make up: b.", text)
         self.assertEqual(json.loads(text.split("```json")[1].split("```")[0])["required"], ["a"])
 

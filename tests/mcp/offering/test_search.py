@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._definitions import ToolDefinition, definitions_of
-from aileron.mcp.offering.access import MOST_FOUND, document, found, named, search
+from aileron.mcp._definitions import ToolDefinition, read_definitions
+from aileron.mcp.offering.access import MOST_FOUND, find_action, render_action, render_matches, search
 from tests.mcp.case import action
 
-CARDS = definitions_of(
+CARDS = read_definitions(
     [
         action("mail-send", description="# Send a mail\n\nTo one person, or to a list."),
         action("mail-list", description="# Mails\n\nLists what came."),
@@ -42,23 +42,23 @@ class SearchTests(SynchronousTestCase):
 
     def test_answer(self) -> None:
         """What is found is told on a line each, with its need of approval; of many, the best, and how many more."""
-        text = found(CARDS, "deploy").text
+        text = render_matches(CARDS, "deploy").text
         self.assertIn("- deploy: Deploy. Ships it, and tells the team by mail. (needs approval)", text)
-        many = definitions_of([action(f"a-{number:02}") for number in range(MOST_FOUND + 3)])
-        lines = found(many, "update").text.splitlines()
+        many = read_definitions([action(f"a-{number:02}") for number in range(MOST_FOUND + 3)])
+        lines = render_matches(many, "update").text.splitlines()
         self.assertEqual(len([line for line in lines if line.startswith("- a-")]), MOST_FOUND)
         self.assertIn("3 more have some of these words.", lines)
 
     def test_nothing(self) -> None:
         """No hit is told as such; a query that is none is an error."""
-        self.assertFalse(found(CARDS, "zebra").is_error)
+        self.assertFalse(render_matches(CARDS, "zebra").is_error)
         for query in (None, "", " ", 7, ["a"]):
-            self.assertTrue(found(CARDS, query).is_error)
+            self.assertTrue(render_matches(CARDS, query).is_error)
 
     def test_long(self) -> None:
         """A long description is cut in the list of what was found."""
-        (definition,) = definitions_of([action(description="# T\n\n" + "word " * 500)])
-        self.assertLess(len(found((definition,), "word").text), 400)
+        (definition,) = read_definitions([action(description="# T\n\n" + "word " * 500)])
+        self.assertLess(len(render_matches((definition,), "word").text), 400)
 
 
 class NamedTests(SynchronousTestCase):
@@ -67,24 +67,24 @@ class NamedTests(SynchronousTestCase):
     def test_either_name(self) -> None:
         """An action is named by its own name or by its tool's."""
         for name in ("mail-send", "mail_send"):
-            definition = named(CARDS, name)
+            definition = find_action(CARDS, name)
             assert isinstance(definition, ToolDefinition)
             self.assertEqual(definition.action, "mail-send")
 
     def test_none(self) -> None:
         """Whatever names none is an error that tells how to find one."""
         for name in ("nothing", "", None, 7, ["deploy"]):
-            result = named(CARDS, name)
+            result = find_action(CARDS, name)
             assert not isinstance(result, ToolDefinition)
             self.assertTrue(result.is_error)
             self.assertIn("search_actions", result.text)
 
     def test_document(self) -> None:
         """A document tells title, text, names, approval, and the schemas."""
-        (definition,) = definitions_of(
+        (definition,) = read_definitions(
             [action(gated=True, output_schema={"type": "object", "title": "What came of it"})]
         )
-        text = document(definition)
+        text = render_action(definition)
         for part in (
             "# Ship update",
             "Posts a message.",

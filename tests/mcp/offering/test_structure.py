@@ -8,9 +8,9 @@ from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer
-from aileron.mcp._contents import structured, wrapped
-from aileron.mcp._definitions import ToolDefinition, definitions_of
-from aileron.mcp._texts import ToolResult, of_run
+from aileron.mcp._contents import add_structured_data, wrap_output_schema
+from aileron.mcp._definitions import ToolDefinition, read_definitions
+from aileron.mcp._texts import ToolResult, render_run
 from tests.mcp.case import action
 
 SCHEMA: dict[str, Any] = {
@@ -24,7 +24,7 @@ EDITED = [{"path": "/text", "kind": "changed", "before": "a", "after": "b"}]
 
 def definition(schema: Any = SCHEMA) -> ToolDefinition:
     """The tool of an action whose output is so."""
-    (found,) = definitions_of([action(output_schema=schema)])
+    (found,) = read_definitions([action(output_schema=schema)])
     return found
 
 
@@ -38,9 +38,9 @@ class StructureTests(SynchronousTestCase):
 
     def data(self, answer: Answer) -> Any:
         """What a client gets, which is as the schema says that it was given."""
-        result = structured(definition(), answer, of_run(answer))
-        self.assertEqual(result.text, of_run(answer).text)
-        schema: Any = wrapped(SCHEMA)
+        result = add_structured_data(definition(), answer, render_run(answer))
+        self.assertEqual(result.text, render_run(answer).text)
+        schema: Any = wrap_output_schema(SCHEMA)
         Draft202012Validator.check_schema(schema)
         Draft202012Validator(schema).validate(result.data)
         return result.data
@@ -48,7 +48,7 @@ class StructureTests(SynchronousTestCase):
     def test_undeclared(self) -> None:
         """An action that declares nothing answers with text alone."""
         answer = done({"ts": "1"})
-        self.assertEqual(structured(definition(None), answer, ToolResult("x")), ToolResult("x"))
+        self.assertEqual(add_structured_data(definition(None), answer, ToolResult("x")), ToolResult("x"))
 
     def test_completed(self) -> None:
         """The output is there as it is, and nothing is said twice."""
@@ -65,12 +65,12 @@ class StructureTests(SynchronousTestCase):
         """An output that is not as declared is told as text, all of it."""
         for output in ({"ts": 1}, "plain", None):
             answer = done(output, reason="go on")
-            self.assertEqual(self.data(answer), {"status": "completed", "text": of_run(answer).text})
+            self.assertEqual(self.data(answer), {"status": "completed", "text": render_run(answer).text})
 
     def test_attachments(self) -> None:
         """No model is given base64 to read as data: the text says what is attached."""
         answer = done({"ts": "1", "picture": {"media_type": "image/png", "base64": "AAEC"}})
-        result = structured(definition({"type": "object"}), answer, of_run(answer))
+        result = add_structured_data(definition({"type": "object"}), answer, render_run(answer))
         self.assertEqual(result.data, {"status": "completed", "text": result.text})
         self.assertEqual((len(result.attachments), "attachment 1" in result.text), (1, True))
 

@@ -11,7 +11,7 @@ import mcp.types as t
 from mcp import Client, MCPError
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
-from aileron.mcp._definitions import definitions_of
+from aileron.mcp._definitions import read_definitions
 from aileron.mcp._notifier import MOST_SUBSCRIPTIONS
 from aileron.mcp._server import ToolServer
 from tests.mcp.case import action
@@ -35,7 +35,7 @@ class Changing:
 
     async def change(self, *items: dict[str, Any]) -> None:
         """From now on there are these."""
-        self.tools.definitions = definitions_of(items)
+        self.tools.definitions = read_definitions(items)
         await self.server.announce_change()
 
 
@@ -225,7 +225,7 @@ class HandshakeTests(ShelfCase):
 
         async def talk() -> None:
             changing = Changing()
-            changing.tools.definitions = definitions_of(
+            changing.tools.definitions = read_definitions(
                 [action(name, tool_name=name.replace("-", "_")) for name in names]
             )
             async with notifier(changing.server, "legacy", uris[1:-1]) as (client, _ear):

@@ -13,7 +13,7 @@ from mcp import Client
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import SessionEnvironment
-from aileron.mcp._definitions import ToolDefinition, definitions_of
+from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
@@ -50,12 +50,12 @@ class WaitingTools:
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """That action."""
-        return definitions_of([action(gated=True)])
+        return read_definitions([action(gated=True)])
 
     async def actions(self) -> tuple[ToolDefinition, ...]:
         """The same, and one that declares its output."""
         declared = action("declared", output_schema={"type": "object"})
-        return definitions_of([action(gated=True), declared])
+        return read_definitions([action(gated=True), declared])
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """None."""

@@ -12,9 +12,9 @@ from attrs import evolve
 from mcp import MCPError
 
 from aileron.client import SessionEnvironment
-from aileron.mcp._definitions import ToolDefinition, definitions_of
-from aileron.mcp._forms import Form, filled_in
-from aileron.mcp._texts import Pending, ToolResult, of_form
+from aileron.mcp._definitions import ToolDefinition, read_definitions
+from aileron.mcp._forms import Form, fill_in
+from aileron.mcp._texts import Pending, ToolResult, render_form
 from aileron.mcp._tools import CallOptions
 from tests.mcp.case import action
 from tests.mcp.test_forms import ASKS, PROPERTIES, SCHEMA
@@ -40,15 +40,15 @@ class AskingTools(WaitingTools):
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """It."""
-        return definitions_of([action(input_schema=SCHEMA, asks=ASKS)])
+        return read_definitions([action(input_schema=SCHEMA, asks=ASKS)])
 
     async def call(self, tool: str, arguments: Mapping[str, Any], options: CallOptions) -> ToolResult:
         """Make it, if nothing is missing."""
         self.manners.append(options)
         [definition] = await self.offered(hears_changes=True)
-        given = filled_in(definition, arguments, options.answers)
+        given = fill_in(definition, arguments, options.answers)
         if isinstance(given, Form):
-            return of_form(given)
+            return render_form(given)
         self.sent.append(given)
         if self.gated and options.early:
             return ToolResult("It waits.", pending=Pending("R", "Ship update", URL))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.waiting.clients import MARGIN_SECONDS, PROFILES, UNKNOWN, USUAL_SECONDS, Profile, profile_of
+from aileron.mcp.waiting.clients import MARGIN_SECONDS, PROFILES, UNKNOWN, USUAL_SECONDS, Profile, find_profile
 
 DOC = Path(__file__).parents[3] / "doc" / "agents.md"
 
@@ -24,13 +24,13 @@ class ProfileTests(SynchronousTestCase):
             ("goose-cli", "goose"),
             ("pi", "pi"),
         ]:
-            self.assertEqual(profile_of(introduced, "opencode").name, name)
+            self.assertEqual(find_profile(introduced, "opencode").name, name)
 
     def test_launched(self) -> None:
         """One that calls itself otherwise is what was launched; and where nothing was, it is unknown."""
-        self.assertEqual(profile_of("?", "goose").name, "goose")
+        self.assertEqual(find_profile("?", "goose").name, "goose")
         for launched in ("", "demo agent"):
-            self.assertIs(profile_of("claude-ai", launched), UNKNOWN)
+            self.assertIs(find_profile("claude-ai", launched), UNKNOWN)
 
     def test_inside_the_limit(self) -> None:
         """Where nobody said how long, every client has its answer well before it gives the call up."""

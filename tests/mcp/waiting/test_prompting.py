@@ -11,7 +11,7 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp._definitions import ToolDefinition, definitions_of
+from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp.waiting.prompting import MOST_CHOICES
 from tests.mcp.case import action
 from tests.mcp.waiting.case import Era, WaitingCase, WaitingTools, connected
@@ -26,7 +26,7 @@ class Offered(WaitingTools):
 
     def __init__(self, count: int = 2, *, gone: bool = False) -> None:
         super().__init__()
-        self._definitions = definitions_of(action(f"a-{number:03}") for number in range(count))
+        self._definitions = read_definitions(action(f"a-{number:03}") for number in range(count))
         self._gone = gone
 
     async def actions(self) -> tuple[ToolDefinition, ...]:

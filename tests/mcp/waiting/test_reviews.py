@@ -11,7 +11,7 @@ from mcp import MCPError
 
 from aileron.mcp._forms import Continuation
 from aileron.mcp._texts import Pending, ToolResult
-from aileron.mcp.waiting.elicitation import REVIEW, asked_first, page_of
+from aileron.mcp.waiting.elicitation import REVIEW, request_review, review_request
 from tests.mcp.waiting.case import ATTENDED, URL, Era, Person, WaitingCase, WaitingTools, connected, text_of
 
 
@@ -74,9 +74,9 @@ class ReviewTests(WaitingCase):
     def test_question_that_stands(self) -> None:
         """A question that cannot be taken back says that it is to be closed, and not how the call stands."""
         pending = Pending("R", "Ship update", URL)
-        requests = asked_first(pending, Continuation("key")).input_requests
+        requests = request_review(pending, Continuation("key")).input_requests
         assert requests is not None
-        for question in (page_of(pending), requests[REVIEW]):
+        for question in (review_request(pending), requests[REVIEW]):
             assert isinstance(question.params, t.ElicitRequestURLParams)
             message = question.params.message
             self.assertEqual(message, "Decide on the page, not here, and then close this question: Ship update.")

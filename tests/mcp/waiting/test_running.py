@@ -8,7 +8,7 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.mcp._definitions import definitions_of
+from aileron.mcp._definitions import read_definitions
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.waiting.running import MOST, ActionRunner, Withdrawals
@@ -31,7 +31,7 @@ class RunningCase(DaemonCase):
 
     def run_it(self, options: CallOptions, **more: Any) -> Deferred[ToolResult]:
         """Run an action that is gated unless said otherwise."""
-        [definition] = definitions_of([action(**{"gated": True, **more})])
+        [definition] = read_definitions([action(**{"gated": True, **more})])
         return Deferred.fromCoroutine(self.running.run(definition, {}, options))
 
     def withdraw(self) -> Deferred[None]:
