@@ -73,7 +73,7 @@ def read_definitions(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
 
 def own_definitions(longest_wait_seconds: int) -> tuple[ToolDefinition, ToolDefinition]:
     """The two tools that are always there, by name."""
-    return _DIAGNOSTICS_CARD, _status_card(longest_wait_seconds)
+    return _DIAGNOSTICS, _status_definition(longest_wait_seconds)
 
 
 def _definition(item: Any) -> ToolDefinition | None:
@@ -127,7 +127,7 @@ def object_schema(properties: Mapping[str, JSON], *required: str) -> Mapping[str
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _status_card(longest_wait_seconds: int) -> ToolDefinition:
+def _status_definition(longest_wait_seconds: int) -> ToolDefinition:
     wait: Mapping[str, JSON] = {
         "type": "number",
         "minimum": 0,
@@ -146,7 +146,7 @@ def _status_card(longest_wait_seconds: int) -> ToolDefinition:
     )
 
 
-_DIAGNOSTICS_CARD = ToolDefinition(
+_DIAGNOSTICS = ToolDefinition(
     name=DIAGNOSTICS_TOOL,
     title="Aileron diagnostics",
     description="Tells whether Aileron's daemon can be reached, which actions it offers, and what to do if not.",

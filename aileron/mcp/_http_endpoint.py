@@ -102,7 +102,7 @@ class HttpEndpoint:
             raise InternalError("MCP is not served now.")
         session_id = request.session.id
         if session_id not in self._servers:
-            self._furnish(request, self._routes)
+            self._add_server(request, self._routes)
         return await self._servers[session_id].serve(request)
 
     def ended(self, session_id: str) -> None:
@@ -111,7 +111,7 @@ class HttpEndpoint:
         if session_server is not None:
             session_server.close()
 
-    def _furnish(self, request: McpRequest, routes: IAgentRoutes) -> None:
+    def _add_server(self, request: McpRequest, routes: IAgentRoutes) -> None:
         if len(self._servers) >= MOST_AGENTS:
             raise LimitExceeded("Too many agents speak MCP over HTTP at once.", {"retry_after": 60})
         session_id = request.session.id

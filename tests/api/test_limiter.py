@@ -21,14 +21,14 @@ from .case import LAUNCH_KEY, ApiCase
 from .test_channel import HOST, TYPE, ChannelCase, Echo, Line, head, status
 
 
-def _go_on(limiter: ConnectionLimiter, what: str, guest: Tracked, held: int) -> None:
+def _go_on(limiter: ConnectionLimiter, what: str, connection: Tracked, held: int) -> None:
     """Do what a connection that is inside may do."""
     if what == "rest":
-        limiter.rested(guest)
+        limiter.rested(connection)
     elif what == "count":
-        limiter.count(guest, held)
+        limiter.count(connection, held)
     elif what == "leave":
-        limiter.leave(guest)
+        limiter.leave(connection)
 
 
 _STEPS = "enter keep rest count forget leave".split()
@@ -136,8 +136,8 @@ class LimiterTests(SynchronousTestCase):
         """Of what is held for those that proved nothing there is a bound; who holds most gives way, and no other."""
         large, larger, proven, small = self.entered(4)
         self.limiter.keep(proven, "ann")
-        for guest, held in ((large, 400), (larger, 300), (larger, 500), (proven, 10_000), (small, 100)):
-            self.limiter.count(guest, held)
+        for connection, held in ((large, 400), (larger, 300), (larger, 500), (proven, 10_000), (small, 100)):
+            self.limiter.count(connection, held)
         self.assertEqual([each.dropped for each in (large, larger, proven, small)], [False] * 4)
         self.limiter.count(small, 101)
         self.assertEqual([each.dropped for each in (large, larger, proven, small)], [False, True, False, False])
@@ -145,8 +145,8 @@ class LimiterTests(SynchronousTestCase):
     def test_bytes_of_those_with_places(self) -> None:
         """Of what is held for the others there is another one; of the owner that holds most, the largest goes."""
         ann, bob = self.kept(3, "ann"), self.kept(1, "bob")
-        for guest, held in zip((*ann, *bob), (5_000, 4_000, 4_000, 7_000), strict=True):
-            self.limiter.count(guest, held)
+        for connection, held in zip((*ann, *bob), (5_000, 4_000, 4_000, 7_000), strict=True):
+            self.limiter.count(connection, held)
         self.assertEqual([each.dropped for each in (*ann, *bob)], [False] * 4)
         self.limiter.count(bob[0], 7_001)
         self.assertEqual([each.dropped for each in (*ann, *bob)], [True, False, False, False])
@@ -166,12 +166,12 @@ class LimiterTests(SynchronousTestCase):
 
     def test_bytes_that_were_answered(self) -> None:
         """What is answered, or was of who proved something or left, counts no more."""
-        for guest in self.entered(6):
-            self.limiter.count(guest, 1000)
-            self.limiter.count(guest, 0)
-        for guest in self.entered(2):
-            self.limiter.count(guest, 1000)
-            self.limiter.keep(guest, "ann")
+        for connection in self.entered(6):
+            self.limiter.count(connection, 1000)
+            self.limiter.count(connection, 0)
+        for connection in self.entered(2):
+            self.limiter.count(connection, 1000)
+            self.limiter.keep(connection, "ann")
         held, gone = self.entered(2)
         self.limiter.count(held, 900)
         self.limiter.leave(gone)
@@ -194,10 +194,10 @@ class LimiterTests(SynchronousTestCase):
             limiter = ConnectionLimiter(256)
             owned = [Tracked() for _ in range(kept)]
             for number in range(256):
-                guest = owned[number] if number < kept else Tracked()
-                limiter.enter(guest)
-                if guest in owned:
-                    limiter.keep(guest, "ann")
+                connection = owned[number] if number < kept else Tracked()
+                limiter.enter(connection)
+                if connection in owned:
+                    limiter.keep(connection, "ann")
             newcomer = Tracked()
             limiter.enter(newcomer)
             seconds = limiter.pause_seconds

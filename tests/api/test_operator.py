@@ -1,4 +1,4 @@
-"""The operator's door: logging in and out, letting a browser in, and what of it is on record."""
+"""The operator: logging in and out, letting a browser in, and what of it is on record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .case import COOKIE, NOW, ApiCase, Heard
 
 
 class DoorCase(ApiCase):
-    """What happened at the door."""
+    """What happened as the operator came and went."""
 
     def recorded(self, kind: str) -> list[Event]:
         """The events of a type, oldest first."""
@@ -137,7 +137,7 @@ class OperatorTests(DoorCase):
         self.assertEqual(self.operators.delay_seconds(), 0)
 
     def test_flood(self) -> None:
-        """Ten thousand challenges leave the door open for who asks after them."""
+        """Ten thousand challenges leave room for who asks after them."""
         for _ in range(10_000):
             self.operators.challenge(self.operators.CLIENT_NONCE, self.operators.ADDRESS)
         nonce = self.challenge().json["nonce"]
@@ -247,8 +247,8 @@ class RecordTests(DoorCase):
 
     def test_quiet(self) -> None:
         """After ten seconds without one nothing more is written, and no timer is left."""
-        door = AccessLog(self.store.audit, self.clock, self.fresh_id)
-        self.successResultOf(Deferred.fromCoroutine(door.refuse()))
+        log = AccessLog(self.store.audit, self.clock, self.fresh_id)
+        self.successResultOf(Deferred.fromCoroutine(log.refuse()))
         self.clock.advance(10)
         self.assertEqual(len(self.payloads("operator.login_refused")), 1)
         self.assertEqual(self.clock.getDelayedCalls(), [])

@@ -17,7 +17,7 @@ _FORM = b"application/x-www-form-urlencoded"
 
 
 class Refused(Exception):
-    """The request is refused at the door, and its connection closed.
+    """The request is refused by its head, and its connection closed.
 
     :ivar status: of HTTP.
     :ivar message: fit for the user's eyes.

@@ -25,7 +25,7 @@ from aileron.api.shapes.values import pause_json
 from aileron.errors import StoreUnavailable
 from aileron.values import JSON, Session, timestamp
 
-from .brakes import paused_for
+from .limits import paused_for
 
 SERVICE = "aileron"
 MOST_LIVE_SESSIONS = 1000

@@ -31,8 +31,8 @@ from aileron.api.shapes.values import moment, page, peer_json, session_json
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.values import JSON, Approval, Decision, Event, RunQuery, RunState, Session, VaultState, timestamp
 
-from .brakes import paused_for
 from .events import STILL_HERE_SECONDS
+from .limits import paused_for
 
 TABLE = Table()
 
