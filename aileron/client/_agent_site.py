@@ -42,17 +42,9 @@ class Daemon:
 
     _client: Requester
 
-    async def health(self) -> Mapping[str, Any]:
-        """C{{status, service, version, timestamp}}."""
-        return (await self._client.ask("GET", "v1", "health")).body
-
     async def status(self) -> Mapping[str, Any]:
         """Version, vault state, counts."""
         return (await self._client.ask("GET", "v1", "status")).body
-
-    async def vault_status(self) -> Mapping[str, Any]:
-        """C{{state}}."""
-        return (await self._client.ask("GET", "v1", "vault", "status")).body
 
     async def open_session(
         self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None

@@ -50,12 +50,10 @@ class AgainstApiTests(BothWaysCase):
     def test_session(self) -> None:
         """A session is opened with the launch key, works with its own token, and ends."""
         launcher = self.daemon(LAUNCH_KEY)
-        self.assertEqual(self.of(launcher.health())["status"], "ok")
         opened = self.of(launcher.open_session("opencode", "/src"))
         agent = self.daemon(opened.token)
         self.assertEqual(self.of(agent.session(opened.id))["agent"], "opencode")
         self.assertEqual(self.of(agent.status())["vault_state"], "unlocked")
-        self.assertEqual(self.of(agent.vault_status())["state"], "unlocked")
         self.assertEqual(self.of(agent.end_session(opened.id, 137))["exit_code"], 137)
         self.assertEqual(self.failureResultOf(Deferred.fromCoroutine(agent.status()), DaemonFault).value.status, 401)
 
@@ -153,7 +151,6 @@ class InProcessTests(BothWaysCase):
 
     CALLS: tuple[Call, ...] = (
         lambda daemon: daemon.status(),
-        lambda daemon: daemon.health(),
         lambda daemon: daemon.actions(),
         lambda daemon: daemon.actions(-1, 30),
         lambda daemon: daemon.action("ship-update"),
@@ -169,7 +166,6 @@ class InProcessTests(BothWaysCase):
         lambda daemon: daemon.withdraw("01JA", "r" * 10_000),
         lambda daemon: daemon.runs(0),
         lambda daemon: daemon.open_session("opencode", "/src"),
-        lambda daemon: daemon.vault_status(),
     )
 
     def outcome(self, daemon: Daemon, call: Call) -> object:

@@ -60,7 +60,7 @@ class ConnectionsCase(SynchronousTestCase):
 
     def asking(self) -> Deferred[Any]:
         """Ask how the daemon does."""
-        return Deferred.fromCoroutine(self.daemon.health())
+        return Deferred.fromCoroutine(self.daemon.status())
 
 
 class KeptConnectionTests(ConnectionsCase):
@@ -78,7 +78,7 @@ class KeptConnectionTests(ConnectionsCase):
     def test_used_again(self) -> None:
         """The next request goes by the same connection."""
         second = self.asking()
-        self.assertIn(b"GET /v1/health", self.transport.value())
+        self.assertIn(b"GET /v1/status", self.transport.value())
         self.transport.protocol.dataReceived(HEALTHY)
         self.successResultOf(second)
         self.assertEqual(self.connected, 1)

@@ -52,9 +52,7 @@ class DaemonTests(MethodCase):
     def test_reading(self) -> None:
         """What is only read."""
         daemon = self.daemon
-        self.asks(daemon.health, "GET", "/v1/health", None)
         self.asks(daemon.status, "GET", "/v1/status", None)
-        self.asks(daemon.vault_status, "GET", "/v1/vault/status", None)
         self.asks(lambda: daemon.session("S"), "GET", "/v1/sessions/S", None)
         self.asks(daemon.actions, "GET", "/v1/actions", None)
         self.asks(lambda: daemon.actions(7, 50), "GET", "/v1/actions?generation=7&wait=50", None)
