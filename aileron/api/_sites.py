@@ -122,7 +122,7 @@ class _Root(Resource):
         self._web = None if web is None else cache(web)
 
     def render(self, request: IRequest) -> bytes | int:
-        """See L{IResource.render}."""
+        """Render the resource that the path belongs to."""
         if b"%" in request.path and not _readable(request.path):
             return write(request, http_failure(400, "The path is not UTF-8."))
         first = request.path[1:].partition(b"/")[0]

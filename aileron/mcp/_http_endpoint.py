@@ -82,7 +82,7 @@ class HttpEndpoint:
         self._servers: dict[str, SessionServer] = {}
 
     def open(self, routes: IAgentRoutes) -> Deferred[None]:
-        """See L{IMcpService.open}."""
+        """Begin to serve; fires when the loop runs."""
 
         def opened(_: None) -> None:
             self._routes = routes
@@ -90,14 +90,18 @@ class HttpEndpoint:
         return self._beside.start().addCallback(opened)
 
     def close(self) -> Deferred[None]:
-        """See L{IMcpService.close}."""
+        """End every server and the loop; fires when that is done."""
         self._routes = None
         for session_server in list(self._servers.values()):
             session_server.close()
         return self._beside.stop()
 
     async def serve(self, request: McpRequest) -> McpReply:
-        """See L{IMcp.serve}."""
+        """Answer one request by the server of its agent, which is made when it first asks.
+
+        :raises LimitExceeded: the agent has too many requests under way, or there are too many agents.
+        :raises InternalError: it is not open, or it failed.
+        """
         if self._routes is None:
             raise InternalError("MCP is not served now.")
         session_id = request.session.id
@@ -106,7 +110,7 @@ class HttpEndpoint:
         return await self._servers[session_id].serve(request)
 
     def ended(self, session_id: str) -> None:
-        """See L{IMcp.ended}."""
+        """Close the server of an agent whose session is over.  Twice is safe."""
         session_server = self._servers.get(session_id)
         if session_server is not None:
             session_server.close()

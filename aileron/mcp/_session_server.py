@@ -89,7 +89,11 @@ class SessionServer:
             self._bridge.post(self._leave.set)
 
     async def serve(self, request: McpRequest) -> McpReply:
-        """See L{IMcp.serve}."""
+        """Answer one request of the agent.
+
+        :raises LimitExceeded: it has too many under way.
+        :raises InternalError: the server failed.
+        """
         if self._under_way >= MOST_UNDER_WAY:
             raise LimitExceeded("This agent has too many requests of MCP under way.", {"retry_after": 1})
         self._under_way += 1

@@ -210,7 +210,7 @@ class Channel(HTTPChannel):
         self.site.turns.wait(self, self.site.limiter.owner(self))
 
     def take_turn(self) -> None:
-        """See L{QueuedConnection.take_turn}."""
+        """Begin the next request, whose turn it is."""
         self._queued = False
         if not self._choked:
             self.transport.resumeProducing()  # what comes next may be more than was at hand
@@ -234,14 +234,14 @@ class Channel(HTTPChannel):
         self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
 
     def write(self, data: bytes) -> None:
-        """See L{HTTPChannel.write}; what waits for the client to read is counted."""
+        """Write bytes; what waits for the client to read is counted."""
         super().write(data)  # type: ignore[no-untyped-call]
         if self._choked:
             self._unsent += len(data)
             self._count()
 
     def writeSequence(self, iovec: Sequence[bytes]) -> None:
-        """See L{HTTPChannel.writeSequence}."""
+        """Write several pieces as one."""
         self.write(b"".join(iovec))
 
     def _count(self) -> None:

@@ -27,7 +27,7 @@ class KeepsPlace(Protocol):
     """A connection whose place can be kept."""
 
     def keep(self, owner: str) -> None:
-        """See L{Channel.keep}."""
+        """Keep this connection's place for C{owner}."""
 
 
 class MemoryRequest(Request):
@@ -75,17 +75,17 @@ class _Flow:
         self._paused: Deferred[None] | None = None
 
     def pauseProducing(self) -> None:
-        """See L{IPushProducer}."""
+        """Wait with the next chunk."""
         self._paused = self._paused or Deferred()
 
     def resumeProducing(self) -> None:
-        """See L{IPushProducer}."""
+        """Go on with it."""
         paused, self._paused = self._paused, None
         if paused is not None and not paused.called:
             paused.callback(None)
 
     def stopProducing(self) -> None:
-        """See L{IPushProducer}."""
+        """Make no more: the client has gone."""
         self.stopped = True
         self.resumeProducing()
 

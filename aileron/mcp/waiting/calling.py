@@ -153,16 +153,16 @@ class CallHandler:
         """
         clock = asyncio.get_running_loop().time
         over = clock() + client.patience_seconds
-        result = await self._said(ctx, params, options)
+        result = await self._call(ctx, params, options)
         for _ in range(MOST_FORMS):
             if result.wanted is None or client.modern or not client.shows_forms:
                 break
             answers = await elicit_form(ctx, result.wanted, over - clock(), self._policy.beats)
             if isinstance(answers, ToolResult):
                 return answers, options
-            told = {**(options.answers or {}), **(answers or {})}
-            options = evolve(options, answers=told, wait_seconds=max(over - clock(), 0.0))
-            result = await self._said(ctx, params, options)
+            said = {**(options.answers or {}), **(answers or {})}
+            options = evolve(options, answers=said, wait_seconds=max(over - clock(), 0.0))
+            result = await self._call(ctx, params, options)
             if answers is None:
                 break
         return result, options
@@ -174,9 +174,9 @@ class CallHandler:
             return await self._tasks.begun(pending, shown=client.opens_urls)
         if client.modern:
             return request_review(pending, Continuation(options.key, options.answers))
-        waiting = self._said(ctx, params, evolve(options, early=False))
+        waiting = self._call(ctx, params, evolve(options, early=False))
         return await review_while_waiting(ctx, pending, waiting)
 
-    async def _said(self, ctx: Context, params: t.CallToolRequestParams, options: CallOptions) -> ToolResult:
+    async def _call(self, ctx: Context, params: t.CallToolRequestParams, options: CallOptions) -> ToolResult:
         call = self._calls.call(params.name, params.arguments or {}, options)
         return await await_with_progress(ctx, call, self._policy.beats)
