@@ -3,26 +3,14 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
-from ._anchor import IAnchor
-from ._audit import IArchive, IAudit, ICommitObserver
-from ._authority import IBrakes, IGrants, ITrust
-from ._catalogue import ICatalogue
-from ._checkpoint_signer import ICheckpointSigner
-from ._config import IConfigFile
-from ._connector import IConnector
-from ._connectors import IConnectors
-from ._control import IControl, IRecordKeys
-from ._decisions import IDecisions
+from ._audit import IAnchor, IArchive, IAudit, ICheckpointSigner, ICommitObserver
+from ._authority import IBrakes, IControl, IGrants, IRecordKeys, ITrust
+from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
-from ._mcp import IAgentRoutes, IMcp, IMcpService
-from ._meters import IMeter, IMeters, ITotals
-from ._notices import IChannel, INotifier
-from ._operators import IOperators
-from ._passkeys import IPasskeyBook, IPasskeys
-from ._runs import IRuns
-from ._sessions import ISessions
-from ._store import IBindingFlags, IContents, IStore, IWatermarks
-from ._submission import ISubmission
+from ._operators import IOperators, IPasskeyBook, IPasskeys
+from ._runner import IDecisions, ISubmission
+from ._services import IAgentRoutes, IChannel, IMcp, IMcpService, IMeter, IMeters, INotifier, ITotals
+from ._store import IBindingFlags, IContents, IRuns, ISessions, IStore, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [

@@ -1,13 +1,13 @@
-"""The record: appended to, read, seen while it is written, and kept as a whole."""
+"""The record: appended to, read, seen while it is written, kept as a whole, and signed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 
 from zope.interface import Attribute, Interface
 
-from aileron.values import AuditQuery, Checkpoint, Event, Maced, Page, Record, Row
+from aileron.values import AuditQuery, Checkpoint, Event, Maced, Page, Record, Row, Verdict
 
 
 class IAudit(Interface):
@@ -111,3 +111,43 @@ class ICommitObserver(Interface):
 
     def note_commit(end: tuple[int, str]) -> None:
         """Note that all records up to this one, sequence and hash, are durable."""
+
+
+class ICheckpointSigner(Interface):
+    """Signs how far the record came, and tells whether it is what it was.
+
+    Its attributes are for showing.
+    """
+
+    fingerprint = Attribute("Of the public key, or None: there is none yet.")
+    public_key = Attribute("By which checkpoints are signed, in hexadecimal, or None: there is none yet.")
+    latest = Attribute("The newest L{Checkpoint}, or None.")
+    head = Attribute(
+        "Sequence and hash of the newest record that this life wrote, or else found when it began; None: there is none."
+    )
+    tampered = Attribute("How many signs of tampering were put on record in this life.")
+
+    async def tell_locked() -> None:
+        """Hand the record over to the time in which nothing can be signed; before the vault is locked.  Twice is safe.
+
+        :raises StoreUnavailable: some of it could not be written.
+        """
+
+    async def verify() -> Verdict:
+        """Look at the whole record, slice by slice: others are served meanwhile.
+
+        :raises StoreUnavailable: it cannot be read.
+        """
+
+    def export(since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
+        """The record of a time as lines of JSON, read as they are taken; in constant memory.
+
+        :raises StoreUnavailable: (while it is taken) it cannot be read.
+        """
+
+
+class IAnchor(Interface):
+    """A place of the operator's choice that is told of every checkpoint."""
+
+    def tell(checkpoint: Checkpoint) -> None:
+        """Have C{checkpoint} kept there.  It returns at once and never raises: what fails is logged and tried again."""

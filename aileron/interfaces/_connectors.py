@@ -1,12 +1,76 @@
-"""The registry of connectors."""
+"""Connectors, and the files of the home by which actions use them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from zope.interface import Interface
 
-from aileron.values import Candidate, ConnectorDescription, LoadError
+from aileron.values import (
+    JSON,
+    Candidate,
+    Catalogue,
+    ConnectorDescription,
+    Finding,
+    LoadError,
+    Outcome,
+    Request,
+    Sought,
+)
 
-from ._connector import IConnector
+from ._vault import ICredential
+
+
+class IConnector(Interface):
+    """Talks to one service.  Only the runner's executor calls L{read}, L{invoke} and L{reconcile}."""
+
+    def describe() -> ConnectorDescription:
+        """What it is.  Pure; always the same value for one instance."""
+
+    def prepare(operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        """The request that C{operation} would send.
+
+        Pure: no socket, no clock, no randomness; the same arguments give the same request.
+
+        :param base_url: where to; its host must be one that the connector (or the binding that chose it) allows.
+        :param effect_key: minted by the daemon for this run and step; put where the connector declares.
+        :raises InvalidRequest: the inputs make no request (missing, of the wrong kind, a dotted path segment, …).
+        :raises CapabilityDenied: no such operation, or a host that is not declared.
+        """
+
+    async def read(request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """Send a request of an operation declared C{read}.
+
+        :param seconds: wall clock; past it the outcome is a C{resource_limit_exceeded}.
+        :raises CapabilityDenied: the operation is not declared C{read}.
+        """
+
+    async def invoke(
+        request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        """Send C{request}, once: never again by itself.
+
+        Opens C{credential} itself, after the host was checked, and closes over nothing of it.  Every failure of the
+        service, the network or a limit is an L{Outcome}, with no secret and no URL of the HTTP client in it.
+        Cancelling drops the connection and errbacks.
+
+        :param seconds: wall clock; what has not begun to leave by then never does, and the outcome is a
+            C{resource_limit_exceeded} that was not C{sent}.
+        :param late_seconds: how much longer the answer to what has left is waited for; past both the outcome is a
+            C{resource_limit_exceeded} that is not classified.
+        :raises BindingFailed, VaultLocked: the credential cannot be opened; nothing was sent.
+        """
+
+    async def reconcile(sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Look whether an effect happened; sends nothing but reads, and may be called at any time, any number of times.
+
+        Says that it happened only of what it found by the effect key, and that it did not only where the service's
+        answer leaves no doubt.  Whatever goes wrong is a finding that nobody can say.  Cancelling as in L{invoke}.
+
+        :param seconds: wall clock of the whole look.
+        :raises CapabilityDenied: the operation is not declared C{reconcilable}; nothing was sent.
+        :raises BindingFailed, VaultLocked: the credential cannot be opened; nothing was sent.
+        """
 
 
 class IConnectors(Interface):
@@ -35,3 +99,23 @@ class IConnectors(Interface):
 
     def refresh() -> None:
         """Read the home's connector files again; unchanged ones keep their connector."""
+
+
+class ICatalogue(Interface):
+    """The action files of the home.  This is the one place that loads their bytes."""
+
+    def current() -> Catalogue:
+        """The directory as it was last read."""
+
+    def refresh() -> Catalogue:
+        """Read the directory now; a file whose stat is the same is not read again."""
+
+
+class IConfigFile(Interface):
+    """C{config.yaml}: what lies there now, and whether it is what this life of the daemon goes by."""
+
+    def candidate() -> Candidate | None:
+        """The file as it lies there now, or L{None}: there is none, or it is not sound."""
+
+    def problems() -> tuple[LoadError, ...]:
+        """Why what lies there is not in force: unsound, untrusted, or trusted only since this life began."""

@@ -1,0 +1,134 @@
+"""Services beside the runner: MCP for agents, counting at the gateway, and notices to the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from twisted.internet.defer import Deferred
+from zope.interface import Attribute, Interface
+
+from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Message, Provider, Traffic
+
+
+class IAgentRoutes(Interface):
+    """The agent site's routes, asked in this process: behind the same guard, and with the same answers as over HTTP."""
+
+    async def ask(
+        token: str,
+        method: str,
+        path: Sequence[str],
+        *,
+        query: Mapping[str, str],
+        body: bytes,
+        prefer_seconds: float | None,
+    ) -> tuple[int, bytes]:
+        """Ask one route and return the status and the body of its answer.  Cancelling ends the wait only.
+
+        :param token: an agent's; no other credential is taken.
+        :param path: segments, as they are before any encoding.
+        :param body: JSON, or empty.
+        :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.
+        """
+
+
+class IMcp(Interface):
+    """Serves each agent its own tools, and no agent another's sessions."""
+
+    async def serve(request: McpRequest) -> McpReply:
+        """Answer one request.  Cancelling tells the protocol that the client has gone.
+
+        :raises LimitExceeded: the agent has too many requests under way, or there are too many agents.
+        :raises InternalError: it is not open, or it failed.
+        """
+
+    def ended(session_id: str) -> None:
+        """The agent's session is over: so are its sessions of the protocol, and what is under way.  Twice is safe."""
+
+
+class IMcpService(IMcp):
+    """One that is started and stopped."""
+
+    def open(routes: IAgentRoutes) -> Deferred[None]:
+        """Begin to serve; fires when it does.
+
+        :param routes: where everything is asked.
+        """
+
+    def close() -> Deferred[None]:
+        """End everything; fires when that is done.  To be called once, after L{open} has fired."""
+
+
+class IMeter(Interface):
+    """Counts one exchange.  Called in its path: each call costs microseconds and raises nothing."""
+
+    def sent() -> None:
+        """The request's head was just written to the upstream.  Again, if it was replayed."""
+
+    def arrived() -> None:
+        """The head of the final answer was just read whole and is about to be written to the client.
+
+        Where this is not told, the way back does not count as time that was added.
+        """
+
+    def answered(code: int, head: bytes) -> None:
+        """The head of the final answer came and was just written to the client.
+
+        :param head: as it came, status line and closing empty line included.
+        """
+
+    def passed(data: bytes) -> None:
+        """A piece of the answer's body, framing included, was just written to the client."""
+
+    def ended(ending: Ending, uploaded: int) -> None:
+        """The exchange is over; nothing follows.  Called exactly once.
+
+        :param uploaded: bytes of the request's body, framing included, that were taken from the client.
+        """
+
+
+class IMeters(Interface):
+    """Makes a meter for each exchange."""
+
+    def begin(provider: Provider, session_id: str | None, inference: bool) -> IMeter:
+        """The head of a request just came, whole.
+
+        :param session_id: of the session whose gateway key it brought, or L{None}.
+        :param inference: whether it went to one of the named routes, so that its answer may tell tokens.
+        """
+
+
+class ITotals(Interface):
+    """What was counted since the daemon's start."""
+
+    def snapshot() -> GatewayTotals:
+        """The totals as they are now."""
+
+    def of_session(session_id: str) -> Traffic | None:
+        """What a session's calls come to; L{None}: it made none, or is long forgotten."""
+
+
+class IChannel(Interface):
+    """One way to the operator."""
+
+    name = Attribute("What the operator calls it.")
+    kind = Attribute("C{desktop}, C{webhook} or C{apprise}.")
+
+    async def deliver(message: Message) -> None:
+        """Bring C{message} there, once.  Cancelling gives it up.
+
+        :raises aileron.notices.Undelivered: it did not arrive, as far as can be told; it says whether another attempt
+            is worth it.  Whatever else is raised counts as a failure too, of which only the class is told.
+        """
+
+
+class INotifier(Interface):
+    """Tells the operator, by whatever channels they have configured, of what is put on record and concerns them.
+
+    Nothing of it fails or delays what it tells of.
+    """
+
+    def channels() -> tuple[ChannelState, ...]:
+        """How each channel does."""
+
+    async def test() -> tuple[ChannelState, ...]:
+        """Try every channel at once, with one attempt each, and say how they do then."""
