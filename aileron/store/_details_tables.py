@@ -49,7 +49,7 @@ _FORGET = """
     DELETE FROM charges WHERE at < ? AND ordinal IN (SELECT ordinal FROM charges ORDER BY ordinal LIMIT ?)
 """
 _KEPT = timedelta(days=2)
-_FORGOTTEN = 100  # of the oldest, each time: more than come
+_FORGOTTEN = 2  # of the oldest, for each that comes: they grow fewer
 
 
 def put_steps(cursor: sqlite3.Cursor, steps: Iterable[StepRow]) -> None:
@@ -82,8 +82,9 @@ def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> N
     if not charges:
         return
     check_room(cursor, charges, at)
-    cursor.execute(_FORGET, (timestamp(at - _KEPT), _FORGOTTEN))
-    CHARGES.insert(cursor, [_Counted(key, at) for key in sorted({each.key for each in charges})])
+    keys = sorted({each.key for each in charges})
+    cursor.execute(_FORGET, (timestamp(at - _KEPT), _FORGOTTEN * len(keys)))
+    CHARGES.insert(cursor, [_Counted(key, at) for key in keys])
 
 
 def check_room(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from io import BytesIO
-from typing import Protocol, runtime_checkable
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IConsumer, IPushProducer
@@ -20,14 +19,6 @@ from aileron.http1 import CHUNKED, RequestHead, unchunked
 _log = Logger()
 
 _VERSION = b"HTTP/1.1"
-
-
-@runtime_checkable
-class KeepsPlace(Protocol):
-    """A connection whose place can be kept."""
-
-    def keep(self, owner: str) -> None:
-        """Keep this connection's place for C{owner}."""
 
 
 class MemoryRequest(Request):
@@ -59,8 +50,9 @@ class MemoryRequest(Request):
 
         :param owner: who sent this request, as its credential proved.
         """
-        if isinstance(self.channel, KeepsPlace):
-            self.channel.keep(owner)
+        keep = getattr(self.channel, "keep", None)  # there is no channel once the client has gone
+        if keep is not None:
+            keep(owner)
 
 
 @implementer(IPushProducer)
