@@ -143,22 +143,22 @@ class LayersTests(RuleCase):
     def test_down(self) -> None:
         """A package may import those below it and itself, and the modules that compose them may import all."""
         for name, text in (
-            ("aileron.runner.grants.x", "from aileron.runner.approval.gate import ApprovalGate"),
-            ("aileron.runner.grants.x", "from .check import GrantCheck"),
-            ("aileron.runner._x", "from aileron.runner.grants.matcher import GrantCheck"),
+            ("aileron.runner.grants", "from aileron.runner.gate import ApprovalGate"),
+            ("aileron.runner.grants.x", "from .y import GrantMatcher"),
+            ("aileron.runner._x", "from aileron.runner.grants import GrantMatcher"),
         ):
             self.check(rules.layers, text, name, caught=False)
 
     def test_up(self) -> None:
         """A package may import neither one above it nor what composes them."""
         for text in (
-            "from aileron.runner.grants.matcher import GrantCheck",
-            "from aileron.runner.grants import check",
+            "from aileron.runner.grants import GrantMatcher",
+            "from aileron.runner import grants",
             "from aileron.runner._executor import Executor",
             "from aileron.runner import Runner",
             "def f():\n    import aileron.runner._executor",
         ):
-            self.check(rules.layers, text, "aileron.runner.approval.x", caught=True)
+            self.check(rules.layers, text, "aileron.runner.gate", caught=True)
 
     def test_no_layer(self) -> None:
         """A package or public module that the table does not name is refused."""

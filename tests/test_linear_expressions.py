@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.problems import expression
 from aileron.manifests._formats import FORMATS
-from aileron.runner.limits.denials import normalize_text
+from aileron.runner.denials import normalize_text
 from aileron.values import Precedents, cautions, visible
 from aileron.web.approvals.addresses import addresses
 from aileron.web.approvals.markup import markup

@@ -24,40 +24,31 @@ from aileron.interfaces import (
     IVault,
     IWatermarks,
 )
-from aileron.runner.approval.deadlines import Expiry, UndoWindow
-from aileron.runner.approval.decisions import Decisions
-from aileron.runner.approval.editing import ApprovalEditor
-from aileron.runner.approval.gate import ApprovalGate
-from aileron.runner.approval.previews import PreviewFetcher, Previews
-from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.grants.matcher import GrantCheck, GrantMatcher
-from aileron.runner.grants.service import GrantService
-from aileron.runner.limits.admission import EffectGate, Limits
-from aileron.runner.limits.caps import Caps
-from aileron.runner.limits.denials import Denials
-from aileron.runner.limits.loop_breaker import LoopBreaker
-from aileron.runner.limits.pauses import Pauses
-from aileron.runner.reconciliation.late_answers import LateAnswers
-from aileron.runner.reconciliation.reconciler import Reconciler, UncertainEffects
-from aileron.runner.reconciliation.recorder import OutcomeRecorder
-from aileron.runner.reconciliation.rerun import Rerun
-from aileron.runner.runs.offerings import Offerings
-from aileron.runner.runs.outcomes import RetryPolicy
-from aileron.runner.runs.plan import Planner
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner._decisions import ApprovalEditor, DecisionService
+from aileron.runner._executor import Executor
+from aileron.runner._limits import LimitService
+from aileron.runner._reconciliation import ReconciliationService, Rerun, RunTermination
+from aileron.runner._recovery import Recovery, RollbackDetector
+from aileron.runner._runner import Runner
+from aileron.runner._scheduler import RunScheduler
+from aileron.runner._submission import Proposals, Submission
+from aileron.runner._trust import TrustService
+from aileron.runner.decisions import Decisions, UndoWindow
+from aileron.runner.denials import Denials, LoopBreaker
+from aileron.runner.gate import ApprovalGate
+from aileron.runner.grant_check import GrantCheck
+from aileron.runner.grants import GrantMatcher, GrantService
+from aileron.runner.limits import Caps, Limits
+from aileron.runner.offerings import Offerings
+from aileron.runner.outcomes import LateAnswers, OutcomeRecorder, RetryPolicy
+from aileron.runner.pauses import EffectGate, Pauses
+from aileron.runner.plan import Planner
+from aileron.runner.previews import PreviewFetcher, Previews
+from aileron.runner.reconciler import Reconciler, UncertainEffects
+from aileron.runner.requests import ApprovalRequests, Expiry
+from aileron.runner.runs import EventFactory, RunRepository
 from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
 from aileron.values import LoopLimits, PendingLimits
-
-from ._decisions import DecisionService
-from ._executor import Executor
-from ._limits import LimitService
-from ._reconciliation import ReconciliationService, RunTermination
-from ._recovery import Recovery, RollbackDetector
-from ._runner import Runner
-from ._scheduler import RunScheduler
-from ._submission import Proposals, Submission
-from ._trust import TrustService
 
 
 def _no_probe(point: str) -> None:

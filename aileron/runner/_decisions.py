@@ -1,37 +1,231 @@
-"""Shows what waits for a decision, takes the decision, and starts what follows from it."""
+"""Shows the operator what waits for a decision, beside what was done before, edits it, and takes the decision."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from attrs import define
+from attrs import define, evolve, frozen
 from twisted.internet.task import deferLater
 from zope.interface import implementer
 
-from aileron.interfaces import IDecisions
-from aileron.runner.approval.editing import ApprovalEditor, Edit
-from aileron.runner.approval.gate import ApprovalGate
-from aileron.runner.approval.precedents import find_precedents
-from aileron.runner.grants.service import GrantService, suggest_predicates
-from aileron.runner.limits.denials import Denials
-from aileron.runner.runs.repository import RunRepository
+from aileron.errors import Paused, StateConflict, VaultLocked
+from aileron.interfaces import IDecisions, IRuns
+from aileron.manifests import check_arguments
+from aileron.runner._scheduler import RunScheduler
+from aileron.runner.denials import Denials
+from aileron.runner.gate import ApprovalGate, make_conflict
+from aileron.runner.grants import GrantService, suggest_predicates
+from aileron.runner.preview import Preview
+from aileron.runner.previews import Previews, lacks_preview
+from aileron.runner.requests import ApprovalRequests, require_digest
+from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks
 from aileron.values import (
     JSON,
     Actor,
     Approval,
+    Ask,
     Decision,
     Grant,
     NewGrant,
     Page,
     Precedents,
     Predicate,
+    Run,
     RunQuery,
     RunState,
+    Transition,
+    canonical,
+    differences,
     heavy,
 )
 
-from ._scheduler import RunScheduler
+MOST_LOOKED_AT = 200
+MOST_PIECES = 20_000
+"""Of the calls of one action that were done no more is looked through; of a very long array its beginning counts."""
+
+MOST_COMPARED = 1000
+"""Elements of an array; those after them are taken for new."""
+
+_SHORT = 200
+_Key: TypeAlias = tuple[type, JSON]
+
+
+@frozen
+class _Done:
+    """Holds the calls of one action that were done, the newest first, and what was approved of the first of them."""
+
+    runs: tuple[Run, ...]
+    whole: bool
+    last: Approval | None
+
+
+async def find_precedents(runs: IRuns, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+    """Compare each of C{approvals} with the newest L{MOST_LOOKED_AT} calls of its action that were done before."""
+    actions = dict.fromkeys(approval.run.action for approval in approvals)
+    done = {action: await _find_done(runs, action) for action in actions}
+    known = {action: _known(found.runs) for action, found in done.items()}
+    return tuple(_compared(each, done[each.run.action], known[each.run.action]) for each in approvals)
+
+
+async def _find_done(runs: IRuns, action: str) -> _Done:
+    page = await runs.list(RunQuery(states=(RunState.COMPLETED,), action=action, limit=MOST_LOOKED_AT))
+    last = await runs.approval(page.items[0].id) if page.items else None
+    kept = tuple(_affordable(page.items))
+    return _Done(kept, page.cursor is None and len(kept) == len(page.items), last)
+
+
+def _compared(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -> Precedents:
+    if not done.runs:
+        return Precedents(0, done.whole, _novel(approval.run, known))
+    return Precedents(
+        len(done.runs),
+        done.whole,
+        _novel(approval.run, known),
+        approval.run.manifest_digest != done.runs[0].manifest_digest,
+        tuple(_others(approval, done.last)),
+    )
+
+
+def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
+    """The first of them, at least one, that have no more than L{MOST_PIECES} together."""
+    pieces = 0
+    for number, run in enumerate(runs):
+        pieces += sum(len(_beginning(value)) for value in run.arguments.values())
+        if number and pieces > MOST_PIECES:
+            return
+        yield run
+
+
+def _beginning(value: JSON) -> Sequence[JSON]:
+    """Return the part of a value that is compared."""
+    return value[:MOST_COMPARED] if isinstance(value, (list, tuple)) else (value,)
+
+
+def _known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
+    """By argument, every short value that it ever had."""
+    found: dict[str, set[_Key]] = defaultdict(set)
+    for run in runs:
+        for name, value in run.arguments.items():
+            found[name].update(map(_key, _pieces(_beginning(value))))
+    return found
+
+
+def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ...]]:
+    found = {name: (*_new(value, known.get(name, ())), *_rest(value)) for name, value in run.arguments.items()}
+    return {name: pieces for name, pieces in found.items() if pieces}
+
+
+def _new(value: JSON, known: Container[_Key]) -> Iterator[JSON]:
+    return (piece for piece in _pieces(_beginning(value)) if _key(piece) not in known)
+
+
+def _rest(value: JSON) -> Sequence[JSON]:
+    return value[MOST_COMPARED:] if isinstance(value, (list, tuple)) else ()
+
+
+def _key(piece: JSON) -> _Key:
+    """By what it is known: 1 is not 1.0, and not "1"."""
+    return type(piece), piece
+
+
+def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
+    """Yield the pieces that can occur twice: short texts in one line, and numbers."""
+    for piece in values:
+        number = isinstance(piece, (int, float)) and not isinstance(piece, bool)
+        if number or (isinstance(piece, str) and len(piece) <= _SHORT and "\n" not in piece):
+            yield piece
+
+
+def _others(approval: Approval, last: Approval | None) -> Iterator[str]:
+    """The connectors in both reviews that are not the same there."""
+    before = {} if last is None else _connectors(last)
+    for name, content in _connectors(approval).items():
+        if before.get(name, content) != content:
+            yield name
+
+
+def _connectors(approval: Approval) -> dict[str, tuple[JSON, JSON]]:
+    steps = approval.review.get("steps")
+    found = [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, (list, tuple)) else []
+    return {str(step.get("connector")): (step.get("version"), step.get("content_hash")) for step in found}
+
+
+@frozen
+class Edit:
+    """Holds what the operator wants instead.
+
+    :ivar digest: of what was shown; L{None}: of whatever is.
+    """
+
+    arguments: Mapping[str, JSON]
+    digest: str | None
+    actor: Actor
+
+
+@define(eq=False)
+class ApprovalEditor:
+    """Replaces the arguments of a run that waits for its decision."""
+
+    _runs: RunRepository
+    _requests: ApprovalRequests
+    _gate: ApprovalGate
+    _previews: Previews
+    _locks: KeyedLocks
+
+    async def edit(self, run_id: str, edit: Edit) -> Approval:
+        """Check the new arguments, fetch their preview, and put the approval up anew.
+
+        See L{IDecisions.edit} for its contract.
+        """
+        approval = await self._gate.open(run_id, edit.digest)
+        edited = self._edited(approval.run, edit.arguments)
+        if canonical(edited.arguments) == canonical(approval.run.arguments):
+            return approval
+        preview = await self._preview(edited)
+        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, edit.actor))
+        present = await self._runs.approval(run_id)
+        if lacks_preview(present):
+            self._previews.begin(run_id)
+        return present
+
+    def _edited(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
+        """C{run} as it would be, with what it needs for that.
+
+        :raises AileronError: it cannot run so.
+        """
+        action = self._requests.planner.offerings.find(run.action).action
+        edited = evolve(run, arguments=check_arguments(action, arguments))
+        self._requests.plan(edited)
+        return edited
+
+    async def _preview(self, edited: Run) -> Preview | None:
+        try:
+            return await self._previews.afresh(edited)
+        except (VaultLocked, Paused):
+            return None
+
+    async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
+        """Ask for the edited run instead, if what was edited still stands there."""
+        self._requests.planner.offerings.refresh()
+        plan = self._requests.plan(edited, preview)
+        ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
+        try:
+            await self._runs.apply(self._change(approval, edited, ask, actor))
+        except StateConflict as conflict:
+            raise make_conflict(conflict.present) from conflict
+
+    def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
+        run, now = approval.run, self._runs.events.now()
+        changes: JSON = [change.as_json() for change in differences(run.arguments, edited.arguments)]
+        event = self._runs.events.of_run(
+            "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
+        )
+        unless_changed = require_digest(approval.digest)
+        arguments = edited.arguments
+        return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)
 
 
 @implementer(IDecisions)

@@ -20,14 +20,23 @@ from aileron.errors import (
     VaultLocked,
 )
 from aileron.interfaces import IBindings, ICredential
-from aileron.runner.limits.admission import EffectGate
-from aileron.runner.limits.caps import Caps
-from aileron.runner.reconciliation.late_answers import LATE_SECONDS, LateAnswer, LateAnswers, in_time, let_go
-from aileron.runner.reconciliation.recorder import UncertainEffect
-from aileron.runner.runs.outcomes import Meaning, RetryPolicy, classify, describe_attempt, find_echoes
-from aileron.runner.runs.plan import Plan, PlannedStep
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import Verify, transition
+from aileron.runner.limits import Caps
+from aileron.runner.outcomes import (
+    LATE_SECONDS,
+    LateAnswer,
+    LateAnswers,
+    Meaning,
+    RetryPolicy,
+    UncertainEffect,
+    classify,
+    describe_attempt,
+    find_echoes,
+    in_time,
+    let_go,
+)
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan, PlannedStep
+from aileron.runner.runs import RunRepository, Verify, transition
 from aileron.values import (
     DAEMON,
     JSON,

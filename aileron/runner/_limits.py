@@ -9,14 +9,13 @@ from zope.interface import implementer
 
 from aileron.errors import ApprovalStale, VaultLocked
 from aileron.interfaces import ILimitService
-from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.admission import Limits
-from aileron.runner.reconciliation.reconciler import Reconciler
-from aileron.runner.runs.repository import RunRepository
+from aileron.runner._scheduler import RunScheduler
+from aileron.runner.limits import Limits
+from aileron.runner.reconciler import Reconciler
+from aileron.runner.requests import ApprovalRequests
+from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import KeyedLocks, Tasks
 from aileron.values import Actor, Approval, Halt, OwnCap, Pause, Run, RunQuery, RunState
-
-from ._scheduler import RunScheduler
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
 _NOT_BEGUN = RunQuery(states=(RunState.APPROVED, RunState.AWAITING_VAULT), limit=1000, oldest_first=True)

@@ -9,17 +9,14 @@ from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.interfaces import IControl, IGrants, ITrust, IWatermarks
-from aileron.runner.approval.deadlines import Expiry
-from aileron.runner.approval.decisions import UNUSABLE, Decisions
-from aileron.runner.approval.previews import Previews
-from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.admission import Limits
-from aileron.runner.reconciliation.reconciler import Reconciler
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner._scheduler import RunScheduler
+from aileron.runner.decisions import UNUSABLE, Decisions
+from aileron.runner.limits import Limits
+from aileron.runner.previews import Previews
+from aileron.runner.reconciler import Reconciler
+from aileron.runner.requests import ApprovalRequests, Expiry
+from aileron.runner.runs import RunRepository, transition
 from aileron.values import Fault, Run, RunQuery, RunState
-
-from ._scheduler import RunScheduler
 
 _log = Logger()
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)

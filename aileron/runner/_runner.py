@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from attrs import define
 
-from aileron.runner.grants.service import GrantService
+from aileron.runner._decisions import DecisionService
+from aileron.runner._limits import LimitService
+from aileron.runner._reconciliation import ReconciliationService
+from aileron.runner._recovery import Recovery
+from aileron.runner._submission import Submission
+from aileron.runner._trust import TrustService
+from aileron.runner.grants import GrantService
 from aileron.runner.scheduling import Tasks
-
-from ._decisions import DecisionService
-from ._limits import LimitService
-from ._reconciliation import ReconciliationService
-from ._recovery import Recovery
-from ._submission import Submission
-from ._trust import TrustService
 
 
 @define(eq=False)

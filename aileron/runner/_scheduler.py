@@ -10,18 +10,16 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
-from aileron.runner.approval.decisions import UNUSABLE, NotYet
-from aileron.runner.approval.gate import ApprovalGate
-from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.admission import EffectGate
-from aileron.runner.runs.plan import Plan
-from aileron.runner.runs.preview import Preview
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner._executor import Executor
+from aileron.runner.decisions import UNUSABLE, NotYet
+from aileron.runner.gate import ApprovalGate
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan
+from aileron.runner.preview import Preview
+from aileron.runner.requests import ApprovalRequests
+from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks
 from aileron.values import Approval, Run, RunState, Transition, timestamp
-
-from ._executor import Executor
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0

@@ -12,14 +12,16 @@ from zope.interface import implementer
 from aileron.errors import Conflict, StoreUnavailable
 from aileron.interfaces import ISubmission
 from aileron.manifests import check_arguments
-from aileron.runner.approval.deadlines import Expiry
-from aileron.runner.approval.previews import Previews
-from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.grants.matcher import GrantMatcher
-from aileron.runner.limits.admission import EffectGate, Limits
-from aileron.runner.runs.plan import Plan, Planner
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner._executor import Executor
+from aileron.runner._reconciliation import RunTermination
+from aileron.runner._scheduler import RunScheduler
+from aileron.runner.grants import GrantMatcher
+from aileron.runner.limits import Limits
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan, Planner
+from aileron.runner.previews import Previews
+from aileron.runner.requests import ApprovalRequests, Expiry
+from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import Tasks
 from aileron.values import (
     JSON,
@@ -36,10 +38,6 @@ from aileron.values import (
     Transition,
     canonical,
 )
-
-from ._executor import Executor
-from ._reconciliation import RunTermination
-from ._scheduler import RunScheduler
 
 
 @define(eq=False)
@@ -113,7 +111,7 @@ class Submission:
         run = self._new_run(call, action, arguments)
         plan = self.planner.plan(action, arguments, run.effect_key)
         if run.gated:
-            await self._limits.refuse_full(plan, arguments, run.session_id)
+            await self._limits.caps.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
 

@@ -9,8 +9,8 @@ from zope.interface import implementer
 
 from aileron.errors import Conflict, NotFound, VaultLocked
 from aileron.interfaces import IContents, ITrust, ITrustService, IVault
-from aileron.runner.runs.offerings import Offerings
-from aileron.runner.runs.repository import RunRepository
+from aileron.runner.offerings import Offerings
+from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import Tasks
 from aileron.values import (
     Actor,

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from .guard import ANY_ORDER, Guard
 
-_CHECK = "runner/grants/matcher.py"
-_GRANTING = "runner/grants/matcher.py"
+_CHECK = "runner/grant_check.py"
+_GRANTING = "runner/grants.py"
 _BOOK = "vault/_grants.py"
-_DECISIONS = "runner/approval/decisions.py"
-_UNDO = "runner/approval/deadlines.py"
-_PAUSING = "runner/limits/pauses.py"
-_FINDINGS = "runner/reconciliation/recorder.py"
+_DECISIONS = "runner/decisions.py"
+_UNDO = "runner/decisions.py"
+_PAUSING = "runner/pauses.py"
+_FINDINGS = "runner/outcomes.py"
 _TEST = "MachineTests"
 _LOOKED_AT_BEFORE = """\
-        await self._limits.refuse_full(plan, arguments, run.session_id)
+        await self._limits.caps.refuse_full(plan, arguments, run.session_id)
         return await self._do(run, plan, call.actor)
 """
 _ANY_END = """\
@@ -54,7 +54,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a grant allows what its predicates say",
-        "runner/grants/predicates.py",
+        "runner/predicates.py",
         "    return same(grant.exact, rest) and all(",
         "    return True or all(",
         _TEST,
@@ -71,7 +71,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a grant is suspended where something changed",
-        "runner/grants/matcher.py",
+        "runner/grant_check.py",
         "    if not changed:\n",
         "    if True:\n",
         _TEST,
@@ -127,7 +127,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was denied is not asked again",
-        "runner/limits/denials.py",
+        "runner/denials.py",
         "            if each.request == asked:\n",
         "            if each.request is asked:\n",
         _TEST,
@@ -135,7 +135,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was denied in an earlier life is not asked again",
-        "runner/limits/denials.py",
+        "runner/denials.py",
         "            if approval.run.id not in forgiven:\n",
         "            if False:\n",
         _TEST,
@@ -149,7 +149,7 @@ GUARDS = (
         _TEST,
         (
             (
-                "runner/runs/transitions.py",
+                "runner/runs.py",
                 "        (_R.UNKNOWN, _R.COMPLETED),\n",
                 _ANY_END,
             ),
@@ -158,7 +158,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a late refusal says nothing of the attempts before",
-        "runner/reconciliation/late_answers.py",
+        "runner/outcomes.py",
         " if late.alone or read is Meaning.DONE else None",
         "",
         _TEST,
@@ -166,7 +166,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what is not there may be on its way",
-        "runner/reconciliation/reconciler.py",
+        "runner/reconciler.py",
         "        if finding.happened is False and on_its_way:",
         "        if False:",
         _TEST,
@@ -178,12 +178,12 @@ GUARDS = (
         "put_up=self.proposals.put_up",
         "put_up=self.submission._do",
         _TEST,
-        (("runner/reconciliation/rerun.py", "            gated=True,\n", "            gated=False,\n"),),
+        (("runner/_reconciliation.py", "            gated=True,\n", "            gated=False,\n"),),
     ),
     Guard(
         ANY_ORDER,
         "what is known to have happened is not done again",
-        "runner/approval/gate.py",
+        "runner/gate.py",
         "        if run.parent_id is not None:\n",
         "        if False:\n",
         _TEST,
@@ -191,7 +191,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what nobody answered is in doubt",
-        "runner/runs/outcomes.py",
+        "runner/outcomes.py",
         "    return Meaning.IN_DOUBT\n",
         "    return Meaning.NOT_DONE\n",
         _TEST,

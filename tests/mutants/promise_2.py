@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_DECISIONS = "runner/approval/decisions.py"
-_GATE = "runner/approval/gate.py"
-_PLAN = "runner/runs/plan.py"
+_DECISIONS = "runner/decisions.py"
+_GATE = "runner/gate.py"
+_PLAN = "runner/plan.py"
 
 GUARDS = (
     Guard(
@@ -28,7 +28,7 @@ GUARDS = (
     Guard(
         2,
         "nothing begins while the vault is locked",
-        "runner/limits/admission.py",
+        "runner/pauses.py",
         "return not self._held and self._vault.state() is VaultState.UNLOCKED",
         "return not self._held",
         "NoDecisionTests.test_locked_call",
@@ -48,7 +48,7 @@ GUARDS = (
         "        if self._effects.pauses.find(run.session_id) is not None:\n            return True\n",
         "",
         "NoDecisionTests.test_paused_run",
-        (("runner/limits/pauses.py", "            self.refuse(run.session_id)\n", ""),),
+        (("runner/pauses.py", "            self.refuse(run.session_id)\n", ""),),
     ),
     Guard(
         2,
@@ -61,7 +61,7 @@ GUARDS = (
     Guard(
         2,
         "an alarm ends what has expired",
-        "runner/approval/deadlines.py",
+        "runner/requests.py",
         "        if run.state is RunState.PENDING:\n            event",
         "        if False:\n            event",
         "NoDecisionTests.test_expires",
@@ -77,7 +77,7 @@ GUARDS = (
     Guard(
         2,
         "what cannot run cannot be approved",
-        "runner/runs/offerings.py",
+        "runner/offerings.py",
         "        if not offer.enabled:\n",
         "        if False:\n",
         "NoDecisionTests.test_switched_off",
@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         2,
         "an action is trusted as it lies there",
-        "runner/runs/offerings.py",
+        "runner/offerings.py",
         "            found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]\n",
         "",
         "NoDecisionTests.test_untrusted",

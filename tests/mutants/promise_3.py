@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_DECISIONS = "runner/approval/decisions.py"
-_GATE = "runner/approval/gate.py"
-_PLAN = "runner/runs/plan.py"
+_DECISIONS = "runner/decisions.py"
+_GATE = "runner/gate.py"
+_PLAN = "runner/plan.py"
 
 GUARDS = (
     Guard(
@@ -18,7 +18,7 @@ GUARDS = (
         "ReviewedTests",
         (
             (
-                "runner/approval/requests.py",
+                "runner/requests.py",
                 "        if approval is None or approval.digest != shown:\n",
                 "        if False:\n",
             ),
@@ -143,7 +143,7 @@ GUARDS = (
     Guard(
         3,
         "what is decided is what the row shows at that moment",
-        "runner/approval/requests.py",
+        "runner/requests.py",
         "        if approval is None or approval.digest != shown:\n",
         "        if False:\n",
         "StillTests.test_changed_while_deciding",

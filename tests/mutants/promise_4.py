@@ -42,7 +42,7 @@ GUARDS = (
     Guard(
         4,
         "an end is written however long the database refuses",
-        "runner/runs/repository.py",
+        "runner/runs.py",
         "            except StoreUnavailable:\n"
         '                _log.warn("what became of run {run} cannot be written yet", run=run_id)\n',
         "            except ZeroDivisionError:\n"
@@ -77,7 +77,7 @@ GUARDS = (
     Guard(
         4,
         "who waits is told",
-        "runner/runs/repository.py",
+        "runner/runs.py",
         "            self._waiters.tell(run.id, run)\n",
         "            pass\n",
         "KeptTests.test_waiter",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_PLAN = "runner/runs/plan.py"
+_PLAN = "runner/plan.py"
 _EXECUTOR = "runner/_executor.py"
 
 GUARDS = (
     Guard(
         5,
         "a write that was sent and not classified is in doubt",
-        "runner/runs/outcomes.py",
+        "runner/outcomes.py",
         "    return Meaning.IN_DOUBT\n",
         "    return Meaning.NOT_DONE\n",
         "DoubtTests.test_no_answer",
@@ -35,7 +35,7 @@ GUARDS = (
     Guard(
         5,
         "what was sent is not sent again unless it may be",
-        "runner/runs/outcomes.py",
+        "runner/outcomes.py",
         "        if outcome.sent and not idempotent:\n            return None\n",
         "",
         "DoubtTests.test_no_answer",
@@ -59,7 +59,7 @@ GUARDS = (
     Guard(
         5,
         "attempts come to an end",
-        "runner/runs/outcomes.py",
+        "runner/outcomes.py",
         " or attempts > MAX_RETRIES",
         "",
         "OnceTests.test_attempts_end",

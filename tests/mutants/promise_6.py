@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_GATE = "runner/approval/gate.py"
+_GATE = "runner/gate.py"
 
 GUARDS = (
     Guard(

@@ -7,7 +7,25 @@ from collections.abc import Iterator, Mapping
 from ._source import Source
 
 LAYERS: Mapping[str, tuple[str, ...]] = {
-    "aileron.runner": ("scheduling", "runs", "limits", "approval", "grants", "reconciliation"),
+    "aileron.runner": (
+        "scheduling",
+        "runs",
+        "offerings",
+        "preview",
+        "plan",
+        "outcomes",
+        "pauses",
+        "denials",
+        "limits",
+        "decisions",
+        "requests",
+        "previews",
+        "predicates",
+        "grant_check",
+        "gate",
+        "grants",
+        "reconciler",
+    ),
 }
 """By room, its parts (packages, or public modules), each of which may import those before it alone."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
-from aileron.runner.limits.caps import MOST_VALUES, _counted, _values
+from aileron.runner.limits import MOST_VALUES, _counted, _values
 from aileron.values import JSON, Cap, Decision, LoopLimits, OwnCap, Run, RunState, utc
 
 from .kit import OPERATOR, START, manifest, step

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.limits.loop_breaker import Counts
+from aileron.runner.denials import Counts
 from aileron.values import utc
 
 MINUTE = timedelta(minutes=1)

@@ -10,8 +10,8 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.errors import ApprovalStale
-from aileron.runner.approval.decisions import APPROVAL_HOLDS, Decisions
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.decisions import APPROVAL_HOLDS, Decisions
+from aileron.runner.runs import EventFactory
 from aileron.values import AuditQuery, Decision, Event, Outcome, Run, RunState, VaultState, utc
 
 from .kit import OPERATOR, RunnerCase, manifest, step

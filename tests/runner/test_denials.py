@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
-from aileron.runner.limits import loop_breaker as _breaker
-from aileron.runner.limits.loop_breaker import Counts
+from aileron.runner import denials as _breaker
+from aileron.runner.denials import Counts
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.runs.transitions import LEGAL
+from aileron.runner.runs import LEGAL
 
 _PAGE = Path(__file__).parents[2] / "doc" / "architecture.md"
 

@@ -6,7 +6,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.errors import Conflict
-from aileron.runner.reconciliation.late_answers import LATE_SECONDS
+from aileron.runner.outcomes import LATE_SECONDS
 from aileron.values import Fault, Finding, Operation, Outcome, Run, RunState
 
 from .kit import OPERATOR, manifest, step

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
 from aileron.runner import Runner
-from aileron.runner.limits.pauses import MOST_SESSIONS, PAUSED_ROW
+from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
 from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState
 
 from .kit import AGENT, OPERATOR, manifest, step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from aileron.runner.runs.plan import Plan
+from aileron.runner.plan import Plan
 from aileron.values import Run
 
 from .kit import RunnerCase

@@ -9,7 +9,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.approval.precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
+from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from aileron.values import Approval, Page, Precedents, Run, RunQuery, RunState, utc
 
 from .kit import START, manifest, step

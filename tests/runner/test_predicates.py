@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.grants.predicates import ABSENT, Absent, encode_domain, holds, parse_domain, same
+from aileron.runner.predicates import ABSENT, Absent, encode_domain, holds, parse_domain, same
 from aileron.values import JSON, Predicate, PredicateKind
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=8)

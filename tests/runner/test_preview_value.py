@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.runs.preview import (
+from aileron.runner.preview import (
     MOST_BYTES,
     MOST_BYTES_IN_ALL,
     NOT_YET,

@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.errors import BindingFailed, CapabilityDenied, Conflict, NotFound, VaultLocked
-from aileron.runner.reconciliation.reconciler import LOOKS_AFTER_SECONDS
+from aileron.runner.reconciler import LOOKS_AFTER_SECONDS
 from aileron.testing import ScriptedConnector
 from aileron.values import (
     DAEMON,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.runs.outcomes import MAX_RETRIES, Meaning, RetryPolicy, classify
+from aileron.runner.outcomes import MAX_RETRIES, Meaning, RetryPolicy, classify
 from aileron.values import READ, WRITE, Fault, Outcome
 
 from .kit import RunnerCase, manifest, step

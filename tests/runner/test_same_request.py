@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.limits.denials import normalize_text, request_digest
+from aileron.runner.denials import normalize_text, request_digest
 from aileron.values import JSON
 
 _TEXTS = st.text(max_size=60)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from twisted.internet.defer import Deferred
 
 from aileron.errors import Conflict, InvalidRequest
-from aileron.runner.approval.decisions import APPROVAL_HOLDS
+from aileron.runner.decisions import APPROVAL_HOLDS
 from aileron.values import Approval, Decision, Run, RunState, VaultState, utc
 
 from .kit import AGENT, OPERATOR, manifest, step

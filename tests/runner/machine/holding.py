@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import check_chain
 from aileron.errors import StoreUnavailable
-from aileron.runner.runs.transitions import LEGAL
+from aileron.runner.runs import LEGAL
 from aileron.values import AuditQuery, Decision, Run, RunQuery, RunState, TrustKind, VaultState, canonical
 from tests.runner.kit import OPERATOR
 

@@ -11,12 +11,12 @@ from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
-from aileron.runner.approval.decisions import UNUSABLE, Decisions
-from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.admission import EffectGate
-from aileron.runner.runs.outcomes import find_echoes
-from aileron.runner.runs.plan import Plan, PlannedStep, step_key
-from aileron.runner.runs.repository import RunRepository
+from aileron.runner.decisions import UNUSABLE, Decisions
+from aileron.runner.outcomes import LateAnswers, LookupResult, OutcomeRecorder, UncertainEffect, find_echoes
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan, PlannedStep, step_key
+from aileron.runner.requests import ApprovalRequests
+from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import Tasks, Timers
 from aileron.values import (
     DAEMON,
@@ -34,9 +34,6 @@ from aileron.values import (
     compact,
     digest_of_bytes,
 )
-
-from .late_answers import LateAnswers
-from .recorder import LookupResult, OutcomeRecorder, UncertainEffect
 
 LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0)
 """When it is looked, counted from when the run became C{unknown}, or from the start of the daemon."""

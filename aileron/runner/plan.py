@@ -9,6 +9,8 @@ from attrs import frozen
 from aileron.errors import BindingRequired, CapabilityDenied, NotFound
 from aileron.interfaces import IBindings, IConnector, IConnectors
 from aileron.manifests import Known, preview_paths, resolve, resolve_preview, uses_outputs
+from aileron.runner.offerings import Offerings
+from aileron.runner.preview import NOT_YET, SHOWN, Preview
 from aileron.values import (
     JSON,
     READ,
@@ -21,9 +23,6 @@ from aileron.values import (
     Step,
     digest,
 )
-
-from .offerings import Offerings
-from .preview import NOT_YET, SHOWN, Preview
 
 _DIGEST_TAG = "aileron.approval.v1"
 _PREVIEW_KEY = "-preview"  # no step is called so

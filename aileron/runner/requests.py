@@ -1,4 +1,4 @@
-"""Puts runs up for decision, and asks anew where what would run is no longer what is shown."""
+"""Puts runs up for decision, as long as they may wait, and asks anew where what would run is not what is shown."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from attrs import define, evolve
+from attrs import define, evolve, frozen
 
 from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
-from aileron.runner.runs.outcomes import Echoes
-from aileron.runner.runs.plan import Plan, Planner
-from aileron.runner.runs.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, parse_preview
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import Verify, transition
+from aileron.runner.decisions import Decisions, NoDecision
+from aileron.runner.outcomes import Echoes
+from aileron.runner.plan import Plan, Planner
+from aileron.runner.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, parse_preview
+from aileron.runner.runs import RunRepository, Verify, transition
+from aileron.runner.scheduling import Timers
 from aileron.values import (
     JSON,
     Actor,
@@ -31,9 +32,6 @@ from aileron.values import (
     digest,
     timestamp,
 )
-
-from .deadlines import Expiry
-from .decisions import Decisions, NoDecision
 
 _NOTHING = Echoes()
 
@@ -261,3 +259,38 @@ _OTHER_PREVIEW = {
     (UNAVAILABLE, SHOWN): "The preview could be fetched this time.",
     (UNAVAILABLE, UNAVAILABLE): "The preview fails in another way than before.",
 }
+
+
+@frozen(eq=False)
+class Expiry:
+    """Watches pending runs that may expire."""
+
+    _timers: Timers
+    _runs: RunRepository
+
+    def watch(self, run_id: str, expires_at: datetime | None) -> None:
+        """Expire the run at C{expires_at}, if it has not been decided by then; L{None}: it never expires."""
+        if expires_at is None:
+            self._timers.forget(run_id)
+        else:
+            self._timers.watch(run_id, expires_at, self._expire)
+
+    def mind(self, approval: Approval) -> None:
+        """As L{watch}, of an approval."""
+        self.watch(approval.run.id, approval.expires_at)
+
+    def forget(self, run_id: str) -> None:
+        """It is decided, or taken back.  Twice is safe."""
+        self._timers.forget(run_id)
+
+    async def _expire(self, run_id: str) -> None:
+        """End a wait that the manifest limits, unless it has ended by itself."""
+        run = await self._runs.run(run_id)
+        if run.state is RunState.PENDING:
+            event = self._runs.events.of_run("approval.expired", run)
+            with suppress(StateConflict):  # decided or withdrawn at the last moment
+                await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
+
+    def stop(self) -> None:
+        """Forget all alarms, of whatever kind."""
+        self._timers.stop()

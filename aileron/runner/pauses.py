@@ -16,10 +16,19 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, LimitExceeded, Paused
-from aileron.interfaces import IAudit, IBrakes, IWatermarks
-from aileron.runner.runs.transitions import EventFactory, Verify
-from aileron.values import Actor, Approval, Event, Pause, Run, compact, from_timestamp
+from aileron.errors import AileronError, LimitExceeded, Paused, VaultLocked
+from aileron.interfaces import IAudit, IBrakes, IVault, IWatermarks
+from aileron.runner.runs import EventFactory, Verify
+from aileron.values import (
+    Actor,
+    Approval,
+    Event,
+    Pause,
+    Run,
+    VaultState,
+    compact,
+    from_timestamp,
+)
 from aileron.waiting import Waiting
 
 PAUSED_ROW = "paused"
@@ -213,3 +222,38 @@ def _one(said: Mapping[str, str | None]) -> Pause:
         raise TypeError("a text is missing")
     reason, session_id = (None if said[name] is None else str(said[name]) for name in ("reason", "session_id"))
     return Pause(from_timestamp(str(texts[0])), str(texts[1]), reason, session_id)
+
+
+@define(eq=False)
+class EffectGate:
+    """Tells whether effects may begin now.
+
+    :ivar pauses: what is paused, though the vault be open.
+    :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.
+    """
+
+    _vault: IVault
+    pauses: Pauses
+    could_act: bool = field(default=False, init=False)
+    _held: bool = field(default=False, init=False)
+
+    def may_act(self) -> bool:
+        """Return whether effects may begin now: the vault is unlocked, and nothing is held."""
+        return not self._held and self._vault.state() is VaultState.UNLOCKED
+
+    def hold(self) -> None:
+        """Let none begin any more in this life."""
+        self._held = True
+
+    def missed(self) -> None:
+        """The vault could not be used: have the next look take up what waits for it."""
+        self.could_act = False
+
+    def require(self) -> None:
+        """Pass only where effects may begin now.
+
+        :raises VaultLocked: they may not.
+        """
+        if not self.may_act():
+            state = self._vault.state().value
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
 
 from attrs import define, evolve
 
@@ -17,11 +16,25 @@ from aileron.errors import (
     StoreUnavailable,
 )
 from aileron.interfaces import IPasskeys
-from aileron.runner.limits.admission import EffectGate
-from aileron.runner.runs.plan import Plan
-from aileron.runner.runs.preview import Preview
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import Verify, transition
+from aileron.runner.decisions import (
+    MOST_AHEAD,
+    TICK,
+    UNUSABLE,
+    Decisions,
+    EarlierKey,
+    GaveWay,
+    NoDecision,
+    NotYet,
+    UndoWindow,
+    decision_digest,
+)
+from aileron.runner.grant_check import GrantCheck
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan
+from aileron.runner.preview import Preview
+from aileron.runner.previews import Previews
+from aileron.runner.requests import ApprovalRequests, describe_approval, describe_difference, require_digest
+from aileron.runner.runs import RunRepository, Verify, transition
 from aileron.values import (
     Actor,
     Approval,
@@ -35,41 +48,10 @@ from aileron.values import (
     timestamp,
 )
 
-from .deadlines import UndoWindow
-from .decisions import (
-    MOST_AHEAD,
-    TICK,
-    UNUSABLE,
-    Decisions,
-    EarlierKey,
-    GaveWay,
-    NoDecision,
-    NotYet,
-    decision_digest,
-)
-from .previews import Previews
-from .requests import ApprovalRequests, describe_approval, describe_difference, require_digest
-
 _OTHERWISE = "What would run was changed just now."
 _INTERRUPTED = (
     "The approval counts no more: it was being denied or asked anew when it was given, or when Aileron last stopped."
 )
-
-
-class GrantCheck(Protocol):
-    """Knows whether the standing grant by which a run was approved still allows it."""
-
-    def check(self, approval: Approval, plan: Plan) -> None:
-        """Look at all of it.
-
-        :raises ApprovalStale: it does not, or no longer.
-        """
-
-    def in_force(self, approval: Approval | None) -> None:
-        """Look only whether it was revoked; cheap, and in any thread.
-
-        :raises ApprovalStale: it was.
-        """
 
 
 @define(eq=False)

@@ -11,7 +11,8 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
-from aileron.runner.runs.transitions import EventFactory, Verify
+from aileron.runner.runs import EventFactory, Verify
+from aileron.runner.scheduling import Callback, Timers
 from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
 
 APPROVAL_HOLDS = timedelta(hours=24)
@@ -273,3 +274,46 @@ def _check(
 
 def _is_whole(told: Mapping[str, JSON]) -> bool:
     return told.get("happened") is True and told.get("last", True) is True
+
+
+@define(eq=False)
+class UndoWindow:
+    """Holds approved runs back until they may begin: one was put off, or can still be taken back.
+
+    Two clocks are asked.  When a run may begin is told by the wall clock, and stands under the decision's mark.  The
+    seconds in which it can be taken back must have passed by a clock that nobody sets as well, as far as this life of
+    the daemon has seen them: a wall clock that is set forward takes nothing from them, and one that is set back makes a
+    run wait longer, never less.
+
+    :param monotonic: seconds of a monotonic clock.
+    """
+
+    _timers: Timers
+    _events: EventFactory
+    _monotonic: Callable[[], float]
+    _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when on the monotonic clock
+
+    def hold(self, run_id: str, seconds: float) -> None:
+        """An approved run can be taken back for so long from now on."""
+        now = self._monotonic()
+        self._held = {held: until for held, until in self._held.items() if until > now}
+        if seconds > 0:
+            self._held[run_id] = now + seconds
+
+    def waits(self, run: Run, ring: Callback) -> bool:
+        """Return whether an approved run must not begin yet; if so, C{ring} is called when its time has come."""
+        at = self._begins(run)
+        if at <= self._events.now():
+            return False
+        self._timers.watch(run.id, at, ring)
+        return True
+
+    def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
+        """Callback at C{at}, whatever the run's row says."""
+        self._timers.watch(run_id, at, ring)
+
+    def _begins(self, run: Run) -> datetime:
+        """No sooner than this, by the wall clock as it goes now."""
+        now = self._events.now()
+        left = max(0.0, self._held.get(run.id, 0.0) - self._monotonic())
+        return max(run.start_after or now, now + timedelta(seconds=left))

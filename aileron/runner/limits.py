@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from aileron.errors import LimitExceeded, NotFound
 from aileron.interfaces import IAudit, IBrakes, IRuns
-from aileron.runner.runs.plan import Plan
-from aileron.runner.runs.transitions import EventFactory
-from aileron.values import JSON, READ, Action, Actor, Cap, Charge, LoopLimits, OwnCap, compact, digest_of_bytes
+from aileron.runner.denials import Denials
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan
+from aileron.runner.runs import EventFactory
+from aileron.values import (
+    JSON,
+    READ,
+    Action,
+    Actor,
+    Cap,
+    Charge,
+    LoopLimits,
+    OwnCap,
+    Session,
+    compact,
+    digest_of_bytes,
+)
 
 MOST_VALUES = 200
 """An argument with more values than these is not counted one by one, but refused where its values are capped."""
@@ -155,3 +169,29 @@ def _describe(own: OwnCap) -> dict[str, JSON]:
         "most": own.cap.most,
         "seconds": own.cap.seconds,
     }
+
+
+@frozen(eq=False)
+class Limits:
+    """Admits calls that nothing stops: no pause, no limit, no earlier denial, no loop."""
+
+    effects: EffectGate
+    caps: Caps
+    denials: Denials
+
+    async def learn(self) -> None:
+        """At the start: what an earlier life left.
+
+        :raises StoreUnavailable: it cannot be read.
+        """
+        await self.effects.pauses.learn()
+        await self.denials.learn()
+
+    def admit(self, session: Session | None, action: Action, arguments: Mapping[str, JSON]) -> None:
+        """Pass only a call that may be taken; the operator's own is stopped by a pause alone.
+
+        :raises Paused, LimitExceeded, ApprovalDenied: it may not be now.
+        """
+        self.effects.pauses.refuse(None if session is None else session.id)
+        if session is not None:
+            self.denials.admit(session, action, arguments)

@@ -10,17 +10,15 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, StateConflict, VaultLocked
-from aileron.runner.limits.admission import EffectGate
-from aileron.runner.runs.outcomes import Echoes, find_echoes
-from aileron.runner.runs.plan import PlannedStep
-from aileron.runner.runs.preview import FETCHING, UNAVAILABLE, Preview, parse_preview, render_preview
-from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.outcomes import Echoes, find_echoes
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import PlannedStep
+from aileron.runner.preview import FETCHING, UNAVAILABLE, Preview, parse_preview, render_preview
+from aileron.runner.requests import ApprovalRequests
+from aileron.runner.runs import EventFactory, RunRepository
 from aileron.runner.scheduling import ResultWaiters, Tasks
 from aileron.values import Approval, Outcome, Run, RunState
 from aileron.waiting import afterwards
-
-from .requests import ApprovalRequests
 
 SECONDS = 5.0
 """How long a service has to answer."""

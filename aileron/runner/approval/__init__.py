@@ -1,1 +1,0 @@
-"""Asks the operator and takes the answer: requests, previews, edits, decisions and their times."""

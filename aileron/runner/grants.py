@@ -1,0 +1,339 @@
+"""Decides the calls that a standing grant allows; makes grants for the operator, shows them and takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from attrs import define, evolve, field
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
+from aileron.interfaces import IGrants, IGrantService, IVault
+from aileron.runner.gate import ApprovalGate, get_decider
+from aileron.runner.grant_check import name_decider, bounds_of_plan, collect_bounds, describe_changes
+from aileron.runner.pauses import EffectGate
+from aileron.runner.plan import Plan
+from aileron.runner.predicates import allows, array, parse_domain, select_exact, validate_grant
+from aileron.runner.preview import SHOWN, Preview
+from aileron.runner.requests import ApprovalRequests
+from aileron.runner.runs import RunRepository
+from aileron.runner.scheduling import KeyedLocks, Tasks
+from aileron.values import (
+    JSON,
+    Actor,
+    Approval,
+    Decision,
+    Event,
+    Grant,
+    GrantState,
+    NewGrant,
+    Predicate,
+    PredicateKind,
+    Run,
+    RunState,
+    StandingGrant,
+    Transition,
+    timestamp,
+)
+
+ALLOWED = "Allowed by a standing grant."
+"""What whoever called is told of a call that nobody was asked about."""
+
+_NOTHING = (0, "")
+_log = Logger()
+
+Keep = Callable[[Sequence[Transition]], Awaitable[tuple[Run, bool]]]
+
+
+@define(eq=False)
+class GrantMatcher:
+    """Takes decisions in the operator's place, as far as the operator said so beforehand.
+
+    :param turns: of runs.
+    :param remember: that the vault has come further: before anything begins that a use allows, else whoever puts back
+        the vault's file has that use again.
+    """
+
+    _grants: IGrants
+    _runs: RunRepository
+    _requests: ApprovalRequests
+    _gate: ApprovalGate
+    _effects: EffectGate
+    _locks: KeyedLocks
+    _remember: Callable[[], Awaitable[None]]
+    _actions: KeyedLocks = field(factory=KeyedLocks, init=False)
+    _noted: set[tuple[str, str]] = field(factory=set, init=False)
+
+    async def keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
+        """Keep a gated run as it was put up, and as decided at once where a grant allows it.
+
+        What has a preview is decided when that is there: L{previewed}.
+
+        :param keep: keeps the run with what it went through.
+        """
+        if plan.preview is not None or not self._may_allow(run):
+            return await keep([asked])
+        # One after the other: else two calls of one idempotency key, at once, would cost two uses.
+        return await self._actions.run(run.action, lambda: self._keep(run, plan, asked, keep))
+
+    async def previewed(self, run_id: str) -> Run | None:
+        """Decide a run that waits and has just got its preview; L{None}: no grant allows it, and a person must say.
+
+        :raises StateConflict, ApprovalStale: it went elsewhere meanwhile.
+        :raises AileronError: it cannot run now.
+        """
+        return await self._locks.run(run_id, lambda: self._previewed(run_id))
+
+    async def note_suspended(self, grant: Grant, why: str) -> None:
+        """Put on record, once in this life, that a grant in force allows nothing."""
+        if (grant.id, why) not in self._noted:
+            self._noted.add((grant.id, why))
+            event = self._runs.events.of_home("grant.suspended", grant=grant.id, reason=why)
+            await self._runs.audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
+
+    async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
+        decided = None if await self._is_known(run) else await self._decided(_put_up(run, asked), plan)
+        return await keep([asked] if decided is None else [asked, decided])
+
+    async def _is_known(self, run: Run) -> bool:
+        key = run.idempotency_key
+        return key is not None and await self._runs.table.find_by_key(run.session_id, run.action, key) is not None
+
+    async def _previewed(self, run_id: str) -> Run | None:
+        approval = await self._runs.approval(run_id)
+        run = approval.run
+        first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
+        if run.state is not RunState.PENDING or not first or not self._may_allow(run):
+            return None
+        plan = self._requests.plan_shown(approval)
+        if not _is_shown_whole(plan) or plan.digest(run) != approval.digest:
+            return None
+        decided = await self._decided(approval, plan)
+        return None if decided is None else await self._runs.apply(decided)
+
+    async def _decided(self, approval: Approval, plan: Plan) -> Transition | None:
+        """The decision of the first grant that allows it, its use counted; L{None}: a person must say."""
+        try:
+            for grant in await self._matching(approval.run, plan):
+                head = await self._runs.audit.head() or _NOTHING
+                try:
+                    used = self._grants.use(grant.id, *head)
+                except (Conflict, NotFound):  # used up or revoked in this moment
+                    continue
+                await self._remember()
+                return self._decision(approval, plan, used)
+        except AileronError as error:
+            _log.warn("no grant can be used now: {why}", why=error.message)
+        return None
+
+    def end_what_is_over(self) -> None:
+        """Note in the vault which grants are over, so that no clock that is set back brings one again."""
+        now = self._runs.events.now()
+        with suppress(AileronError):
+            for grant in self._grants.all():
+                if grant.revoked_at is None and grant.state(now) is GrantState.OVER:
+                    self._grants.revoke(grant.id, now)
+
+    def _may_allow(self, run: Run) -> bool:
+        if run.parent_id is not None or not self._effects.may_act():
+            return False  # what does again what may have happened is a person's to decide
+        self.end_what_is_over()
+        return any(True for _ in self._for_caller(run))
+
+    async def _matching(self, run: Run, plan: Plan) -> list[Grant]:
+        """Those that allow it; of those that would, but for what has changed since, that is put on record."""
+        now, found = bounds_of_plan(plan), []
+        for grant in self._for_caller(run):
+            if not allows(grant, plan.arguments):
+                continue
+            why = describe_changes(grant.bound, now)
+            if why is None:
+                found.append(grant)
+            else:
+                await self.note_suspended(grant, why)
+        return found
+
+    def _for_caller(self, run: Run) -> Iterator[Grant]:
+        """Those in force for this action and session."""
+        now = self._runs.events.now()
+        for grant in self._grants.all():
+            meant = grant.action == run.action and grant.session_id in (None, run.session_id)
+            if meant and grant.state(now) is GrantState.LIVE:
+                yield grant
+
+    def _decision(self, approval: Approval, plan: Plan, grant: Grant) -> Transition:
+        decision = Decision(True, approval.digest, name_decider(grant), ALLOWED, grant_id=grant.id)
+        decided = self._gate.granted(approval, decision, plan.action.approval)
+        event = self._runs.events.of_run(
+            "grant.used", approval.run, get_decider(decision), grant=grant.id, left=grant.left
+        )
+        return evolve(decided, events=(event, *decided.events))
+
+
+def _put_up(run: Run, asked: Transition) -> Approval:
+    """The approval that C{asked} will make of C{run}, which is not kept yet."""
+    ask = asked.ask
+    if ask is None:
+        raise ValueError("a run that nobody is asked about needs no grant")
+    return Approval(asked.applied(run), ask.digest, ask.review, ask.requested_at, ask.expires_at)
+
+
+def _is_shown_whole(plan: Plan) -> bool:
+    """Return whether a plan has a preview that was fetched and shows all that its steps need."""
+    return plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None
+
+
+_log = Logger()
+
+
+@implementer(IGrantService)
+@define(eq=False)
+class GrantService:
+    """Puts a grant on record, keeps it in the vault, then approves its call: none is in force unread.
+
+    :param note: remembers that the vault has come further, else whoever puts back its file has again what was revoked.
+    """
+
+    _grants: IGrants
+    _vault: IVault
+    _runs: RunRepository
+    _gate: ApprovalGate
+    _matcher: GrantMatcher
+    _requests: ApprovalRequests
+    _note: Callable[[], Awaitable[None]]
+    _tasks: Tasks
+
+    async def approve(
+        self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
+    ) -> tuple[Approval, Grant]:
+        """Issue a grant, then approve the call; where that fails, take the grant back.
+
+        See L{IDecisions.approve_and_grant} for its contract.
+
+        :param preview: as for L{ApprovalGate.decide}.
+        """
+        approval = await self._gate.open(run_id, decision.digest)
+        self._gate.refuse_unsigned(approval, decision)
+        plan = self._requests.plan(approval.run)
+        grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
+        actor = Actor("human", decision.decided_by)
+        await self._runs.audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
+        self._grants.put(grant)
+        decided = False
+        try:
+            approved = await self._gate.decide(run_id, decision, preview)
+            decided = True
+        finally:
+            if not decided:
+                await self._take_back(grant, actor)
+        return approved, grant
+
+    async def grants(self) -> tuple[StandingGrant, ...]:
+        """List the grants in the vault, each with whether it allows anything now."""
+        if not self._vault.ever_unlocked():
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
+        self._requests.planner.offerings.refresh()
+        self._matcher.end_what_is_over()
+        return tuple([await self._shown(grant) for grant in self._grants.all()])
+
+    async def grant(self, grant_id: str) -> StandingGrant:
+        """Return one of L{grants}."""
+        for shown in await self.grants():
+            if shown.grant.id == grant_id:
+                return shown
+        raise NotFound("There is no such grant.", {"grant": grant_id})
+
+    async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
+        """Revoke a grant, in the vault first and then on record.
+
+        In this order it ends at once, even if the database cannot be written.
+        """
+        return await self._tasks.shielded(self._revoke(grant_id, actor))
+
+    async def _revoke(self, grant_id: str, actor: Actor) -> StandingGrant:
+        before = (await self.grant(grant_id)).grant
+        revoked = self._grants.revoke(grant_id, self._runs.events.now())
+        await self._note()
+        if before.revoked_at is None:
+            await self._runs.audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
+        return await self._shown(revoked)
+
+    def _checked(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
+        if wish.session and run.session_id is None:
+            problem = "/grant/session", "the call has no session: grant it to all"
+            raise InvalidRequest.listing("This cannot be granted.", problem)
+        return validate_grant(
+            wish, plan.arguments, [given.name for given in plan.action.inputs], self._runs.events.now()
+        )
+
+    def _new(self, run: Run, plan: Plan, wish: NewGrant, made_by: str) -> Grant:
+        return Grant(
+            id=self._runs.events.fresh_id(),
+            action=plan.action.name,
+            predicates=wish.predicates,
+            exact=select_exact(wish.predicates, plan.arguments),
+            uses=wish.uses,
+            not_after=wish.not_after,
+            bound=bounds_of_plan(plan),
+            run_id=run.id,
+            made_at=self._runs.events.now(),
+            made_by=made_by,
+            session_id=run.session_id if wish.session else None,
+        )
+
+    async def _take_back(self, grant: Grant, actor: Actor) -> None:
+        """The call was not approved after all, so nothing is granted."""
+        try:
+            self._grants.revoke(grant.id, self._runs.events.now())
+            await self._note()
+            await self._runs.audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
+        except AileronError as error:
+            _log.error(
+                "the grant {grant} stands, and its call was not approved: {why}", grant=grant.id, why=error.message
+            )
+
+    async def _shown(self, grant: Grant) -> StandingGrant:
+        state = grant.state(self._runs.events.now())
+        why = self._suspension(grant) if state is GrantState.LIVE else None
+        if why is not None:
+            await self._matcher.note_suspended(grant, why)
+        return StandingGrant(grant, state, why)
+
+    def _suspension(self, grant: Grant) -> str | None:
+        try:
+            action = self._requests.planner.offerings.find(grant.action).action
+            return describe_changes(grant.bound, collect_bounds(action, *self._requests.planner.unfilled(action)))
+        except AileronError as error:
+            return f"It cannot be used now: {error.message}"
+
+    def _event(self, type_: str, grant: Grant, actor: Actor, **payload: JSON) -> Event:
+        event = self._runs.events.of_home(type_, actor, grant=grant.id, **payload)
+        return evolve(event, action=grant.action, session_id=grant.session_id)
+
+
+def _describe(grant: Grant) -> Mapping[str, JSON]:
+    """What the record says of a new grant: all that it allows."""
+    return {
+        "run": grant.run_id,
+        "predicates": [each.as_json() for each in grant.predicates],
+        "exact": grant.exact,
+        "uses": grant.uses,
+        "not_after": timestamp(grant.not_after),
+        "session": grant.session_id,
+        "bound": dict(grant.bound),
+    }
+
+
+def suggest_predicates(approval: Approval) -> tuple[Predicate, ...]:
+    """Suggest what could be granted of the arguments of C{approval}: the same recipients' domains."""
+    found = ((name, _domains(value)) for name, value in approval.run.arguments.items())
+    return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
+
+
+def _domains(value: JSON) -> list[JSON]:
+    """The domains of a mail address, or of an array of them; empty where it is anything else."""
+    addresses = [value] if isinstance(value, str) else array(value)
+    found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
+    return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

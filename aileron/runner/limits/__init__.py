@@ -1,1 +1,0 @@
-"""Keeps runs from beginning: pauses, caps, earlier denials and loops."""

@@ -1,0 +1,391 @@
+"""Reads what attempts came to, in time or late, and records what is found out of a run in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from aileron.errors import InternalError, NotFound, StateConflict
+from aileron.runner.plan import PlannedStep
+from aileron.runner.runs import EventFactory, RunRepository, Verify, transition
+from aileron.runner.scheduling import Tasks
+from aileron.values import (
+    JSON,
+    READ,
+    Approval,
+    AttemptRow,
+    BindingFlag,
+    Event,
+    Fault,
+    Finding,
+    Outcome,
+    Request,
+    Run,
+    RunState,
+    StepRow,
+    Transition,
+    compact,
+    digest_of_bytes,
+    timestamp,
+)
+
+MAX_RETRIES = 3
+_FIRST_DELAY_SECONDS = 1.0
+_JITTER = 0.2
+_RETRIED_KINDS = frozenset({"network_error", "external_api_error"})
+
+
+class Meaning(Enum):
+    """Says what became of the effect.  C{IN_DOUBT}: it may have happened, and nobody here can say."""
+
+    DONE = "done"
+    NOT_DONE = "not done"
+    IN_DOUBT = "in doubt"
+
+
+def classify(outcome: Outcome, effect: str) -> Meaning:
+    """Read one attempt's outcome.
+
+    A write whose request left and whose answer the connector does not classify is in doubt, whatever the answer was.
+    """
+    if outcome.fault is None:
+        return Meaning.DONE
+    if effect == READ or outcome.classified or not outcome.sent:
+        return Meaning.NOT_DONE
+    return Meaning.IN_DOUBT
+
+
+@frozen
+class RetryPolicy:
+    """Allows at most three retries, after 1, 2 and 4 seconds, each stretched at random by up to a fifth.
+
+    :param chance: uniform in [0, 1) at each call.
+    """
+
+    _chance: Callable[[], float]
+
+    def delay(self, outcome: Outcome, idempotent: bool, attempts: int, remaining_seconds: float) -> float | None:
+        """Seconds to wait before the next attempt, or L{None}: there is none.
+
+        Only failures that may pass (of the network or the service), and only where a second request can do no harm:
+        the operation is idempotent, or not a byte of the first one left.  C{Retry-After} is honoured.
+
+        :param attempts: how many were made.
+        :param remaining_seconds: of the action's wall clock; a retry that would not begin within it is none.
+        """
+        fault = outcome.fault
+        if fault is None or not fault.retriable or fault.kind not in _RETRIED_KINDS or attempts > MAX_RETRIES:
+            return None
+        if outcome.sent and not idempotent:
+            return None
+        backoff = _FIRST_DELAY_SECONDS * 2 ** (attempts - 1) * (1 + _JITTER * self._chance())
+        delay = max(backoff, outcome.retry_after_seconds or 0.0)
+        return delay if delay < remaining_seconds else None
+
+
+def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None) -> dict[str, JSON]:
+    """Describe how one attempt went, with digest and size of what it answered; the run's own row has the answer.
+
+    :param built: the request, if it could be built only from earlier answers; others are pinned by
+        C{execution.started}.
+    """
+    return {
+        "step": ended.step_id,
+        "attempt": ended.number,
+        "state": ended.state,
+        "started_at": timestamp(ended.started_at),
+        "ended_at": None if ended.ended_at is None else timestamp(ended.ended_at),
+        "sent": outcome.sent,
+        "status": outcome.status,
+        **({"output": _measured(outcome.output)} if outcome.fault is None else {"failure": outcome.fault.as_json()}),
+        **({} if built is None else {"request": built.as_json()}),
+    }
+
+
+def _measured(output: JSON) -> JSON:
+    text = compact(output).encode("ascii")
+    return {"digest": digest_of_bytes(text), "bytes": len(text)}
+
+
+@frozen
+class Echoes:
+    """Holds events and flags to be written with whatever comes next; both empty where nothing came back."""
+
+    events: tuple[Event, ...] = ()
+    flags: tuple[BindingFlag, ...] = ()
+
+
+def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
+    """Find what C{outcome} of a step of C{run} has to say of echoes of the credential."""
+    if not outcome.notes.get("echoed"):
+        return Echoes()
+    binding, fqn = planned.binding, planned.description.fqn
+    name, forms = None if binding is None else binding.name, outcome.notes["echoed"]
+    event = pen.of_run("secret.echoed", run, connector=fqn, step=planned.step.id, binding=name, forms=forms)
+    if binding is None:
+        return Echoes((event,))
+    reason = f"An answer to {fqn} held this credential."
+    return Echoes((event,), (BindingFlag(binding.name, binding.revision, event.at, reason),))
+
+
+@frozen
+class UncertainEffect:
+    """Names the one step of an C{unknown} run that may have happened: those before it were done, those after not.
+
+    :ivar done: what the steps before it came to.
+    :ivar last: whether it is the run's last step.
+    """
+
+    run: Run
+    planned: PlannedStep
+    position: int
+    done: Mapping[str, JSON]
+    last: bool
+
+    @property
+    def step_id(self) -> str:
+        """The step's id."""
+        return self.planned.step.id
+
+
+@frozen
+class LookupResult:
+    """Holds what was found out, and all that is to be recorded with it.
+
+    :ivar happened: L{None}: nothing, yet.
+    :ivar fault: why it did not, where it did not; else ignored.
+    :ivar events: the last is the one that tells of it.
+    """
+
+    happened: bool | None
+    output: JSON = None
+    fault: Fault | None = None
+    events: tuple[Event, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
+    flags: tuple[BindingFlag, ...] = ()
+
+
+@frozen
+class OutcomeRecorder:
+    """Writes what was found out: on the run while it is C{unknown}, else on record alone."""
+
+    _runs: RunRepository
+
+    async def write(self, doubt: UncertainEffect, found: LookupResult) -> Run:
+        """Keep C{found}, however long the database refuses; the run as it then stands.
+
+        It settles a run of which nothing else is open.  A run that stopped before its last step stays C{unknown}: of
+        what it was to do a part was never begun, and a person says what is to come of that.
+        """
+        return await self.amend(doubt.run, lambda run: self._change(run, doubt, found), found.events)
+
+    async def amend(self, run: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
+        """Apply to C{run} what C{changed} makes of it as it stands, while it is C{unknown}; else only record C{events}.
+
+        :param changed: its transition is L{require_unchanged}'s to verify.
+        """
+        return await self._runs.insist(run.id, partial(self._amend, run, changed, events))
+
+    async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
+        while present.state is RunState.UNKNOWN:
+            try:
+                return await self._runs.apply(changed(present))
+            except StateConflict as conflict:
+                present = conflict.present
+            except NotFound:
+                break
+        await self._runs.audit.append(*events)
+        return present
+
+    def _change(self, run: Run, doubt: UncertainEffect, found: LookupResult) -> Transition:
+        step = StepRow(run.id, doubt.step_id, doubt.position, "completed", found.output)
+        end, result, fault = _end(run, doubt, found)
+        return transition(
+            run,
+            end,
+            self._runs.events.now(),
+            *found.events,
+            result=result,
+            fault=fault,
+            steps=(step,) if found.happened else (),
+            attempts=found.attempts,
+            flags=found.flags,
+            verify=require_unchanged(run),
+        )
+
+
+def explain_not_done(fault: Fault | None) -> Fault:
+    """Explain why a run failed of which it was found out that it did not happen."""
+    if fault is None or fault.kind == "outcome_unknown":
+        because = "The daemon ended while this was being done; it was found out since that it did not happen."
+        details = {} if fault is None else fault.details
+        return InternalError(because, details).fault()
+    return evolve(fault, message=f"It did not happen. {fault.message}")
+
+
+def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunState, JSON, Fault | None]:
+    """Where it brings the run, and with which result and fault."""
+    if found.happened is None:
+        return RunState.UNKNOWN, run.result, run.fault
+    if not doubt.last:
+        known: JSON = {"step": doubt.step_id, "happened": found.happened}
+        return RunState.UNKNOWN, run.result, None if run.fault is None else run.fault.with_details(found=known)
+    if found.happened:
+        steps: JSON = {**doubt.done, doubt.step_id: found.output}
+        return RunState.COMPLETED, {"output": found.output, "steps": steps}, None
+    return RunState.FAILED, None, found.fault or explain_not_done(run.fault)
+
+
+def require_unchanged(read: Run) -> Verify:
+    """Make a check that raises L{StateConflict} where the row is no longer as it was read."""
+
+    def verify(row: Run, approval: Approval | None) -> None:
+        if _standing(row) != _standing(read):
+            raise StateConflict(row)
+
+    return verify
+
+
+def _standing(run: Run) -> tuple[object, ...]:
+    """What others may have written, as it is kept."""
+    return run.state, run.changed_at, run.reason, compact(None if run.fault is None else run.fault.as_json())
+
+
+LATE_SECONDS = 60.0
+"""How much longer than its time an answer is listened for."""
+
+_MOST_AT_ONCE = 64
+_SETTLES = {Meaning.DONE: True, Meaning.NOT_DONE: False}
+_ENDED = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
+_log = Logger()
+
+
+@frozen
+class LateAnswer:
+    """Holds an attempt whose time was up.
+
+    :ivar attempt: its row, as it was written by then.
+    :ivar built: its request, if it could be built only from earlier answers.
+    :ivar alone: whether no earlier attempt is in doubt as well, so that a refusal of this one says all.
+    """
+
+    doubt: UncertainEffect
+    attempt: AttemptRow
+    built: Request | None
+    alone: bool
+
+
+@define(eq=False)
+class LateAnswers:
+    """Keeps the connections of at most 64 such attempts; beyond that the oldest is dropped.
+
+    Whoever reads an answer must know the credential, to take it out of that.  So nobody listens on once the vault is
+    to be locked or the daemon stops.
+    """
+
+    _recorder: OutcomeRecorder
+    _tasks: Tasks
+    _events: EventFactory
+    _open: dict[str, Deferred[Outcome]] = field(factory=dict, init=False)  # by run: each has at most one
+    _closed: bool = field(default=False, init=False)
+
+    def listen(self, late: LateAnswer, answer: Deferred[Outcome]) -> None:
+        """Record what C{answer} brings, if it brings anything; the run must be on record as C{unknown}."""
+        run_id = late.doubt.run.id
+        self._open[run_id] = answer
+        answer.addBoth(self._heard, late)
+        while len(self._open) > (0 if self._closed else _MOST_AT_ONCE):
+            self._open.pop(next(iter(self._open))).cancel()
+
+    def listens(self, run_id: str) -> bool:
+        """Whether the connection of an attempt of that run is still open: it may happen yet."""
+        return run_id in self._open
+
+    def drop(self) -> None:
+        """Listen no more in this life.  Twice is safe."""
+        self._closed = True
+        while self._open:
+            self._open.popitem()[1].cancel()
+
+    def _heard(self, outcome: Outcome | Failure, late: LateAnswer) -> None:
+        self._open.pop(late.doubt.run.id, None)
+        if isinstance(outcome, Failure):
+            if not outcome.check(CancelledError):
+                _log.failure("the connector {fqn} broke its contract", outcome, fqn=late.doubt.planned.description.fqn)
+        elif not _silent(outcome):
+            self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
+
+    async def _record(self, late: LateAnswer, outcome: Outcome) -> None:
+        await self._recorder.write(late.doubt, self._found(late, outcome))
+
+    def _found(self, late: LateAnswer, outcome: Outcome) -> LookupResult:
+        doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
+        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._events, doubt.run, doubt.planned, outcome)
+        ended = evolve(late.attempt, state=_ENDED[read], ended_at=self._events.now(), fault=outcome.fault)
+        happened = _SETTLES.get(read) if late.alone or read is Meaning.DONE else None
+        event = self._events.of_run(
+            "execution.late_answer",
+            doubt.run,
+            fault=outcome.fault,
+            connector=fqn,
+            happened=happened,
+            last=doubt.last,
+            answer=describe_attempt(ended, outcome, late.built),
+        )
+        fault = None if outcome.fault is None else outcome.fault.with_details(**_place(doubt))
+        return LookupResult(happened, outcome.output, fault, (*echoed.events, event), (ended,), echoed.flags)
+
+
+def _place(doubt: UncertainEffect) -> dict[str, JSON]:
+    return {"step": doubt.step_id, "steps_done": list(doubt.done)}
+
+
+def _silent(outcome: Outcome) -> bool:
+    """Whether the time for a late answer was over as well."""
+    return outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
+
+
+async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> bool:
+    """Wait for C{answer}, which goes on being worked for where it does not come within C{seconds}.
+
+    Cancelling the wait cancels it as well.
+
+    :return: whether it is there.
+    """
+    there: Deferred[bool] = Deferred()
+    answer.addBoth(_relay, there)
+    if there.called:
+        return True
+    late = clock.callLater(seconds, there.callback, False)
+    try:
+        return await there
+    except CancelledError:
+        let_go(answer)
+        raise
+    finally:
+        if late.active():
+            late.cancel()
+
+
+def let_go(answer: Deferred[Outcome]) -> None:
+    """Drop the connection of an answer that nobody waits for any more."""
+    answer.addErrback(_cancelled)
+    answer.cancel()
+
+
+def _cancelled(failure: Failure) -> None:
+    if not failure.check(CancelledError):
+        _log.failure("what a connector raised that was told to stop", failure)
+
+
+def _relay(result: Outcome | Failure, there: Deferred[bool]) -> Outcome | Failure:
+    if not there.called:
+        there.callback(True)
+    return result

@@ -1,1 +1,0 @@
-"""Finds out what became of runs whose outcome is unknown, and puts them up to be done again."""

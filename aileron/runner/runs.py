@@ -1,0 +1,213 @@
+"""Changes runs: which changes are legal, the events that record them, and the rows; who waits is told last."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.errors import NotFound, StoreUnavailable
+from aileron.interfaces import IAudit, IRuns
+from aileron.runner.scheduling import ResultWaiters
+from aileron.values import DAEMON, JSON, Actor, Approval, Event, Fault, PendingLimits, Run, RunState, Transition, utc
+
+_R = RunState
+
+Verify = Callable[[Run, Approval | None], None]
+"""A check inside the transaction that changes a run: it raises where the change must not be."""
+
+LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
+    {
+        (_R.RECEIVED, _R.APPROVED),  # ungated
+        (_R.RECEIVED, _R.PENDING),
+        (_R.PENDING, _R.PENDING),  # stale: asked anew
+        (_R.PENDING, _R.APPROVED),
+        (_R.PENDING, _R.DENIED),
+        (_R.PENDING, _R.CANCELLED),
+        (_R.PENDING, _R.EXPIRED),
+        (_R.APPROVED, _R.PENDING),  # stale, too old or no decision: asked anew
+        (_R.APPROVED, _R.AWAITING_VAULT),
+        (_R.APPROVED, _R.CANCELLED),
+        (_R.APPROVED, _R.EXECUTING),
+        (_R.AWAITING_VAULT, _R.APPROVED),
+        (_R.AWAITING_VAULT, _R.CANCELLED),
+        (_R.AWAITING_VAULT, _R.PENDING),  # the record or the vault was put back: asked anew
+        (_R.EXECUTING, _R.COMPLETED),
+        (_R.EXECUTING, _R.FAILED),
+        (_R.EXECUTING, _R.UNKNOWN),
+        (_R.UNKNOWN, _R.COMPLETED),
+        (_R.UNKNOWN, _R.FAILED),
+        (_R.UNKNOWN, _R.UNKNOWN),  # something was found out, and not all
+    }
+)
+"""Whatever is not here never happens."""
+
+
+def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes: Any) -> Transition:
+    """Build a change of C{run} to C{end}, recorded by C{events}; the last is the C{audit_id} of an end that it reaches.
+
+    The reason that somebody gave stays until another is given or it is asked anew.
+
+    :param changes: further fields of L{Transition}.
+    :raises ValueError: the table does not know this step.
+    """
+    if (run.state, end) not in LEGAL:
+        raise ValueError(f"a run never goes from {run.state.value} to {end.value}")
+    if end.settled and end is not run.state:
+        changes["audit_id"] = events[-1].id
+    changes.setdefault("audit_id", run.audit_id if end is run.state else None)
+    changes.setdefault("reason", None if "ask" in changes else run.reason)
+    return Transition(run_id=run.id, start=run.state, end=end, at=at, events=events, **changes)
+
+
+@frozen
+class EventFactory:
+    """Makes the events that the runner puts on record.
+
+    :param ids: a fresh ULID at each call.
+    """
+
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+
+    def now(self) -> datetime:
+        """This moment."""
+        return utc(self._clock.seconds())
+
+    def fresh_id(self) -> str:
+        """A ULID."""
+        return self._ids()
+
+    def of_run(
+        self,
+        type_: str,
+        run: Run,
+        actor: Actor = DAEMON,
+        fault: Fault | None = None,
+        connector: str | None = None,
+        **payload: JSON,
+    ) -> Event:
+        """An event of C{run}.  C{payload} holds no secret; a C{fault} is recorded whole."""
+        if fault is not None:
+            payload["failure"] = fault.as_json()
+        return Event(
+            id=self._ids(),
+            type=type_,
+            at=self.now(),
+            actor=actor,
+            payload={"effect_key": run.effect_key, **payload},
+            run_id=run.id,
+            session_id=run.session_id,
+            action=run.action,
+            connector=connector,
+            failure_class=None if fault is None else fault.kind,
+        )
+
+    def of_home(self, type_: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
+        """An event that concerns no run.  C{payload} holds no secret."""
+        return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, payload=payload)
+
+    def of_action(self, type_: str, action: str, actor: Actor) -> Event:
+        """An event that concerns an action but no run."""
+        return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, action=action)
+
+
+T = TypeVar("T")
+
+_log = Logger()
+_STORE_PAUSE_SECONDS = 1.0
+
+
+@define(eq=False)
+class RunRepository:
+    """Holds runs as they stand, the record of them, and who waits for them to settle.
+
+    :ivar table: where runs are kept, for who reads them.
+    :ivar audit: the record, for what concerns no change of a run's state.
+    :ivar events: makes what is put on record.
+    :param pending_limits: how many may wait for a decision at once.
+    """
+
+    table: IRuns
+    audit: IAudit
+    events: EventFactory
+    _clock: IReactorTime
+    _pending_limits: PendingLimits
+    _waiters: ResultWaiters[str, Run] = field(init=False)
+    _in_doubt: list[Callable[[Run], None]] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._waiters = ResultWaiters(self._clock)
+
+    def follow(self, told: Callable[[Run], None]) -> None:
+        """Have C{told} be called with each run that becomes C{unknown}, after the commit."""
+        self._in_doubt.append(told)
+
+    async def receive(self, run: Run, transitions: Sequence[Transition]) -> tuple[Run, bool]:
+        """Keep a new run with what it went through, unless as many wait as may; see L{IRuns.receive}."""
+        return await self.table.receive(run, transitions, self._pending_limits)
+
+    async def apply(self, *transitions: Transition) -> Run:
+        """Apply C{transitions}, then tell who waits for an end.
+
+        :raises StateConflict: somebody else was faster.
+        """
+        run = await self.table.apply(*transitions)
+        if run.state.settled:
+            self._waiters.tell(run.id, run)
+        if run.state is RunState.UNKNOWN is not transitions[0].start:
+            for told in self._in_doubt:
+                told(run)
+        return run
+
+    async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
+        """What C{write} answers, tried again for as long as the database refuses.
+
+        :param run_id: what it is about, for the log.
+        """
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable:
+                _log.warn("what became of run {run} cannot be written yet", run=run_id)
+                await deferLater(self._clock, _STORE_PAUSE_SECONDS)
+
+    async def run(self, run_id: str) -> Run:
+        """The run.
+
+        :raises NotFound: there is none.
+        """
+        run = await self.table.get(run_id)
+        if run is None:
+            raise NotFound("There is no such run.")
+        return run
+
+    async def approval(self, run_id: str) -> Approval:
+        """The approval.
+
+        :raises NotFound: there is none.
+        """
+        approval = await self.table.approval(run_id)
+        if approval is None:
+            raise NotFound("There is no such approval.")
+        return approval
+
+    async def settled(self, run_id: str, seconds: float, *, moving: bool = False) -> Run:
+        """The run once it is settled, or as it is after C{seconds}.
+
+        :param moving: its end is known to be still to come, so that nobody need look whether it was missed.
+        """
+        waiter = self._waiters.enlist(run_id)  # before the look, so that nothing falls between the two
+        try:
+            run = None if moving else await self.run(run_id)
+            if run is not None and (run.state.settled or seconds <= 0):
+                return run
+            news = await self._waiters.first(run_id, waiter, seconds)
+        finally:
+            self._waiters.dismiss(run_id, waiter)
+        return news if news is not None else await self.run(run_id)
