@@ -5,7 +5,7 @@ others.
 """
 
 from ._build import Collaborators, build
-from ._recovery import remember_older
+from ._rollback import remember_older
 from ._runner import Runner
 
 __all__ = ["Collaborators", "Runner", "build", "remember_older"]

@@ -27,9 +27,9 @@ from aileron.interfaces import (
 from aileron.runner._decisions import ApprovalEditor, DecisionService
 from aileron.runner._executor import Executor
 from aileron.runner._limits import LimitService
-from aileron.runner._reconciliation import ReconciliationService, Rerun, RunTermination
-from aileron.runner._recovery import Recovery, RollbackDetector
-from aileron.runner._runner import Runner
+from aileron.runner._reconciliation import ReconciliationService
+from aileron.runner._rollback import RollbackDetector
+from aileron.runner._runner import Recovery, Runner
 from aileron.runner._scheduler import RunScheduler
 from aileron.runner._submission import Proposals, Submission
 from aileron.runner._trust import TrustService
@@ -271,11 +271,9 @@ class _Assembly:
             scheduler=self.scheduler,
             expiry=self.expiry,
             previews=self.previews,
+            decisions=self.decisions,
+            locks=self.locks,
         )
-
-    @cached_property
-    def termination(self) -> RunTermination:
-        return RunTermination(runs=self.runs, decisions=self.decisions, expiry=self.expiry, locks=self.locks)
 
     @cached_property
     def submission(self) -> Submission:
@@ -285,9 +283,7 @@ class _Assembly:
             proposals=self.proposals,
             executor=self.executor,
             tasks=self.tasks,
-            effects=self.effects,
             limits=self.limits,
-            termination=self.termination,
         )
 
     @cached_property
@@ -320,15 +316,15 @@ class _Assembly:
 
     @cached_property
     def reconciliation(self) -> ReconciliationService:
-        rerun = Rerun(
+        return ReconciliationService(
             runs=self.runs,
             planner=self.planner,
             put_up=self.proposals.put_up,
+            decisions=self.decisions,
             recorder=self.recorder,
+            reconciler=self.reconciler,
+            tasks=self.tasks,
             locks=self.locks,
-        )
-        return ReconciliationService(
-            termination=self.termination, reconciler=self.reconciler, rerun=rerun, tasks=self.tasks
         )
 
     @cached_property

@@ -10,18 +10,18 @@ from attrs import define, evolve, frozen
 from twisted.internet.task import deferLater
 from zope.interface import implementer
 
-from aileron.errors import Paused, StateConflict, VaultLocked
+from aileron.errors import Paused, VaultLocked
 from aileron.interfaces import IDecisions, IRuns
 from aileron.manifests import check_arguments
 from aileron.runner._scheduler import RunScheduler
 from aileron.runner.denials import Denials
-from aileron.runner.gate import ApprovalGate, make_conflict
+from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantService, suggest_predicates
 from aileron.runner.preview import Preview
 from aileron.runner.previews import Previews, lacks_preview
 from aileron.runner.requests import ApprovalRequests, require_digest
 from aileron.runner.runs import RunRepository, transition
-from aileron.runner.scheduling import KeyedLocks, Tasks
+from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
     JSON,
     Actor,
@@ -153,18 +153,6 @@ def _connectors(approval: Approval) -> dict[str, tuple[JSON, JSON]]:
     return {str(step.get("connector")): (step.get("version"), step.get("content_hash")) for step in found}
 
 
-@frozen
-class Edit:
-    """Holds what the operator wants instead.
-
-    :ivar digest: of what was shown; L{None}: of whatever is.
-    """
-
-    arguments: Mapping[str, JSON]
-    digest: str | None
-    actor: Actor
-
-
 @define(eq=False)
 class ApprovalEditor:
     """Replaces the arguments of a run that waits for its decision."""
@@ -175,17 +163,17 @@ class ApprovalEditor:
     _previews: Previews
     _locks: KeyedLocks
 
-    async def edit(self, run_id: str, edit: Edit) -> Approval:
+    async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
         """Check the new arguments, fetch their preview, and put the approval up anew.
 
         See L{IDecisions.edit} for its contract.
         """
-        approval = await self._gate.open(run_id, edit.digest)
-        edited = self._edited(approval.run, edit.arguments)
+        approval = await self._gate.open(run_id, digest)
+        edited = self._edited(approval.run, arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):
             return approval
         preview = await self._preview(edited)
-        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, edit.actor))
+        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, actor))
         present = await self._runs.approval(run_id)
         if lacks_preview(present):
             self._previews.begin(run_id)
@@ -212,10 +200,7 @@ class ApprovalEditor:
         self._requests.planner.offerings.refresh()
         plan = self._requests.plan(edited, preview)
         ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
-        try:
-            await self._runs.apply(self._change(approval, edited, ask, actor))
-        except StateConflict as conflict:
-            raise make_conflict(conflict.present) from conflict
+        await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
 
     def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
         run, now = approval.run, self._runs.events.now()
@@ -272,24 +257,21 @@ class DecisionService:
         """Suggest argument patterns for a grant by L{suggest_predicates}."""
         return suggest_predicates(approval)
 
+    @shielded
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
         """Edit a pending approval; the edit completes even if its caller goes away."""
-        return await self._tasks.shielded(self._editor.edit(run_id, Edit(arguments, digest, actor)))
+        return await self._editor.edit(run_id, arguments, digest, actor)
 
+    @shielded
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """Decide an approval; the decision completes even if its caller goes away."""
-        return await self._tasks.shielded(self._decide(run_id, decision))
-
-    async def _decide(self, run_id: str, decision: Decision) -> Approval:
         await self._gate.admit(run_id, decision)
         preview = await self._gate.seen_before_decision(run_id, decision)
         return self._decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
 
+    @shielded
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
         """Approve a call and make a grant; both complete even if their caller goes away."""
-        return await self._tasks.shielded(self._approve_and_grant(run_id, decision, wish))
-
-    async def _approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
         await self._gate.admit(run_id, decision, wish)
         preview = await self._gate.seen_before_decision(run_id, decision)
         made = self._locks.run(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))

@@ -14,7 +14,7 @@ from aileron.runner.limits import Limits
 from aileron.runner.reconciler import Reconciler
 from aileron.runner.requests import ApprovalRequests
 from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import KeyedLocks, Tasks
+from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import Actor, Approval, Halt, OwnCap, Pause, Run, RunQuery, RunState
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
@@ -46,36 +46,35 @@ class LimitService:
         """Return the pauses in force."""
         return self._limits.effects.pauses.all()
 
-    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """Pause a session, or everything; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._pause(session_id, reason, actor))
-
-    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """Lift a pause; the writes complete even if their caller goes away."""
-        return await self._tasks.shielded(self._resume(session_id, actor))
-
     def caps(self) -> tuple[OwnCap, ...]:
         """Return the operator's own caps."""
         return self._limits.caps.own()
 
+    @shielded
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """Set caps; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._limits.caps.put(caps, actor))
+        return await self._limits.caps.put(caps, actor)
 
+    @shielded
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
         """Remove a cap; the write completes even if its caller goes away."""
-        await self._tasks.shielded(self._limits.caps.remove(which, actor))
+        await self._limits.caps.remove(which, actor)
 
+    @shielded
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
         """Forgive a denial; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._limits.denials.forgive(run_id, actor))
+        return await self._limits.denials.forgive(run_id, actor)
 
-    async def _pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+    @shielded
+    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        """Pause a session, or everything; the write completes even if its caller goes away."""
         pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
         standing = await self._limits.effects.pauses.pause(pause, actor)
         return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
 
-    async def _resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+    @shielded
+    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        """Lift a pause; the writes complete even if their caller goes away."""
         if session_id not in {pause.session_id for pause in self.pauses()}:
             return ()
         if not self._limits.effects.may_act():

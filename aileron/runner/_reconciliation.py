@@ -4,38 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from attrs import define, frozen
+from attrs import frozen
 from zope.interface import implementer
 
-from aileron.errors import Conflict, StateConflict
+from aileron.errors import Conflict
 from aileron.interfaces import IReconciliation
 from aileron.manifests import check_arguments
 from aileron.runner.decisions import Decisions
-from aileron.runner.gate import make_conflict
 from aileron.runner.outcomes import OutcomeRecorder, explain_not_done, require_unchanged
 from aileron.runner.plan import Plan, Planner
 from aileron.runner.reconciler import Reconciler
-from aileron.runner.requests import Expiry
-from aileron.runner.runs import RunRepository, transition
-from aileron.runner.scheduling import KeyedLocks, Tasks
+from aileron.runner.runs import RunRepository, make_conflict, transition
+from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import JSON, READ, Actor, Fault, Finding, Run, RunQuery, RunState, Transition
 
 _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.UNKNOWN}
 
 
+@implementer(IReconciliation)
 @frozen(eq=False)
-class Rerun:
-    """Puts up an C{unknown} run's action for decision once more; one at a time for each run."""
+class ReconciliationService:
+    """Settles what is in doubt by somebody's word, a look or a new run; one change of a run at a time.
+
+    :param put_up: puts a new run up for decision.
+    """
 
     _runs: RunRepository
     _planner: Planner
     _put_up: Callable[[Run, Plan, Actor], Awaitable[Run]]
+    _decisions: Decisions
     _recorder: OutcomeRecorder
+    _reconciler: Reconciler
+    _tasks: Tasks
     _locks: KeyedLocks
 
+    @shielded
+    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """Settle a run of unknown outcome; the write completes even if its caller goes away."""
+        return await self._locks.run(run_id, lambda: self._settle(run_id, happened, note, actor))
+
+    @shielded
+    async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
+        """Look up now whether a run happened; the lookup completes even if its caller goes away."""
+        return await self._reconciler.find_out(run_id, actor)
+
+    @shielded
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """Create a run that repeats one of unknown outcome, once no other change of that one is under way."""
+        """Create a run that repeats one of unknown outcome; it is created even if its caller goes away."""
         return await self._locks.run(run_id, lambda: self._run_again(run_id, note, actor))
+
+    async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        run = await self._runs.run(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise make_conflict(run)
+        await self._decisions.give_up(run)
+        event = self._runs.events.of_run("run.settled", run, actor, happened=happened, note=note)
+        end = RunState.COMPLETED if happened else RunState.FAILED
+        done: JSON = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
+        result: JSON = {"output": None, "steps": done} if happened else None
+        fault = None if happened else explain_not_done(run.fault)
+        return await self._runs.apply_or_refuse(
+            transition(run, end, event.at, event, reason=note, result=result, fault=fault)
+        )
 
     async def _run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         parent = await self._runs.run(run_id)
@@ -48,7 +78,7 @@ class Rerun:
     async def _check(self, parent: Run) -> None:
         """:raises Conflict: it is not in doubt, or one that does it again is not done with."""
         if parent.state is not RunState.UNKNOWN:
-            raise Conflict(f"It is {parent.state.value} already.", {"state": parent.state.value})
+            raise make_conflict(parent)
         for child in (await self._runs.table.list(RunQuery(parent_id=parent.id))).items:
             if child.state in _OPEN:
                 state = child.state.value
@@ -99,76 +129,3 @@ class Rerun:
             )
 
         await self._recorder.amend(parent, changed, (event,))
-
-
-_WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
-
-
-@define(eq=False)
-class RunTermination:
-    """Withdraws runs that have not begun, and settles those of unknown outcome; one change of a run at a time."""
-
-    _runs: RunRepository
-    _decisions: Decisions
-    _expiry: Expiry
-    _locks: KeyedLocks
-
-    async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Withdraw a run that has not begun, once no other change of it is under way."""
-        return await self._locks.run(run_id, lambda: self._withdraw(run_id, actor, reason))
-
-    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """Settle a run of unknown outcome, once no other change of it is under way."""
-        return await self._locks.run(run_id, lambda: self._settle(run_id, happened, note, actor))
-
-    async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        run = await self._runs.run(run_id)
-        if run.state not in _WITHDRAWABLE:
-            raise make_conflict(run)
-        if run.state is not RunState.PENDING:
-            await self._decisions.give_up(run)
-        event = self._runs.events.of_run("run.cancelled", run, actor, reason=reason)
-        cancelled = await self._change(transition(run, RunState.CANCELLED, event.at, event, reason=reason))
-        self._expiry.forget(run_id)
-        return cancelled
-
-    async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        run = await self._runs.run(run_id)
-        if run.state is not RunState.UNKNOWN:
-            raise make_conflict(run)
-        await self._decisions.give_up(run)
-        event = self._runs.events.of_run("run.settled", run, actor, happened=happened, note=note)
-        end = RunState.COMPLETED if happened else RunState.FAILED
-        done: JSON = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
-        result: JSON = {"output": None, "steps": done} if happened else None
-        fault = None if happened else explain_not_done(run.fault)
-        return await self._change(transition(run, end, event.at, event, reason=note, result=result, fault=fault))
-
-    async def _change(self, change: Transition) -> Run:
-        try:
-            return await self._runs.apply(change)
-        except StateConflict as conflict:
-            raise make_conflict(conflict.present) from conflict
-
-
-@implementer(IReconciliation)
-@define(eq=False)
-class ReconciliationService:
-    """Settles what is in doubt by somebody's word, a look or a new run; no write ends with its caller."""
-
-    _termination: RunTermination
-    _reconciler: Reconciler
-    _rerun: Rerun
-    _tasks: Tasks
-
-    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """Settle a run of unknown outcome; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._termination.settle(run_id, happened, note, actor))
-
-    async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """Look up now whether a run happened; the lookup completes even if its caller goes away."""
-        return await self._tasks.shielded(self._reconciler.find_out(run_id, actor))
-
-    async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """Create a run that repeats one of unknown outcome; it is created even if its caller goes away."""
-        return await self._tasks.shielded(self._rerun.run_again(run_id, note, actor))

@@ -13,16 +13,15 @@ from aileron.errors import Conflict, StoreUnavailable
 from aileron.interfaces import ISubmission
 from aileron.manifests import check_arguments
 from aileron.runner._executor import Executor
-from aileron.runner._reconciliation import RunTermination
 from aileron.runner._scheduler import RunScheduler
+from aileron.runner.decisions import Decisions
 from aileron.runner.grants import GrantMatcher
 from aileron.runner.limits import Limits
-from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan, Planner
 from aileron.runner.previews import Previews
 from aileron.runner.requests import ApprovalRequests, Expiry
-from aileron.runner.runs import RunRepository, transition
-from aileron.runner.scheduling import Tasks
+from aileron.runner.runs import RunRepository, make_conflict, transition
+from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
     JSON,
     Action,
@@ -39,10 +38,12 @@ from aileron.values import (
     canonical,
 )
 
+_WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
+
 
 @define(eq=False)
 class Proposals:
-    """Keeps gated runs, put up for decision or decided by a standing grant."""
+    """Keeps gated runs, put up for decision or decided by a standing grant, and takes back what has not begun."""
 
     _runs: RunRepository
     _requests: ApprovalRequests
@@ -50,6 +51,8 @@ class Proposals:
     _scheduler: RunScheduler
     _expiry: Expiry
     _previews: Previews
+    _decisions: Decisions
+    _locks: KeyedLocks
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
@@ -70,6 +73,23 @@ class Proposals:
             self._expiry.forget(run_id)
             self._scheduler.start(granted)
 
+    async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
+        """Take back a run that has not begun, once no other change of it is under way."""
+        return await self._locks.run(run_id, lambda: self._withdraw(run_id, actor, reason))
+
+    async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
+        run = await self._runs.run(run_id)
+        if run.state not in _WITHDRAWABLE:
+            raise make_conflict(run)
+        if run.state is not RunState.PENDING:
+            await self._decisions.give_up(run)
+        event = self._runs.events.of_run("run.cancelled", run, actor, reason=reason)
+        cancelled = await self._runs.apply_or_refuse(
+            transition(run, RunState.CANCELLED, event.at, event, reason=reason)
+        )
+        self._expiry.forget(run_id)
+        return cancelled
+
 
 @implementer(ISubmission)
 @define(eq=False)
@@ -81,9 +101,7 @@ class Submission:
     _proposals: Proposals
     _executor: Executor
     _tasks: Tasks
-    _effects: EffectGate
     _limits: Limits
-    _termination: RunTermination
 
     def offering(self) -> Offering:
         """Return the actions that can be run now, checked again if anything they depend on has changed."""
@@ -107,7 +125,7 @@ class Submission:
             action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
         self._limits.admit(call.session, action, arguments)
         if not action.approval.required:
-            self._effects.require()
+            self._limits.effects.require()
         run = self._new_run(call, action, arguments)
         plan = self.planner.plan(action, arguments, run.effect_key)
         if run.gated:
@@ -135,9 +153,10 @@ class Submission:
         """Return the steps and attempts of a run from the database."""
         return await self._runs.table.steps(run_id), await self._runs.table.attempts(run_id)
 
+    @shielded
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """Withdraw a run; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._termination.withdraw(run_id, actor, reason))
+        return await self._proposals.withdraw(run_id, actor, reason)
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
         """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""

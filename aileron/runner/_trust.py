@@ -11,7 +11,7 @@ from aileron.errors import Conflict, NotFound, VaultLocked
 from aileron.interfaces import IContents, ITrust, ITrustService, IVault
 from aileron.runner.offerings import Offerings
 from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import Tasks
+from aileron.runner.scheduling import Tasks, shielded
 from aileron.values import (
     Actor,
     Candidate,
@@ -51,11 +51,9 @@ class TrustService:
         words = {(word.kind, word.name): word for word in self._trust.trusted()}
         return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
 
+    @shielded
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         """Trust files; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._put(items, actor))
-
-    async def _put(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         self._require_unlocked()
         chosen = _chosen(self._offerings.candidates(), items)
         for candidate in chosen:
@@ -65,11 +63,9 @@ class TrustService:
         await self._keep(lambda: self._trust.put(words))
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
 
+    @shielded
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
         """Take trust back; the write completes even if its caller goes away."""
-        await self._tasks.shielded(self._remove(kind, name, actor))
-
-    async def _remove(self, kind: TrustKind, name: str, actor: Actor) -> None:
         self._require_unlocked()
         word = self._trust.find(kind, name)
         if word is None:
@@ -77,11 +73,9 @@ class TrustService:
         await self._runs.audit.append(self._event("trust.taken", kind, name, actor, word.digest))
         await self._keep(lambda: self._trust.remove(kind, name))
 
+    @shielded
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
         """Switch an action on or off; the write completes even if its caller goes away."""
-        return await self._tasks.shielded(self._switch(name, enabled, actor))
-
-    async def _switch(self, name: str, enabled: bool, actor: Actor) -> Offer:
         self._require_unlocked()
         offer = self._offerings.look_up(name)
         word = self._trust.find(TrustKind.ACTION, name)

@@ -34,7 +34,7 @@ from aileron.runner.plan import Plan
 from aileron.runner.preview import Preview
 from aileron.runner.previews import Previews
 from aileron.runner.requests import ApprovalRequests, describe_approval, describe_difference, require_digest
-from aileron.runner.runs import RunRepository, Verify, transition
+from aileron.runner.runs import RunRepository, Verify, make_conflict, transition
 from aileron.values import (
     Actor,
     Approval,
@@ -126,10 +126,7 @@ class ApprovalGate:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
         self.undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
-        try:
-            run = await self._runs.apply(self._decided(approval, signed))
-        except StateConflict as conflict:
-            raise make_conflict(conflict.present) from conflict
+        run = await self._runs.apply_or_refuse(self._decided(approval, signed))
         return evolve(
             approval,
             run=run,
@@ -354,11 +351,6 @@ def _check_open(approval: Approval, now: datetime) -> None:
         raise make_conflict(approval.run)
     if approval.expires_at is not None and approval.expires_at <= now:
         raise make_conflict(evolve(approval.run, state=RunState.EXPIRED))
-
-
-def make_conflict(run: Run) -> Conflict:
-    """Make the refusal of whoever comes when it is decided, withdrawn or over."""
-    return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
 
 def _otherwise(approval: Approval, plan: Plan) -> ApprovalStale:

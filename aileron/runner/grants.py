@@ -12,14 +12,14 @@ from zope.interface import implementer
 from aileron.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IGrants, IGrantService, IVault
 from aileron.runner.gate import ApprovalGate, get_decider
-from aileron.runner.grant_check import name_decider, bounds_of_plan, collect_bounds, describe_changes
+from aileron.runner.grant_check import bounds_of_plan, collect_bounds, describe_changes, name_decider
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan
 from aileron.runner.predicates import allows, array, parse_domain, select_exact, validate_grant
 from aileron.runner.preview import SHOWN, Preview
 from aileron.runner.requests import ApprovalRequests
 from aileron.runner.runs import RunRepository
-from aileron.runner.scheduling import KeyedLocks, Tasks
+from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
     JSON,
     Actor,
@@ -245,14 +245,12 @@ class GrantService:
                 return shown
         raise NotFound("There is no such grant.", {"grant": grant_id})
 
+    @shielded
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
         """Revoke a grant, in the vault first and then on record.
 
         In this order it ends at once, even if the database cannot be written.
         """
-        return await self._tasks.shielded(self._revoke(grant_id, actor))
-
-    async def _revoke(self, grant_id: str, actor: Actor) -> StandingGrant:
         before = (await self.grant(grant_id)).grant
         revoked = self._grants.revoke(grant_id, self._runs.events.now())
         await self._note()

@@ -16,7 +16,7 @@ from aileron.runner.outcomes import LateAnswers, LookupResult, OutcomeRecorder, 
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan, PlannedStep, step_key
 from aileron.runner.requests import ApprovalRequests
-from aileron.runner.runs import RunRepository
+from aileron.runner.runs import RunRepository, make_conflict
 from aileron.runner.scheduling import Tasks, Timers
 from aileron.values import (
     DAEMON,
@@ -102,7 +102,7 @@ class Reconciler:
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
-            raise Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
+            raise make_conflict(run)
         doubt, sought = await self._uncertain.of(run)
         return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
 

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import NotFound, StoreUnavailable
+from aileron.errors import Conflict, NotFound, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IRuns
 from aileron.runner.scheduling import ResultWaiters
 from aileron.values import DAEMON, JSON, Actor, Approval, Event, Fault, PendingLimits, Run, RunState, Transition, utc
@@ -165,6 +165,16 @@ class RunRepository:
                 told(run)
         return run
 
+    async def apply_or_refuse(self, *transitions: Transition) -> Run:
+        """As L{apply}, for somebody who is told what stands there instead.
+
+        :raises Conflict: somebody else was faster.
+        """
+        try:
+            return await self.apply(*transitions)
+        except StateConflict as conflict:
+            raise make_conflict(conflict.present) from conflict
+
     async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
         """What C{write} answers, tried again for as long as the database refuses.
 
@@ -211,3 +221,8 @@ class RunRepository:
         finally:
             self._waiters.dismiss(run_id, waiter)
         return news if news is not None else await self.run(run_id)
+
+
+def make_conflict(run: Run) -> Conflict:
+    """Make the refusal of whoever comes when it is decided, withdrawn or over."""
+    return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from datetime import datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredLock
@@ -15,6 +16,7 @@ from twisted.python.failure import Failure
 from aileron.errors import AileronError
 from aileron.waiting import Waiting
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = Logger()
@@ -88,6 +90,25 @@ class Tasks:
         self._running.pop(name, None)
         if not self._running:
             self._at_rest.fire()
+
+
+class _HasTasks(Protocol):
+    @property
+    def _tasks(self) -> Tasks: ...
+
+
+S = TypeVar("S", bound=_HasTasks)
+Method: TypeAlias = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+
+
+def shielded(method: Method[S, P, T]) -> Method[S, P, T]:
+    """Decorate a method of what has C{_tasks} so that it goes on to its end also if its caller waits no longer."""
+
+    @wraps(method)
+    async def begun(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._tasks.shielded(method(self, *args, **kwargs))
+
+    return begun
 
 
 _LONGEST_SLEEP_SECONDS = 3600.0  # then the wall clock is asked again: it may have been set

@@ -199,7 +199,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was taken back does not begin",
-        "runner/_reconciliation.py",
+        "runner/_submission.py",
         '            await self._decisions.give_up(run)\n        event = self._runs.events.of_run("run.cancelled"',
         '            return run\n        event = self._runs.events.of_run("run.cancelled"',
         _TEST,

@@ -21,7 +21,7 @@ GUARDS = (
         2,
         "a call meets a locked vault",
         "runner/_submission.py",
-        "            self._effects.require()\n",
+        "            self._limits.effects.require()\n",
         "            pass\n",
         "NoDecisionTests.test_locked_call",
     ),
@@ -126,7 +126,7 @@ GUARDS = (
     Guard(
         2,
         "what was taken back counts no more",
-        "runner/_reconciliation.py",
+        "runner/_submission.py",
         "        if run.state is not RunState.PENDING:\n            await self._decisions.give_up(run)\n",
         "",
         "WrittenRowsTests.test_given_way",
@@ -142,7 +142,7 @@ GUARDS = (
     Guard(
         2,
         "a run in doubt is not begun by a start",
-        "runner/_recovery.py",
+        "runner/_runner.py",
         "        if run.state is RunState.EXECUTING:\n",
         "        if False:\n",
         "WrittenRowsTests.test_begun",
@@ -150,7 +150,7 @@ GUARDS = (
     Guard(
         2,
         "a run that was called ungated is given up",
-        "runner/_recovery.py",
+        "runner/_runner.py",
         "elif run.gated and run.state is not RunState.RECEIVED:",
         "elif run.state is not RunState.RECEIVED:",
         "WrittenRowsTests.test_gate",

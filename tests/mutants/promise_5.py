@@ -83,7 +83,7 @@ GUARDS = (
     Guard(
         5,
         "what a crash left is in doubt, not failed",
-        "runner/_recovery.py",
+        "runner/_runner.py",
         "await self._runs.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))",
         "await self._runs.apply(transition(run, RunState.FAILED, now, event, fault=fault, attempts=attempts))",
         "DoubtTests.test_killed",
@@ -91,7 +91,7 @@ GUARDS = (
     Guard(
         5,
         "the decision for what is in doubt counts no more",
-        "runner/_recovery.py",
+        "runner/_runner.py",
         "        await self._decisions.give_up(run)\n        done =",
         "        done =",
         "DoubtTests.test_settled_and_put_back",
@@ -123,7 +123,7 @@ GUARDS = (
     Guard(
         5,
         "what is under way cannot be taken back",
-        "runner/_reconciliation.py",
+        "runner/_submission.py",
         "        if run.state not in _WITHDRAWABLE:\n",
         "        if False:\n",
         "OnceTests.test_under_way",
