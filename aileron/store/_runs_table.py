@@ -41,6 +41,7 @@ SIZE = "length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(
 
 _CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after")
 _EDITED = RUNS.part("arguments", "asked")
+_UPDATE = f"UPDATE runs SET {_CHANGED.assignments()} WHERE id = ? AND state = ?"
 _BY_KEY = """
     WHERE idempotency_key = ? AND action = ? AND session_id IS ? AND received_at > ?
     ORDER BY ordinal DESC LIMIT 1
@@ -66,8 +67,7 @@ def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
 
     :return: whether it stood there.
     """
-    statement = f"UPDATE runs SET {_CHANGED.assignments()} WHERE id = ? AND state = ?"
-    cursor.execute(statement, (*_CHANGED.row_of(run), run.id, start.value))
+    cursor.execute(_UPDATE, (*_CHANGED.row_of(run), run.id, start.value))
     return cursor.rowcount == 1
 
 
