@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from functools import partial
+from time import process_time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.runner import denials as _breaker
-from aileron.runner.denials import Counts
+from aileron.runner.denials import Counts, normalize_text, request_digest
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step
@@ -247,3 +253,117 @@ class BreakerTests(DeniedCase):
         for _ in range(MOST.same_calls + 5):
             self.submit("open", session=None)
         self.assertEqual(self.broken(), 0)
+
+
+MINUTE = timedelta(minutes=1)
+
+
+def at(seconds: float) -> datetime:
+    """A moment of a day."""
+    return utc(1_800_000_000 + seconds)
+
+
+class CountsTests(SynchronousTestCase):
+    """L{Counts}."""
+
+    def test_beyond(self) -> None:
+        """More than the most within the time, and each key by itself."""
+        counts = Counts(MINUTE)
+        self.assertEqual([counts.is_beyond("a", 2, at(second)) for second in (0, 1, 2)], [False, False, True])
+        self.assertFalse(counts.is_beyond("b", 2, at(3)))
+
+    def test_long_ago(self) -> None:
+        """What was counted a whole minute ago counts no more."""
+        counts = Counts(MINUTE)
+        self.assertEqual([counts.is_beyond("a", 1, at(second)) for second in (0, 60, 119.9)], [False, False, True])
+
+    def test_forgotten(self) -> None:
+        """A key that was not counted for a minute takes no memory; one that was counted again stays."""
+        counts = Counts(MINUTE)
+        for number in range(100):
+            counts.is_beyond(number, 1, at(number / 100))
+        counts.is_beyond(0, 1, at(30))
+        counts.is_beyond("new", 1, at(61))
+        self.assertEqual(len(counts), 2)
+        self.assertTrue(counts.is_beyond(0, 1, at(62)))
+
+    def test_most_keys(self) -> None:
+        """Beyond so many keys the one that was counted longest ago is forgotten, however late it was."""
+        counts = Counts(MINUTE, most_keys=2)
+        for key in ("a", "b", "a", "c"):
+            counts.is_beyond(key, 9, at(0))
+        self.assertEqual(len(counts), 2)
+        self.assertTrue(counts.is_beyond("a", 2, at(1)))
+        self.assertFalse(counts.is_beyond("b", 1, at(1)))
+
+    def test_clock_set_back(self) -> None:
+        """What lies ahead counts as well, and is not forgotten before its time."""
+        counts = Counts(MINUTE)
+        counts.is_beyond("a", 1, at(3600))
+        counts.is_beyond("b", 1, at(0))
+        self.assertTrue(counts.is_beyond("a", 1, at(1)))
+        self.assertTrue(counts.is_beyond("b", 1, at(2)))
+
+
+_TEXTS = st.text(max_size=60)
+_VALUES: st.SearchStrategy[JSON] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS | st.just("\ud800"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def same(one: JSON, other: JSON) -> bool:
+    """Whether they have one digest."""
+    return request_digest(one) == request_digest(other)
+
+
+class SameRequestTests(SynchronousTestCase):
+    """Arguments side by side."""
+
+    def test_kinds(self) -> None:
+        """Numbers, truth values, texts and nothing are of kinds of their own."""
+        values: list[JSON] = [1, 1.0, True, "1", None, [1], {"a": 1}, "", 0, False]
+        self.assertEqual(len({request_digest(each) for each in values}), len(values))
+
+    def test_texts(self) -> None:
+        """Case, whitespace and other forms of a letter make no difference; another word or sign does."""
+        for other in ("hello world", "HELLO \n world", "\tHello\u00a0\u3000World ", "ｈｅｌｌｏ world"):
+            self.assertTrue(same("Hello World", other), other)
+        for other in ("hello word", "helloworld", "hello world 2", "", "hello, world", "Hello World!", "hello-world"):
+            self.assertFalse(same("Hello World", other), other)
+        self.assertTrue(same("Straße \u00e9", "STRASSE e\u0301"))
+        self.assertFalse(same("!", "?"))
+
+    def test_recursive(self) -> None:
+        """Lists are compared element by element, objects by their names, at any depth."""
+        self.assertTrue(same({"to": ["Anna", {"n": "bela"}], "x": 1}, {"x": 1, "to": ["anna ", {"n": "Bela"}]}))
+        self.assertFalse(same({"to": ["Anna", "bela"]}, {"to": ["bela", "anna"]}))
+        self.assertFalse(same({"to": ["Anna"]}, {"to": ["Anna", "Anna"]}))
+        self.assertFalse(same({"to": "Anna"}, {"to": "Anna", "cc": None}))
+        self.assertFalse(same({"to": "Anna"}, {"To": "Anna"}))
+
+    @settings(deadline=None, max_examples=100)
+    @given(_VALUES)
+    def test_total(self, value: JSON) -> None:
+        """Whatever JSON can say has a digest, and one only."""
+        self.assertTrue(same(value, value))
+
+    @settings(deadline=None, max_examples=100)
+    @given(
+        st.lists(st.text(alphabet="aBcé1,", min_size=1, max_size=8), max_size=5), st.sampled_from((" ", "\n\t ", "　"))
+    )
+    def test_written_otherwise(self, words: list[str], between: str) -> None:
+        """Whitespace and case alone never make another request."""
+        self.assertTrue(same(" ".join(words), between + between.join(words).upper()))
+
+    def test_far_behind(self) -> None:
+        """A difference at the end of a long text is one."""
+        self.assertFalse(same("é" * 50_000 + "a", "é" * 50_000 + "b"))
+
+    def test_bounded(self) -> None:
+        """Huge texts, and many marks on one letter, are compared in no time."""
+        for text in ("word " * 1_000_000, "wörd " * 100_000, "a" + "\u0301\u0323" * 200_000):
+            began = process_time()
+            normalize_text(text)
+            self.assertLess(process_time() - began, 1.0)

@@ -1,0 +1,105 @@
+"""Tests of what a run goes through, what binds it, and what is told of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.runner.plan import Plan
+from aileron.runner.runs import LEGAL
+from aileron.values import AuditQuery, Fault, Outcome, Run, compact, digest_of_bytes
+from tests.runner.kit import RunnerCase, manifest, step
+
+_PAGE = Path(__file__).parents[2] / "doc" / "architecture.md"
+
+
+class PageTests(SynchronousTestCase):
+    """C{doc/architecture.md}."""
+
+    def test_steps(self) -> None:
+        """The page tells the steps that the table allows, each once, and no other."""
+        told = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", _PAGE.read_text("utf-8"), re.MULTILINE)
+        self.assertEqual(sorted(told), sorted((start.value, end.value) for start, end in LEGAL))
+
+
+class DigestTests(RunnerCase):
+    """The digest of a plan that is worked out here, and of others that differ in one thing."""
+
+    def worked_out(self) -> tuple[Run, Plan]:
+        """A run, and what it would do."""
+        run = self.submit()
+        return run, self.runner.decisions._gate.requests.plan(run)
+
+    def test_run(self) -> None:
+        """Run, session, action, file and arguments are bound."""
+        run, plan = self.worked_out()
+        others = (
+            plan.digest(evolve(run, id="another")),
+            plan.digest(evolve(run, session_id="another")),
+            evolve(plan, action=evolve(plan.action, name="another")).digest(run),
+            evolve(plan, action=evolve(plan.action, digest="another")).digest(run),
+            evolve(plan, arguments={**plan.arguments, "text": "another"}).digest(run),
+            evolve(plan, steps=()).digest(run),
+        )
+        self.assertEqual(len({plan.digest(run), *others}), len(others) + 1)
+
+    def test_step(self) -> None:
+        """Of a step are bound its name, connector, operation, address and request."""
+        run, plan = self.worked_out()
+        (step,) = plan.steps
+        others = (
+            evolve(step, step=evolve(step.step, id="another")),
+            evolve(step, step=evolve(step.step, operation="put")),
+            evolve(step, description=evolve(step.description, fqn="local://another")),
+            evolve(step, description=evolve(step.description, version="2.0.0")),
+            evolve(step, description=evolve(step.description, content_hash="another")),
+            evolve(step, base_url="https://another.invalid"),
+            evolve(step, request=None),
+        )
+        digests = {evolve(plan, steps=(each,)).digest(run) for each in others}
+        self.assertEqual(len({plan.digest(run), *digests}), len(others) + 1)
+
+
+class ToldTests(RunnerCase):
+    """What C{attempts} of the last event holds."""
+
+    def attempts(self, run: Run) -> list[dict[str, Any]]:
+        """As they are on record."""
+        (newest,) = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, limit=1))).items
+        return cast("list[dict[str, Any]]", newest.event.payload["attempts"])
+
+    def test_success(self) -> None:
+        """An answer's status, digest and size are on record, not the answer; the planned request stands elsewhere."""
+        self.connector.script.append(Outcome({"secret plan": 1}, status=201))
+        run = self.submit("open")
+        (told,) = self.attempts(run)
+        text = compact({"secret plan": 1}).encode()
+        self.assertEqual(told["output"], {"digest": digest_of_bytes(text), "bytes": len(text)})
+        self.assertEqual((told["step"], told["attempt"], told["state"]), ("only", 1, "succeeded"))
+        self.assertEqual((told["status"], told["sent"], "request" in told), (201, True, False))
+        self.assertLessEqual(told["started_at"], told["ended_at"])
+
+    def test_failures(self) -> None:
+        """Each attempt that failed is on record with its fault."""
+        lost = Outcome(fault=Fault("network_error", "refused", "external", True), sent=False)
+        self.connector.script.append(lost)
+        run = self.submit("open")
+        self.clock.advance(1.0)
+        first, second = self.attempts(run)
+        self.assertEqual((first["state"], first["sent"], first["failure"]["class"]), ("failed", False, "network_error"))
+        self.assertEqual((second["state"], second["attempt"]), ("succeeded", 2))
+
+    def test_built_later(self) -> None:
+        """A request that was made of an earlier answer is on record as it was sent."""
+        found = 'text = "${steps.find.name}", times = "${steps.find.count}"'
+        self.write("both", manifest("both", step("look", "find"), step("post", "tell", found), gated=False))
+        self.runner.look()
+        self.connector.script.append(Outcome({"name": "x", "count": 7}))
+        run = self.submit("both")
+        find, tell = self.attempts(run)
+        self.assertNotIn("request", find)
+        self.assertEqual(tell["request"]["body"], '{"text":"x","times":7}')
