@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -91,14 +90,13 @@ class Collaborators:
 
 def build(with_: Collaborators) -> Runner:
     """Build a runner over its collaborators; call its C{start} before anybody is served."""
-    return _Assembly(with_).runner
+    return _Assembly(with_).compose(with_)
 
 
 class _Assembly:
-    """Makes each part of a runner once, when the first that needs it is made."""
+    """Makes each part of a runner, in the order in which they need each other."""
 
-    def __init__(self, with_: Collaborators) -> None:
-        self._with = given = with_
+    def __init__(self, given: Collaborators) -> None:
         self.events = EventFactory(clock=given.clock, ids=given.ids)
         self.runs = RunRepository(
             table=given.runs,
@@ -132,17 +130,11 @@ class _Assembly:
         self.recorder = OutcomeRecorder(runs=self.runs)
         self.late_answers = LateAnswers(recorder=self.recorder, tasks=self.tasks, events=self.events)
 
-    @cached_property
-    def limits(self) -> Limits:
-        given = self._with
+    def _build_gate(self, given: Collaborators) -> None:
         breaker = LoopBreaker(audit=given.audit, events=self.events, tasks=self.tasks, rules=given.loops)
         denials = Denials(runs=given.runs, audit=given.audit, events=self.events, breaker=breaker)
-        return Limits(effects=self.effects, caps=self.caps, denials=denials)
-
-    @cached_property
-    def executor(self) -> Executor:
-        given = self._with
-        return Executor(
+        self.limits = Limits(effects=self.effects, caps=self.caps, denials=denials)
+        self.executor = Executor(
             runs=self.runs,
             bindings=given.bindings,
             clock=given.clock,
@@ -152,27 +144,21 @@ class _Assembly:
             late_answers=self.late_answers,
             probe=given.probe,
         )
-
-    @cached_property
-    def previews(self) -> Previews:
         fetcher = PreviewFetcher(
             requests=self.requests,
             read=self.executor.preview,
-            clock=self._with.clock,
+            clock=given.clock,
             events=self.events,
             effects=self.effects,
         )
-        return Previews(
+        self.previews = Previews(
             runs=self.runs,
             requests=self.requests,
             fetcher=fetcher,
             tasks=self.tasks,
-            waiters=ResultWaiters(clock=self._with.clock),
+            waiters=ResultWaiters(clock=given.clock),
         )
-
-    @cached_property
-    def gate(self) -> ApprovalGate:
-        return ApprovalGate(
+        self.gate = ApprovalGate(
             runs=self.runs,
             requests=self.requests,
             decisions=self.decisions,
@@ -180,13 +166,11 @@ class _Assembly:
             undo=UndoWindow(timers=self.timers, events=self.events, monotonic=self.monotonic),
             effects=self.effects,
             grants=self.grant_check,
-            passkeys=self._with.passkeys,
+            passkeys=given.passkeys,
         )
 
-    @cached_property
-    def rollbacks(self) -> RollbackDetector:
-        given = self._with
-        return RollbackDetector(
+    def _build_effects(self, given: Collaborators) -> None:
+        self.rollbacks = RollbackDetector(
             control=given.control,
             trust=given.trust,
             grants=given.grants,
@@ -194,24 +178,18 @@ class _Assembly:
             runs=self.runs,
             requests=self.requests,
         )
-
-    @cached_property
-    def trust(self) -> TrustService:
-        given = self._with
-        return TrustService(
-            trust=given.trust,
-            contents=given.contents,
-            vault=given.vault,
-            offerings=self.offerings,
+        self.scheduler = RunScheduler(
             runs=self.runs,
-            note=self.rollbacks.note,
+            requests=self.requests,
+            gate=self.gate,
+            executor=self.executor,
             tasks=self.tasks,
+            effects=self.effects,
+            locks=self.locks,
+            probe=given.probe,
         )
-
-    @cached_property
-    def reconciler(self) -> Reconciler:
         uncertain = UncertainEffects(runs=self.runs, requests=self.requests, decisions=self.decisions)
-        found = Reconciler(
+        self.reconciler = Reconciler(
             runs=self.runs,
             uncertain=uncertain,
             look_up=self.executor.look,
@@ -221,26 +199,11 @@ class _Assembly:
             tasks=self.tasks,
             monotonic=self.monotonic,
         )
-        self.runs.follow(found.follow)
-        return found
+        self.runs.follow(self.reconciler.follow)
 
-    @cached_property
-    def scheduler(self) -> RunScheduler:
-        return RunScheduler(
-            runs=self.runs,
-            requests=self.requests,
-            gate=self.gate,
-            executor=self.executor,
-            tasks=self.tasks,
-            effects=self.effects,
-            locks=self.locks,
-            probe=self._with.probe,
-        )
-
-    @cached_property
-    def matcher(self) -> GrantMatcher:
-        return GrantMatcher(
-            grants=self._with.grants,
+    def _build_grants(self, given: Collaborators) -> None:
+        self.matcher = GrantMatcher(
+            grants=given.grants,
             runs=self.runs,
             requests=self.requests,
             gate=self.gate,
@@ -248,12 +211,9 @@ class _Assembly:
             locks=self.locks,
             remember=self.rollbacks.remember,
         )
-
-    @cached_property
-    def grants(self) -> GrantService:
-        return GrantService(
-            grants=self._with.grants,
-            vault=self._with.vault,
+        self.grants = GrantService(
+            grants=given.grants,
+            vault=given.vault,
             runs=self.runs,
             gate=self.gate,
             matcher=self.matcher,
@@ -261,10 +221,7 @@ class _Assembly:
             note=self.rollbacks.note,
             tasks=self.tasks,
         )
-
-    @cached_property
-    def proposals(self) -> Proposals:
-        return Proposals(
+        self.proposals = Proposals(
             runs=self.runs,
             requests=self.requests,
             matcher=self.matcher,
@@ -275,23 +232,20 @@ class _Assembly:
             locks=self.locks,
         )
 
-    @cached_property
-    def submission(self) -> Submission:
-        return Submission(
+    def _build_services(self, given: Collaborators) -> None:
+        self.trust = TrustService(
+            trust=given.trust,
+            contents=given.contents,
+            vault=given.vault,
+            offerings=self.offerings,
             runs=self.runs,
-            planner=self.planner,
-            proposals=self.proposals,
-            executor=self.executor,
+            note=self.rollbacks.note,
             tasks=self.tasks,
-            limits=self.limits,
         )
-
-    @cached_property
-    def decision_service(self) -> DecisionService:
         editor = ApprovalEditor(
             runs=self.runs, requests=self.requests, gate=self.gate, previews=self.previews, locks=self.locks
         )
-        return DecisionService(
+        self.decision_service = DecisionService(
             runs=self.runs,
             gate=self.gate,
             editor=editor,
@@ -301,10 +255,7 @@ class _Assembly:
             tasks=self.tasks,
             locks=self.locks,
         )
-
-    @cached_property
-    def limit_service(self) -> LimitService:
-        return LimitService(
+        self.limit_service = LimitService(
             runs=self.runs,
             limits=self.limits,
             requests=self.requests,
@@ -313,10 +264,7 @@ class _Assembly:
             tasks=self.tasks,
             locks=self.locks,
         )
-
-    @cached_property
-    def reconciliation(self) -> ReconciliationService:
-        return ReconciliationService(
+        self.reconciliation = ReconciliationService(
             runs=self.runs,
             planner=self.planner,
             put_up=self.proposals.put_up,
@@ -327,9 +275,21 @@ class _Assembly:
             locks=self.locks,
         )
 
-    @cached_property
-    def recovery(self) -> Recovery:
-        return Recovery(
+    def compose(self, given: Collaborators) -> Runner:
+        """Make the rest, and the runner of it."""
+        self._build_gate(given)
+        self._build_effects(given)
+        self._build_grants(given)
+        self._build_services(given)
+        submission = Submission(
+            runs=self.runs,
+            planner=self.planner,
+            proposals=self.proposals,
+            executor=self.executor,
+            tasks=self.tasks,
+            limits=self.limits,
+        )
+        recovery = Recovery(
             runs=self.runs,
             scheduler=self.scheduler,
             expiry=self.expiry,
@@ -339,16 +299,13 @@ class _Assembly:
             previews=self.previews,
             rollbacks=self.rollbacks,
         )
-
-    @cached_property
-    def runner(self) -> Runner:
         return Runner(
-            submission=self.submission,
+            submission=submission,
             decisions=self.decision_service,
             trust=self.trust,
             grants=self.grants,
             limits=self.limit_service,
             reconciliation=self.reconciliation,
-            recovery=self.recovery,
+            recovery=recovery,
             tasks=self.tasks,
         )
