@@ -251,7 +251,7 @@ class CallsTests(RuleCase):
         self.check(rules.secrets_opened, "credential.reveal()", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.runner._executor", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.connectors._x", caught=False)
-        self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway.injecting.injection", caught=False)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._injection", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._gateway", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._channels", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._webhook", caught=True)

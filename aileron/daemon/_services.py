@@ -35,10 +35,10 @@ class Relay:
 
 def make_relay(reactor: Any, settings: GatewaySettings, store: IStore, vault: Vault) -> Relay:
     """Build the gateway; it takes requests once it is opened."""
-    from aileron.gateway import Parts, Tally, build, published
+    from aileron.gateway import GatewayParts, Tally, build, published
 
     tally = Tally(time.perf_counter, partial(reactor.callLater, _PAUSE_SECONDS), settings.accounting)
-    parts = Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
+    parts = GatewayParts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
     return Relay(build(settings, reactor, parts), tally, partial(published, settings))
 
 

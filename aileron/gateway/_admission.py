@@ -1,4 +1,4 @@
-"""What a head must keep before anything of it is carried on, and what in it is for us alone."""
+"""What may leave: what a head must keep before any of it is carried on, and whether the vault lets anything out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from twisted.internet.interfaces import IReactorTime
+
 from aileron.errors import Forbidden
 from aileron.http1 import RequestHead
+from aileron.interfaces import IVault
+from aileron.values import VaultState
 
 KEY_FIELD = b"x-aileron-gateway-key"
 
@@ -74,3 +78,36 @@ def check(head: RequestHead, found: Keyed) -> None:
         raise Forbidden("A cookie of Aileron's own must not leave this machine: nothing was sent.")
     if b"ail_" in head.raw and (_OURS(found.lines) or _OURS(found.path + found.query)):
         raise Forbidden("A key of Aileron's own must not leave this machine: nothing was sent.")
+
+
+REMEMBERED_SECONDS = 1.0
+
+_SHUT = {
+    VaultState.LOCKED: "Aileron's vault is locked: run aileron vault unlock in a terminal of your own, then try again.",
+    VaultState.LOST: "Aileron's vault is lost: run aileron doctor in a terminal of your own.",
+}
+
+
+class GatewaySwitch:
+    """Says whether anything may leave, which the vault's state decides.
+
+    That the vault is locked is known at once; that its file vanished or came, within L{REMEMBERED_SECONDS}.
+    """
+
+    def __init__(self, vault: IVault, clock: IReactorTime) -> None:
+        self._vault = vault
+        self._clock = clock
+        self._why: str | None = None
+        self._until = clock.seconds()
+        vault.locked().addCallback(self._forget)
+
+    def shut(self) -> str | None:
+        """Why nothing may leave, for the user; L{None}: it may."""
+        now = self._clock.seconds()
+        if not self._until - REMEMBERED_SECONDS <= now < self._until:  # a clock may be set back
+            self._why = _SHUT.get(self._vault.state())
+            self._until = now + REMEMBERED_SECONDS
+        return self._why
+
+    def _forget(self, _: object) -> None:
+        self._until = self._clock.seconds()

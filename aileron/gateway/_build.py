@@ -12,17 +12,16 @@ from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVa
 from aileron.values import GatewaySettings, Provider
 
 from ._destination import Destination
+from ._dialler import Forwarding, IDialReactor, dialler, forwarding
 from ._gateway import Gateway
+from ._injection import Injection, LeakRecorder
 from ._pool import Pool
-from .dialling.dial import Forwarding, IDialReactor, dialler, forwarding
-from .dialling.proxies import Proxies, read_proxies
-from .dialling.unreachable import Unreachable
-from .injecting.echoes import Echoes
-from .injecting.injection import Injection
+from ._proxies import Proxies, read_proxies
+from ._unreachable import Unreachable
 
 
 @frozen
-class Parts:
+class GatewayParts:
     """What the gateway reaches, through interfaces alone.
 
     :ivar ids: fresh ULIDs.
@@ -36,10 +35,10 @@ class Parts:
     ids: Callable[[], str]
 
 
-def build(settings: GatewaySettings, reactor: IDialReactor, parts: Parts) -> Gateway:
+def build(settings: GatewaySettings, reactor: IDialReactor, parts: GatewayParts) -> Gateway:
     """The gateway to all providers of C{settings}.  It neither listens nor connects before it is asked."""
     proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
-    echoes = Echoes(parts.flags, clock, parts.ids)
+    echoes = LeakRecorder(parts.flags, clock, parts.ids)
     return Gateway(
         settings,
         {each.name: _destination(each, proxies, settings, reactor) for each in settings.providers},

@@ -12,8 +12,8 @@ from aileron.http1 import RequestHead, end_to_end
 from aileron.values import Provider
 
 from ._admission import Keyed
+from ._dialler import Forwarding
 from ._pool import Pool
-from .dialling.dial import Forwarding
 
 _HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
 

@@ -13,15 +13,23 @@ from aileron.errors import (
     NetworkError,
     ResourceLimitExceeded,
 )
-from aileron.http1 import Body, Chunked, Malformed, ResponseHead, UntilClose, announced, end_to_end
+from aileron.http1 import (
+    Body,
+    Chunked,
+    Malformed,
+    ResponseHead,
+    UntilClose,
+    announced,
+    end_to_end,
+    read_response_prefix,
+)
 from aileron.interfaces import IMeter
-from aileron.values import Dialect, Ending
+from aileron.values import Ending
 
-from ._answers import read_beginning
-from ._budget import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
+from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
+from ._secret_filter import SecretFilter
+from ._tally import UNCOUNTED
 from ._terms import A, Terms, Upstream
-from .counting.uncounted import UNCOUNTED
-from .injecting.screen import Screen
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -33,11 +41,12 @@ _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call wa
 
 
 class Exchange(Generic[A]):
-    """One request and its answer.  It is L{aileron.http1.Taken} to the client's channel.
+    """One request and its answer.  It is L{aileron.http1.RelayedExchange} to the client's channel.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
     :ivar over: whether it is over, in whatever way.
     :ivar answered: whether the answer is whole; some of it may still wait for the client, and then it is not over.
+    :ivar terms: what it has in common with others of its client.
     :ivar length: of the request's body in bytes, or L{aileron.http1.CHUNKED}.
     :ivar refusal: status of what its carrier refuses.
     :ivar meter: counts it.
@@ -59,7 +68,6 @@ class Exchange(Generic[A]):
         "_screen",
         "_slow",
         "_spoiled",
-        "_terms",
         "_uploaded",
         "_write",
         "answered",
@@ -69,6 +77,7 @@ class Exchange(Generic[A]):
         "over",
         "refusal",
         "stirred",
+        "terms",
         "upstream",
     )
 
@@ -77,7 +86,7 @@ class Exchange(Generic[A]):
 
         :param asked: what its carrier wants to know when it begins; not kept longer, since answers may take long.
         """
-        self._terms, self.length = terms, length
+        self.terms, self.length = terms, length
         self._asked: A | None = asked
         self._write, self._keep = terms.write, terms.keep
         self.stirred, self.over, self.answered, self.refusal = True, False, False, 403
@@ -90,18 +99,13 @@ class Exchange(Generic[A]):
         self._uploaded, self._progress_at = 0, PROGRESS_BYTES
         self._partial = b""
         self._answer: Body | None = None
-        self._screen: Screen | None = None
+        self._screen: SecretFilter | None = None
         self._begun = self._spoiled = self._reusable = self._slow = self._held = False
 
-    @property
-    def dialect(self) -> Dialect:
-        """In which the client expects errors."""
-        return self._terms.dialect
-
-    # the client's side: see Taken -----------------------------------------------------------------------------------
+    # the client's side: see RelayedExchange ---------------------------------------------------------------------------
 
     def take(self, data: bytes) -> int:
-        """See L{Taken.take}."""
+        """See L{RelayedExchange.take}."""
         body = self._request
         if body is None:
             return 0
@@ -114,7 +118,7 @@ class Exchange(Generic[A]):
             self._request = None
             data = data[:end]
         self._uploaded += len(data)
-        most = self._terms.most_bytes
+        most = self.terms.most_bytes
         if most is not None and self._uploaded > most:
             self._too_long(most)
             return -1
@@ -137,13 +141,13 @@ class Exchange(Generic[A]):
             self.upstream_is_slow()
 
     def start(self) -> None:
-        """See L{Taken.start}."""
-        most, asked = self._terms.most_bytes, self._asked
+        """See L{RelayedExchange.start}."""
+        most, asked = self.terms.most_bytes, self._asked
         if most is not None and self.length > most:
             self._too_long(most)
         elif asked is not None:
             self._asked = None
-            self._terms.carrier.begin(self, asked)
+            self.terms.carrier.begin(self, asked)
 
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
@@ -155,7 +159,7 @@ class Exchange(Generic[A]):
             former.count(self, 0)
         self._count()
 
-    def open(self, head: bytes, screen: Screen | None = None) -> None:
+    def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
         """Put the head before everything that the client sends; it may give way at once.
 
         :param screen: watches the answer; L{None}: it goes on unseen.
@@ -182,7 +186,7 @@ class Exchange(Generic[A]):
     def detained(self) -> bool:
         """Whether it was refused, because of what happened while it waited for its upstream."""
         self.give_up = None
-        hindrance = self._terms.carrier.hindrance()
+        hindrance = self.terms.carrier.hindrance()
         if hindrance is not None:
             self.fail(hindrance, self.refusal)
         return self.over
@@ -193,14 +197,14 @@ class Exchange(Generic[A]):
         return self._buffer.replayable and not self._spoiled
 
     def client_is_slow(self) -> None:
-        """See L{Taken.client_is_slow}."""
+        """See L{RelayedExchange.client_is_slow}."""
         self._slow = True
         if self.upstream is not None:
             self.upstream.hold()
         self._count()
 
     def client_has_caught_up(self) -> None:
-        """See L{Taken.client_has_caught_up}."""
+        """See L{RelayedExchange.client_has_caught_up}."""
         self._slow, self.stirred = False, True
         self._count()
         if self.upstream is not None:
@@ -209,7 +213,7 @@ class Exchange(Generic[A]):
             self._complete()
 
     def client_left(self) -> None:
-        """See L{Taken.client_left}: the upstream's connection goes too, also one that is only being opened."""
+        """See L{RelayedExchange.client_left}: the upstream's connection goes too, also one that is being opened."""
         self._let_go_of_upstream()
         self._end(Ending.CLIENT_LEFT)
 
@@ -240,7 +244,7 @@ class Exchange(Generic[A]):
     def _receive_head(self, data: bytes) -> None:
         self._spoiled = True
         try:
-            found = read_beginning(self._partial + data if self._partial else data)
+            found = read_response_prefix(self._partial + data if self._partial else data)
             if found.interim:
                 self._write(found.interim if self._screen is None else self._screen.head(found.interim, chunked=False))
             if found.head is None:
@@ -255,7 +259,7 @@ class Exchange(Generic[A]):
 
     def _begin_answer(self, head: ResponseHead, raw: bytes, rest: bytes) -> None:
         self.meter.arrived()
-        body = head.body(self._terms.method)
+        body = head.body(self.terms.method)
         end = 0 if body is None else body.take(rest)
         closes = type(body) is UntilClose
         self._keep = self._keep and not closes and self._request is None
@@ -296,24 +300,20 @@ class Exchange(Generic[A]):
         self.answered = True
         if not (self._slow or self.over):
             self._end(Ending.COMPLETE)
-            self._terms.client.over(self._keep)
+            self.terms.client.over(self._keep)
 
     def upstream_left(self, *, cleanly: bool) -> None:
         """The upstream's connection is gone before the answer was whole."""
         self.upstream = None
-        if cleanly and type(self._answer) is UntilClose:
-            self._finish_with_connection()
-        else:
+        if not cleanly or type(self._answer) is not UntilClose:
             ending = Ending.CUT if self._spoiled else Ending.UNREACHABLE
             self.fail(NetworkError("The provider closed the connection before its answer was whole."), 502, ending)
-
-    def _finish_with_connection(self) -> None:
+            return
         try:
             self._pass_rest()
+            self._complete()
         except ExternalApiError as error:
             self.fail(error, 502, Ending.CUT)
-        else:
-            self._complete()
 
     def _pass_rest(self) -> None:
         """What was held back for want of knowing how it goes on."""
@@ -326,7 +326,7 @@ class Exchange(Generic[A]):
         """What was sent to the upstream waits: take no more from the client."""
         if not self._held:
             self._held = True
-            self._terms.client.hold()
+            self.terms.client.hold()
             self._count()
 
     def upstream_has_caught_up(self) -> None:
@@ -334,7 +334,7 @@ class Exchange(Generic[A]):
         if self._held:
             self._held, self.stirred = False, True
             self._count()
-            self._terms.client.release()
+            self.terms.client.release()
 
     # ends -----------------------------------------------------------------------------------------------------------
 
@@ -363,9 +363,9 @@ class Exchange(Generic[A]):
         self._let_go_of_upstream()
         self._end(ending)
         if self._begun:
-            self._terms.client.cut(framed=type(self._answer) is not UntilClose and not self._slow)
+            self.terms.client.cut(framed=type(self._answer) is not UntilClose and not self._slow)
         else:
-            self._terms.client.dismiss(self._terms.carrier.refusal(self, error, status))
+            self.terms.client.dismiss(self.terms.carrier.refusal(self, error, status))
 
     def _let_go_of_upstream(self) -> None:
         upstream, self.upstream = self.upstream, None
@@ -381,7 +381,7 @@ class Exchange(Generic[A]):
         account, self._account = self._account, None
         if account is not None:
             account.count(self, 0)
-        self._terms.carrier.ended(self)
+        self.terms.carrier.ended(self)
         self.meter.ended(ending, self._uploaded)
 
     # what it holds --------------------------------------------------------------------------------------------------

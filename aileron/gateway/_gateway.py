@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from attrs import field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
@@ -18,23 +19,20 @@ from aileron.errors import (
     NetworkError,
     VaultLocked,
 )
-from aileron.http1 import Client, Likeness, RequestHead, Way
+from aileron.http1 import Client, HeadCache, RequestHead, Route
 from aileron.interfaces import IMeters, ISessions, IVault
 from aileron.values import Ending, GatewaySettings, Session
 
-from ._admission import Keyed, check, keyed
-from ._budget import ByteBudget
+from ._admission import GatewaySwitch, Keyed, check, keyed
 from ._destination import Destination
-from ._door import Door
 from ._eager import writer
 from ._exchange import Exchange
-from ._failures import answer
+from ._injection import Injection
+from ._limits import ByteBudget, SilenceWatch
+from ._refusals import Refusal, answer
 from ._routes import RelayTo, RouteTable, routes
-from ._silence import Silence
+from ._secret_filter import SecretFilter
 from ._terms import Terms
-from ._ways import Asked, Dismissed
-from .injecting.injection import Injection
-from .injecting.screen import Screen
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -43,8 +41,26 @@ _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 
+@frozen
+class RelayRoute:
+    """Carries on one client's requests that differ in their length alone.  It is L{aileron.http1.Route}.
+
+    :ivar digest: SHA-256 of the gateway key that they bring; L{None}: they bring none.
+    :ivar onward: their heads as they go to the provider, but for what a proxy wants or a credential changes.
+    """
+
+    terms: Terms[RelayRoute]
+    to: RelayTo
+    digest: bytes | None = field(repr=False)
+    onward: HeadCache
+
+    def exchange(self, length: int) -> Exchange[RelayRoute]:
+        """See L{aileron.http1.Route}."""
+        return Exchange(self.terms, length, self)
+
+
 class Gateway:
-    """It is L{aileron.http1.Taker}, and the L{Carrier} of its exchanges."""
+    """Takes requests over and begins their exchanges.  It is L{aileron.http1.RelayHandler}, and their L{Carrier}."""
 
     def __init__(
         self,
@@ -64,10 +80,10 @@ class Gateway:
         self._settings = settings
         self._destinations = destinations
         self._sessions, self._meters, self._injection = sessions, meters, injection
-        self._door = Door(vault, clock)
+        self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
         self._table = RouteTable(routes(settings))
-        self._silence = Silence(settings.silence_seconds)
+        self._silence = SilenceWatch(settings.silence_seconds)
         self._budget = ByteBudget()
         self._looking = LoopingCall(self._look)
         self._looking.clock = clock
@@ -98,8 +114,8 @@ class Gateway:
         except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
             _log.failure("looking at what is under way")
 
-    def way(self, head: RequestHead, client: Client) -> Way | None:
-        """See L{Taker.way}."""
+    def route(self, head: RequestHead, client: Client) -> Route | None:
+        """See L{RelayHandler.route}."""
         found = keyed(head)
         decision = self._table.decide(head, found.path)
         if decision is None:
@@ -108,14 +124,14 @@ class Gateway:
         try:
             check(head, found)
         except AileronError as error:
-            return Dismissed(client, answer(error, to.refusal, to.dialect))
+            return Refusal(client, answer(error, to.refusal, to.dialect))
         if not to.sound:
-            return Dismissed(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
+            return Refusal(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
         if switching:
-            return Dismissed(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
+            return Refusal(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
         return self._onward(head, client, found, to)
 
-    def _onward(self, head: RequestHead, client: Client, found: Keyed, to: RelayTo) -> Asked:
+    def _onward(self, head: RequestHead, client: Client, found: Keyed, to: RelayTo) -> RelayRoute:
         terms = Terms(
             client,
             writer(client.transport),
@@ -126,11 +142,11 @@ class Gateway:
             most_bytes=self._settings.max_body_bytes,
         )
         onward = self._destinations[to.provider.name].head(head, found, to.path)
-        return Asked(terms, to, found.digest, Likeness(onward, head.length))
+        return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length))
 
     # the carrier of its exchanges: see Carrier ----------------------------------------------------------------------
 
-    def begin(self, exchange: Exchange[Asked], asked: Asked) -> None:
+    def begin(self, exchange: Exchange[RelayRoute], asked: RelayRoute) -> None:
         """See L{Carrier.begin}."""
         digest = asked.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
@@ -146,15 +162,15 @@ class Gateway:
         shut = self._door.shut()
         return None if shut is None else VaultLocked(shut)
 
-    def refusal(self, exchange: Exchange[Asked], error: AileronError, status: int) -> bytes:
+    def refusal(self, exchange: Exchange[RelayRoute], error: AileronError, status: int) -> bytes:
         """See L{Carrier.refusal}."""
-        return answer(error, status, exchange.dialect)
+        return answer(error, status, exchange.terms.dialect)
 
-    def ended(self, exchange: Exchange[Asked]) -> None:
+    def ended(self, exchange: Exchange[RelayRoute]) -> None:
         """See L{Carrier.ended}."""
         self._silence.forget(exchange)
 
-    async def _carry_once_known(self, exchange: Exchange[Asked], asked: Asked, digest: bytes) -> None:
+    async def _carry_once_known(self, exchange: Exchange[RelayRoute], asked: RelayRoute, digest: bytes) -> None:
         session = await self._sessions.by_gateway_key(digest)
         if exchange.over:
             return
@@ -163,7 +179,7 @@ class Gateway:
         else:
             self._carry(exchange, asked, session)
 
-    def _carry(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
+    def _carry(self, exchange: Exchange[RelayRoute], asked: RelayRoute, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
         if session is not None:
             asked.terms.client.keep(session.id)
@@ -181,10 +197,10 @@ class Gateway:
         elif provider.credential is not None:
             Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_failed, exchange)
         else:
-            self._send(exchange, asked, asked.onward.telling(exchange.length))
+            self._send(exchange, asked, asked.onward.with_length(exchange.length))
 
-    async def _send_with_key(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
-        to, onward = asked.to, asked.onward.telling(exchange.length)
+    async def _send_with_key(self, exchange: Exchange[RelayRoute], asked: RelayRoute, session: Session | None) -> None:
+        to, onward = asked.to, asked.onward.with_length(exchange.length)
         try:
             onward, screen = await self._injection.inject(onward, to.provider, session, inference=to.inference)
         except AileronError as error:
@@ -194,7 +210,9 @@ class Gateway:
         if not exchange.over:
             self._send(exchange, asked, onward, screen)
 
-    def _send(self, exchange: Exchange[Asked], asked: Asked, onward: bytes, screen: Screen | None = None) -> None:
+    def _send(
+        self, exchange: Exchange[RelayRoute], asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None
+    ) -> None:
         destination = self._destinations[asked.to.provider.name]
         exchange.open(destination.for_proxy(onward), screen)
         if not exchange.over:
@@ -202,7 +220,7 @@ class Gateway:
             destination.pool.carry(exchange)
 
 
-def _failed(failure: Failure, exchange: Exchange[Asked]) -> None:
+def _failed(failure: Failure, exchange: Exchange[RelayRoute]) -> None:
     """The rim of a request that had to wait for its session or its key."""
     error = failure.value
     if not isinstance(error, AileronError):

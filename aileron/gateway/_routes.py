@@ -1,16 +1,17 @@
-"""The route table: which requests the gateway takes, and to whom they go."""
+"""The route table: which requests the gateway takes, to whom they go, and how others are shown it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from klein import Klein
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Rule
 
 from aileron.http1 import RequestHead
-from aileron.values import CHATGPT, Dialect, GatewaySettings, Provider
+from aileron.values import CHATGPT, Dialect, GatewaySettings, Provider, RelayedPath
 
 from ._admission import is_sound
 
@@ -166,3 +167,26 @@ class RouteTable:
             return None
         decision: Decision = self._execute(endpoint, asking, **arguments)
         return decision
+
+
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+"""Of a route that takes every method those that clients use."""
+
+
+def published(settings: GatewaySettings) -> tuple[RelayedPath, ...]:
+    """Every path that the gateway takes from the agent site, with its methods and where it leads."""
+    app = routes(settings)
+    execute: Any = app.execute_endpoint  # typed for handlers that render
+
+    def leads_to(rule: Rule, method: str, anthropic: bool) -> str:
+        asking = Asking(method.encode("ascii"), rule.rule.encode("ascii"), False, anthropic)
+        decision: RelayTo | Upgrade = execute(rule.endpoint, asking, **dict.fromkeys(rule.arguments, ""))
+        return (decision.to if isinstance(decision, Upgrade) else decision).provider.name
+
+    def paths() -> Iterator[RelayedPath]:
+        for rule in app.url_map.iter_rules():
+            for method in sorted(rule.methods or _METHODS):
+                providers = dict.fromkeys(leads_to(rule, method, anthropic) for anthropic in (False, True))
+                yield RelayedPath(method, rule.rule, tuple(providers))
+
+    return tuple(paths())

@@ -4,12 +4,9 @@ Whatever two parsers could read differently raises L{Malformed} (RFC 9112, secti
 """
 
 from ._bodies import Body, Chunked, Fixed, UntilClose, announced, unchunked
-from ._fields import CHUNKED, end_to_end
-from ._likeness import Likeness
-from ._malformed import Malformed
-from ._request import RequestHead, parse_request
-from ._response import UNTIL_CLOSE, ResponseHead, parse_response
-from ._taking import Client, Taken, Taker, Way
+from ._fields import CHUNKED, Malformed, end_to_end
+from ._heads import UNTIL_CLOSE, RequestHead, ResponseHead, parse_request, parse_response, read_response_prefix
+from ._relay import Client, HeadCache, RelayedExchange, RelayHandler, Route
 
 __all__ = [
     "CHUNKED",
@@ -18,17 +15,18 @@ __all__ = [
     "Chunked",
     "Client",
     "Fixed",
-    "Likeness",
+    "HeadCache",
     "Malformed",
+    "RelayHandler",
+    "RelayedExchange",
     "RequestHead",
     "ResponseHead",
-    "Taken",
-    "Taker",
+    "Route",
     "UntilClose",
-    "Way",
     "announced",
     "end_to_end",
     "parse_request",
     "parse_response",
+    "read_response_prefix",
     "unchunked",
 ]

@@ -8,8 +8,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Protocol
 
-from ._fields import CHUNKED, FIELD, TOKEN
-from ._malformed import Malformed
+from ._fields import CHUNKED, FIELD, TOKEN, Malformed
 
 _EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]{0,400})?"
 _SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"

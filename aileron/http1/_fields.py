@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from ._malformed import Malformed
+
+class Malformed(Exception):
+    """The bytes are not one unambiguous HTTP/1.1 message; the text says why."""
+
 
 MAX_FIELDS = 100
 CHUNKED = -1

@@ -21,9 +21,9 @@ from zope.interface import implementer
 from aileron.api import GuardedSite, SiteRules
 from aileron.gateway import Gateway
 from aileron.gateway._destination import Destination
+from aileron.gateway._dialler import Forwarding
+from aileron.gateway._injection import Injection, SecretLeak
 from aileron.gateway._pool import Pool
-from aileron.gateway.dialling.dial import Forwarding
-from aileron.gateway.injecting.injection import Echo, Injection
 from aileron.interfaces import IMeter, IMeters
 from aileron.testing import MemoryBindings, MemoryVault, example_session
 from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Ending, GatewaySettings, Provider, Session
@@ -228,7 +228,7 @@ class GatewayCase(SynchronousTestCase):
         self.meters = NotedMeters()
         self.vault = MemoryVault()
         self.bindings = MemoryBindings(self.vault)
-        self.echoes: list[Echo] = []
+        self.echoes: list[SecretLeak] = []
         self.places = {provider.name: Place(self.net) for provider in self.settings.providers}
         self.pools = {name: Pool(place, self.clock) for name, place in self.places.items()}
         self.gateway = self._gateway()

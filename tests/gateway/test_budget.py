@@ -7,7 +7,7 @@ import json
 from attrs import define
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._budget import (
+from aileron.gateway._limits import (
     MOST_SESSION_BYTES,
     MOST_WAITING_BYTES,
     RESERVED_BYTES,

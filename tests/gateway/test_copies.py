@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway.counting.copies import MOST_PACKED_BYTES, PLAIN_BYTES, Allowance, Copy
+from aileron.gateway._body_sample import MOST_PACKED_BYTES, PLAIN_BYTES, Allowance, BodySample
 from aileron.values import Usage
 from tests.gateway import answers
 from tests.gateway.test_usage import CHAT, LONG, MANY, RESPONSES
@@ -20,9 +20,9 @@ MESSAGES = Usage(input=3210, output=89, cached=3000)
 CHUNKED = "Transfer-Encoding: chunked"
 
 
-def copied(head: bytes, pieces: Iterable[bytes], allowance: Allowance | None = None) -> Copy:
+def copied(head: bytes, pieces: Iterable[bytes], allowance: Allowance | None = None) -> BodySample:
     """A copy of what came in these pieces, made as the meter makes it."""
-    copy, received, full_at = Copy(head, allowance or Allowance(1)), 0, PLAIN_BYTES
+    copy, received, full_at = BodySample(head, allowance or Allowance(1)), 0, PLAIN_BYTES
     for piece in pieces:
         received += len(piece)
         if received <= full_at:

@@ -24,9 +24,9 @@ from twisted.test.iosim import IOPump, connect, makeFakeClient, makeFakeServer
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from aileron.gateway.dialling.dial import dialler, forwarding
-from aileron.gateway.dialling.proxies import read_proxies
-from aileron.gateway.dialling.unreachable import Cause, Unreachable
+from aileron.gateway._dialler import dialler, forwarding
+from aileron.gateway._proxies import read_proxies
+from aileron.gateway._unreachable import Cause, Unreachable
 from aileron.values import Provider
 from tests.gateway.certificates import Authority, self_signed, serving
 from tests.gateway.wires import Above, Proxying, TlsPeer

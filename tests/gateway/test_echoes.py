@@ -9,14 +9,13 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
-from aileron.gateway.injecting.echoes import Echoes
-from aileron.gateway.injecting.injection import Echo
+from aileron.gateway._injection import LeakRecorder, SecretLeak
 from aileron.testing import UnthreadedPool, example_session, memory_store
 from aileron.values import OPENAI, Actor, AuditQuery, Binding, BindingFlag, utc
 
 NOW = 1_760_000_000.0
 BINDING = Binding("api_key/openai/default", "api_key", "openai", "default", OPENAI.fqn, utc(0), revision=3)
-ECHO = Echo(OPENAI, BINDING, example_session(), "base64")
+ECHO = SecretLeak(OPENAI, BINDING, example_session(), "base64")
 
 
 class EchoesTests(SynchronousTestCase):
@@ -30,7 +29,7 @@ class EchoesTests(SynchronousTestCase):
         self.path = Path(self.mktemp())
         self.store = memory_store(self, self.clock, self.path, lambda *_: self.threads)
         ids = iter(f"id-{at}" for at in range(9))
-        self.echoes = Echoes(self.store.flags, self.clock, lambda: next(ids))
+        self.echoes = LeakRecorder(self.store.flags, self.clock, lambda: next(ids))
 
     def test_kept(self) -> None:
         """Event and flag say which binding, of which provider and in whose session."""

@@ -21,8 +21,8 @@ from aileron.errors import (
     Unauthorized,
     VaultLocked,
 )
-from aileron.gateway.injecting.injection import Echo, Injection
-from aileron.gateway.injecting.screen import Screen
+from aileron.gateway._injection import Injection, SecretLeak
+from aileron.gateway._secret_filter import SecretFilter
 from aileron.http1 import parse_request
 from aileron.testing import MemoryBindings, MemoryVault, example_session
 from aileron.values import ANTHROPIC, OPENAI, NewBinding, Provider, UpstreamSource
@@ -94,7 +94,7 @@ class InjectionCase(SynchronousTestCase):
         """Bind it."""
         self.vault = MemoryVault()
         self.bindings = MemoryBindings(self.vault)
-        self.echoes: list[Echo] = []
+        self.echoes: list[SecretLeak] = []
         self.injection = Injection(self.bindings, self.echoes.append)
         self.session = example_session()
         self.bind(PROVIDER, "openai")
@@ -107,9 +107,9 @@ class InjectionCase(SynchronousTestCase):
         """The head with the key in it."""
         return self.inject(head, provider)[0]
 
-    def inject(self, head: bytes, provider: Provider = PROVIDER) -> tuple[bytes, Screen]:
+    def inject(self, head: bytes, provider: Provider = PROVIDER) -> tuple[bytes, SecretFilter]:
         """The head with the key in it, and what its answer must pass."""
-        came: list[tuple[bytes, Screen] | Failure] = []
+        came: list[tuple[bytes, SecretFilter] | Failure] = []
         injecting = Deferred.fromCoroutine(self.injection.inject(head, provider, self.session, inference=True))
         injecting.addBoth(came.append)
         (result,) = came
@@ -220,4 +220,4 @@ class EchoTests(InjectionCase):
         screen = self.inject(BEFORE + b"\r\n")[1]
         for _ in range(2):
             self.assertRaises(ExternalApiError, screen.body, b"x" + KEY.hex().encode())
-        self.assertEqual(self.echoes, [Echo(PROVIDER, self.bindings.list()[0], self.session, "hex")])
+        self.assertEqual(self.echoes, [SecretLeak(PROVIDER, self.bindings.list()[0], self.session, "hex")])

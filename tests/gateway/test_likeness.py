@@ -19,13 +19,13 @@ class LikenessTests(GatewayCase):
         """Count the heads that the gateway is asked about."""
         super().setUp()
         self.asked_about = 0
-        way = self.gateway.way
+        route = self.gateway.route
 
         def counted(head: Any, client: Any) -> Any:
             self.asked_about += 1
-            return way(head, client)
+            return route(head, client)
 
-        self.patch(self.gateway, "way", counted)
+        self.patch(self.gateway, "route", counted)
 
     def after_two(self, *requests: bytes) -> tuple[Line, Peer]:
         """A client that has sent this twice, and its provider."""

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.addresses import Origin
-from aileron.gateway.dialling.proxies import Proxies, Proxy, Unusable, read_proxies
-from aileron.gateway.dialling.unreachable import Cause, Unreachable
+from aileron.gateway._proxies import Proxies, Proxy, Unusable, read_proxies
+from aileron.gateway._unreachable import Cause, Unreachable
 
 
 def proxy_at(host: str, port: int) -> Proxy:

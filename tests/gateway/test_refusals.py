@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aileron.errors import NetworkError
-from aileron.gateway._door import Door
+from aileron.gateway._admission import GatewaySwitch
 from aileron.testing import MemoryVault
 from aileron.values import Ending, VaultState
 from tests.gateway.case import HOST, OK, GatewayCase, get, request, status_of
@@ -171,7 +171,7 @@ class VaultTests(GatewayCase):
 
     def say_with(self, state: VaultState, target: str) -> bytes:
         """What is answered while the vault is in that state."""
-        self.gateway._door = Door(MemoryVault(state), self.clock)
+        self.gateway._door = GatewaySwitch(MemoryVault(state), self.clock)
         return self.line().say(request(target))
 
     def test_shut(self) -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import ExternalApiError
-from aileron.gateway.injecting.pieces import Chunks
-from aileron.gateway.injecting.screen import Screen
+from aileron.gateway._secret_filter import Chunks, SecretFilter
 from aileron.http1 import Chunked
 from aileron.redaction import SecretScanner, written_forms
 
@@ -42,7 +41,7 @@ class Watched:
 
     def __init__(self, key: bytes = KEY, *, in_chunks: bool = False) -> None:
         self.told: list[str] = []
-        self.screen = Screen(key, "openai", self.told.append)
+        self.screen = SecretFilter(key, "openai", self.told.append)
         self.screen.head(HEAD, chunked=in_chunks)
         self.passed = b""
 
@@ -160,9 +159,9 @@ class ChunkedTests(SynchronousTestCase):
 class HeadTests(SynchronousTestCase):
     """The answer's head."""
 
-    def screen(self, told: list[str]) -> Screen:
+    def screen(self, told: list[str]) -> SecretFilter:
         """One that has seen nothing."""
-        return Screen(KEY, "openai", told.append)
+        return SecretFilter(KEY, "openai", told.append)
 
     def test_passes(self) -> None:
         """A head passes as it is, interim ones before it too; identity is no coding."""

@@ -7,14 +7,14 @@ from typing import Any
 from attrs import define, field
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._silence import Silence
+from aileron.gateway._limits import SilenceWatch
 
 
 @define(eq=False)
 class Quiet:
     """An exchange in which nothing stirs; told of it, it ends, and others with it."""
 
-    silence: Silence
+    silence: SilenceWatch
     ends: list[Quiet] = field(factory=list)
     stirred: bool = False
     over: bool = False
@@ -33,7 +33,7 @@ class SilenceTests(SynchronousTestCase):
 
     def test_ended_by_another(self) -> None:
         """What the end of one ends is told nothing, and looked at no more."""
-        silence: Any = Silence(1.0)
+        silence: Any = SilenceWatch(1.0)
         first, second, third = (Quiet(silence) for _ in range(3))
         first.ends = [second]
         for each in (first, second, third):

@@ -10,8 +10,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.gateway.counting.copies import PLAIN_BYTES
-from aileron.gateway.counting.tally import MOST_PACKED, MOST_SESSIONS, MOST_UNREAD, Tally
+from aileron.gateway._body_sample import PLAIN_BYTES
+from aileron.gateway._tally import MOST_PACKED, MOST_SESSIONS, MOST_UNREAD, Tally
 from aileron.interfaces import IMeter, IMeters, ITotals
 from aileron.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic, Usage
 from tests.gateway import answers

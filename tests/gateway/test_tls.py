@@ -16,9 +16,9 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.gateway.dialling.certificates import Identity, verifying
-from aileron.gateway.dialling.tls import TlsLayer
-from aileron.gateway.dialling.unreachable import Cause, Unreachable
+from aileron.gateway._certificates import Identity, verifying
+from aileron.gateway._tls import TlsLayer
+from aileron.gateway._unreachable import Cause, Unreachable
 from tests.gateway.certificates import Authority, only_common_name, self_signed, serving
 from tests.gateway.wires import Above, TlsPeer, Wire, carry
 

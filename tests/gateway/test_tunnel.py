@@ -10,9 +10,9 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.addresses import Origin
-from aileron.gateway.dialling.proxies import Proxy
-from aileron.gateway.dialling.tunnel import TunnelLayer
-from aileron.gateway.dialling.unreachable import Cause, Unreachable
+from aileron.gateway._proxies import Proxy
+from aileron.gateway._tunnel import TunnelLayer
+from aileron.gateway._unreachable import Cause, Unreachable
 from tests.gateway.wires import Above, Wire, carry
 
 LINE = b"Proxy-Authorization: Basic canary\r\n"

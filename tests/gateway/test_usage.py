@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway.counting.usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
+from aileron.gateway._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
 from aileron.values import Usage
 from tests.gateway import answers
 
@@ -21,12 +21,12 @@ MANY = ["word " * 20] * 1_000
 
 def at_once(text: bytes) -> Usage | None:
     """What the excerpt of an answer tells."""
-    return usage_at_once(Excerpt.of(text))
+    return usage_at_once(TextExcerpt.of(text))
 
 
 def streamed(text: bytes) -> Usage | None:
     """What the excerpt of a stream tells."""
-    return usage_streamed(Excerpt.of(text))
+    return usage_streamed(TextExcerpt.of(text))
 
 
 class AtOnceTests(SynchronousTestCase):
@@ -204,7 +204,7 @@ class HostileTests(SynchronousTestCase):
 
     def test_nothing_is_shown(self) -> None:
         """An excerpt shows nothing of what it holds."""
-        self.assertNotIn("Hello", repr(Excerpt.of(answers.chat())))
+        self.assertNotIn("Hello", repr(TextExcerpt.of(answers.chat())))
 
 
 def _seconds(call: object) -> float:

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import CHUNKED, Likeness, Malformed, RequestHead, parse_request
+from aileron.http1 import CHUNKED, HeadCache, Malformed, RequestHead, parse_request
 
 LINES = st.sampled_from(
     [b"Host: a", b"content-LENGTH:  %d", b"Content-Length: %d", b"Transfer-Encoding: chunked", b"X: Content-Length: 5"]
@@ -37,9 +37,9 @@ def read(data: bytes) -> tuple[int, RequestHead] | None:
         return None
 
 
-def likeness(raw: bytes) -> Likeness:
+def likeness(raw: bytes) -> HeadCache:
     """Of a head."""
-    return Likeness(raw, parse_request(raw).length)
+    return HeadCache(raw, parse_request(raw).length)
 
 
 class LikenessTests(SynchronousTestCase):
@@ -52,7 +52,7 @@ class LikenessTests(SynchronousTestCase):
         first, second = two
         known = likeness(first)
         self.assertEqual(known.measure(second + after), (len(second), parse_request(second).length))
-        self.assertEqual(known.telling(parse_request(second).length), second)
+        self.assertEqual(known.with_length(parse_request(second).length), second)
 
     @settings(deadline=None, max_examples=600)
     @given(heads(), st.integers(0, 200), st.binary(max_size=3), st.integers(0, 3), AFTER)
@@ -89,7 +89,7 @@ class LikenessTests(SynchronousTestCase):
             self.assertIsNone(likeness(raw % b"5").measure(raw % number), number)
         known = likeness(raw % b"05")
         self.assertEqual(known.measure(raw % b"05"), (len(raw), 5))
-        self.assertEqual(known.telling(5), raw % b"05")
+        self.assertEqual(known.with_length(5), raw % b"05")
         self.assertIsNone(known.measure(raw % b"06"))
 
     def test_without_length(self) -> None:
@@ -97,9 +97,9 @@ class LikenessTests(SynchronousTestCase):
         for line, length in ((b"", 0), (b"Transfer-Encoding: chunked\r\n", CHUNKED)):
             raw = b"POST / HTTP/1.1\r\n" + line + b"\r\n"
             self.assertEqual(likeness(raw).measure(raw + b"x"), (len(raw), length))
-            self.assertEqual(likeness(raw).telling(length), raw)
+            self.assertEqual(likeness(raw).with_length(length), raw)
 
     def test_long(self) -> None:
         """A long head is not worth remembering."""
-        self.assertIsNone(Likeness.worth(b"x" * 5000, 0))
-        self.assertIsNotNone(Likeness.worth(b"GET / HTTP/1.1\r\n\r\n", 0))
+        self.assertIsNone(HeadCache.if_short(b"x" * 5000, 0))
+        self.assertIsNotNone(HeadCache.if_short(b"GET / HTTP/1.1\r\n\r\n", 0))

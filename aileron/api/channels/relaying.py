@@ -7,7 +7,7 @@ from typing import Protocol
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from aileron.http1 import Likeness, RequestHead, Taken, Taker, Way
+from aileron.http1 import HeadCache, RelayedExchange, RelayHandler, RequestHead, Route
 
 from .channel import Channel, Guard, discard
 
@@ -18,16 +18,16 @@ MAX_TAKEN_HEAD_BYTES = 65536
 class TakingGuard(Guard, Protocol):
     """What this channel asks its site, beyond what every channel does."""
 
-    taker: Taker
+    taker: RelayHandler
 
 
 class RelayingChannel(Channel):
-    """A L{Channel} that first offers each request to the site's L{Taker}.  It is the L{Client} of what was taken."""
+    """A L{Channel} that first offers each request to the L{RelayHandler}.  It is the L{Client} of what was taken."""
 
     site: TakingGuard
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
-    _taken: Taken | None = None
-    _known: tuple[Likeness, Way] | None = None  # of a client that has come back: its next heads will look the same
+    _taken: RelayedExchange | None = None
+    _known: tuple[HeadCache, Route] | None = None  # of a client that has come back: its next heads will look the same
     _wants_body = True  # of its answer
     _held = False
     _stirred = False  # since the last look at the clock
@@ -41,16 +41,16 @@ class RelayingChannel(Channel):
     def divert(self, head: RequestHead, rest: bytes) -> int:
         """See L{Channel.divert}."""
         self._stirred, self._known = True, None
-        way = self.site.taker.way(head, self)
-        if way is None:
+        route = self.site.taker.route(head, self)
+        if route is None:
             return -1
-        likeness = Likeness.worth(head.raw, head.length) if self._relayed else None
-        if likeness is not None:
-            self._known = likeness, way
+        cache = HeadCache.if_short(head.raw, head.length) if self._relayed else None
+        if cache is not None:
+            self._known = cache, route
         self._wants_body = head.method != b"HEAD"
-        return self._relay(way.taken(head.length), rest)
+        return self._relay(route.exchange(head.length), rest)
 
-    def _relay(self, taken: Taken, rest: bytes) -> int:
+    def _relay(self, taken: RelayedExchange, rest: bytes) -> int:
         self._taken = taken
         used = self._carry(rest)
         if self._taken is taken:  # and not refused for what came with its head
@@ -69,11 +69,11 @@ class RelayingChannel(Channel):
     def _take_head(self, data: bytes) -> int:
         """Know a request that looks like the one before."""
         if self._known is not None and not self._choked:
-            likeness, way = self._known
-            found = likeness.measure(data)
+            cache, route = self._known
+            found = cache.measure(data)
             if found is not None:
                 self._stirred = True
-                return found[0] + self._relay(way.taken(found[1]), data[found[0] :])
+                return found[0] + self._relay(route.exchange(found[1]), data[found[0] :])
         return super()._take_head(data)
 
     # the client's end of a request that was taken: see Client -------------------------------------------------------

@@ -11,7 +11,7 @@ from twisted.web.http import Request
 from twisted.web.resource import IResource
 from twisted.web.server import Site
 
-from aileron.http1 import Taker
+from aileron.http1 import RelayHandler
 
 from .channel import Channel
 from .checks import SiteRules
@@ -46,7 +46,7 @@ class GuardedSite(Site):
         idle_seconds: float = IDLE_SECONDS,
         request_seconds: float = REQUEST_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
-        taker: Taker | None = None,
+        taker: RelayHandler | None = None,
     ) -> None:
         super().__init__(resource, timeout=idle_seconds, reactor=reactor)  # type: ignore[no-untyped-call]
         if taker is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from aileron.errors import AileronError
+from aileron.http1 import Client
 from aileron.values import JSON, Dialect
 
 _ANTHROPIC: Mapping[int, str] = {
@@ -49,3 +50,34 @@ def _openai(message: str, status: int, kind: str) -> JSON:
 def _anthropic(message: str, status: int, kind: str) -> JSON:
     type_ = _ANTHROPIC.get(status, "api_error" if status >= 500 else "invalid_request_error")
     return {"type": "error", "error": {"type": type_, "message": message}}
+
+
+class Refusal:
+    """Refuses requests by their heads.  It is L{aileron.http1.Route}, and L{aileron.http1.RelayedExchange} as well."""
+
+    answered = False
+
+    def __init__(self, client: Client, whole_answer: bytes) -> None:
+        self._client = client
+        self._answer = whole_answer
+
+    def exchange(self, length: int) -> Refusal:
+        """See L{aileron.http1.Route}."""
+        return self
+
+    def take(self, data: bytes) -> int:
+        """Its body is of no interest."""
+        return -1
+
+    def start(self) -> None:
+        """Say so."""
+        self._client.dismiss(self._answer)
+
+    def client_is_slow(self) -> None:
+        """There is nothing to wait for."""
+
+    def client_has_caught_up(self) -> None:
+        """There is nothing to go on with."""
+
+    def client_left(self) -> None:
+        """There is nothing to take down."""

@@ -7,11 +7,10 @@ from twisted.internet.interfaces import IProtocol, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from aileron.gateway._answers import read_beginning
-from aileron.http1 import Malformed, ResponseHead
+from aileron.http1 import Malformed, ResponseHead, read_response_prefix
 
-from .proxies import Proxy
-from .unreachable import Cause, Unreachable
+from ._proxies import Proxy
+from ._unreachable import Cause, Unreachable
 
 _MOST_HEAD_BYTES = 16384
 
@@ -61,7 +60,7 @@ class TunnelLayer(Protocol):
 
     def _look_at_head(self) -> None:
         try:
-            found = read_beginning(self._head)
+            found = read_response_prefix(self._head)
         except Malformed:
             self._refuse("did not answer as an HTTP proxy does")
         else:

@@ -26,11 +26,11 @@ from aileron.addresses import Origin, read_address, read_origin
 from aileron.values import Provider
 from aileron.waiting import given_up_at_once
 
-from .certificates import Identity, verifying
-from .proxies import Proxies, Proxy
-from .tls import TlsLayer
-from .tunnel import TunnelLayer
-from .unreachable import connecting_failed, silent
+from ._certificates import Identity, verifying
+from ._proxies import Proxies, Proxy
+from ._tls import TlsLayer
+from ._tunnel import TunnelLayer
+from ._unreachable import connecting_failed, silent
 
 _T = TypeVar("_T")
 

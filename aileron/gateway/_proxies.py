@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from aileron.addresses import Origin, is_loopback, may_be_loopback, read_address, read_url
 
-from .unreachable import Cause, Unreachable
+from ._unreachable import Cause, Unreachable
 
 _Exempt = Callable[[str, int], bool]
 

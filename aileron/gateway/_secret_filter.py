@@ -4,16 +4,89 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from aileron.errors import ExternalApiError
 from aileron.redaction import SecretScanner
 
-from .pieces import Chunks, Piece, Pieces, Whole
+
+class BodyPart(NamedTuple):
+    """Bytes of a body.
+
+    :ivar said: whether they are of what it says, and not of its framing.
+    """
+
+    data: bytes
+    said: bool
+
+
+class BodyParts(Protocol):
+    """Takes one body apart as it comes.  It was found to be sound before."""
+
+    def take(self, data: bytes) -> list[BodyPart]:
+        """What came of it so far and was not returned yet, but for an unfinished line of its framing."""
+
+    def rest(self) -> bytes:
+        """The line of its framing that was left unfinished, or nothing."""
+
+
+class Whole:
+    """A body without framing of its own."""
+
+    __slots__ = ()
+
+    def take(self, data: bytes) -> list[BodyPart]:
+        """See L{BodyParts}."""
+        return [BodyPart(data, said=True)]
+
+    def rest(self) -> bytes:
+        """See L{BodyParts}."""
+        return b""
+
+
+class Chunks:
+    """A chunked body; its trailer counts as what it says (RFC 9112, section 7.1)."""
+
+    __slots__ = ("_in_trailer", "_left", "_line")
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._line = b""
+        self._in_trailer = False
+
+    def take(self, data: bytes) -> list[BodyPart]:
+        """See L{BodyParts}."""
+        data, self._line, found, position = self._line + data, b"", list[BodyPart](), 0
+        while position < len(data):
+            end = len(data) if self._in_trailer else min(len(data), position + self._left)
+            said = end > position
+            if said:
+                self._left -= end - position
+            else:
+                end = data.find(b"\n", position) + 1
+                if not end:
+                    self._line = data[position:]
+                    break
+                self._measure(data[position:end])
+            found.append(BodyPart(data[position:end], said))
+            position = end
+        return found
+
+    def rest(self) -> bytes:
+        """See L{BodyParts}."""
+        return self._line
+
+    def _measure(self, line: bytes) -> None:
+        size = line.partition(b";")[0].strip()
+        if size:  # else it is the line end that closes a chunk
+            self._left = int(size, 16)
+            self._in_trailer = not self._left
+
 
 _CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*+(?:identity[ \t]*+)?\r)", re.IGNORECASE).search
 
 
-class Screen:
+class SecretFilter:
     """Passes one answer on until the key is in it, in any of its usual forms, however it is cut or chunked.
 
     Held back is only what may yet become a form of the key, and framing that is unfinished.  A provider that wants to
@@ -29,8 +102,8 @@ class Screen:
         self._scanner = SecretScanner(secret)
         self._provider = provider
         self._told = told
-        self._pieces: Pieces = Whole()
-        self._held: list[Piece] = []
+        self._pieces: BodyParts = Whole()
+        self._held: list[BodyPart] = []
         self._refused: ExternalApiError | None = None
 
     def head(self, head: bytes, *, chunked: bool) -> bytes:
@@ -80,12 +153,12 @@ class Screen:
 
     def _let_go(self, keep: int) -> bytes:
         """All that is held before the last C{keep} bytes of what the body says."""
-        held, kept = self._held, list[Piece]()
+        held, kept = self._held, list[BodyPart]()
         while keep:
             piece = held.pop()
             if piece.said and len(piece.data) > keep:
-                held.append(Piece(piece.data[:-keep], said=True))
-                piece = Piece(piece.data[-keep:], said=True)
+                held.append(BodyPart(piece.data[:-keep], said=True))
+                piece = BodyPart(piece.data[-keep:], said=True)
             keep -= len(piece.data) if piece.said else 0
             kept.append(piece)
         self._held = kept[::-1]
@@ -93,4 +166,4 @@ class Screen:
 
     def __repr__(self) -> str:
         """Nothing of the key."""
-        return f"<Screen of {self._provider}>"
+        return f"<SecretFilter of {self._provider}>"

@@ -26,10 +26,9 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.gateway._eager import Write, heard_by, writer
-
-from .certificates import Identity, handshake_failed
-from .unreachable import Cause, Unreachable
+from ._certificates import Identity, handshake_failed
+from ._eager import Write, heard_by, writer
+from ._unreachable import Cause, Unreachable
 
 _MOST_RECORD_BYTES = 16384
 _LINGER_SECONDS = 5.0

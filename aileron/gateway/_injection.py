@@ -1,4 +1,4 @@
-"""Puts the key that the operator bound to a provider in the place of the agent's own."""
+"""Puts the key that the operator bound to a provider in the place of the agent's own, and records its leaks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,27 @@ import re
 from collections.abc import Callable
 
 from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from aileron.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
-from aileron.interfaces import IBindings
-from aileron.values import BASE_URL_VARIABLES, Binding, Provider, Scope, Session, UpstreamSource
+from aileron.interfaces import IBindingFlags, IBindings
+from aileron.values import (
+    BASE_URL_VARIABLES,
+    Actor,
+    Binding,
+    BindingFlag,
+    Event,
+    Provider,
+    Scope,
+    Session,
+    UpstreamSource,
+    utc,
+)
 
-from .screen import Screen
+from ._secret_filter import SecretFilter
 
 # What shows who the client is; what would have the provider do another thing than the route says, or send the call and
 # its key on to where the client wants; and what codings the client takes.  To some, "_" in a name is the same as "-".
@@ -24,8 +39,8 @@ _CLIENTS_OWN = re.compile(
 
 
 @frozen
-class Echo:
-    """A provider sent the key back.
+class SecretLeak:
+    """Tells that a provider sent the key back.
 
     :ivar kind: of the form that it had.
     """
@@ -44,11 +59,11 @@ class Injection:
     """
 
     _bindings: IBindings
-    _echoed: Callable[[Echo], None]
+    _echoed: Callable[[SecretLeak], None]
 
     async def inject(
         self, head: bytes, provider: Provider, session: Session | None, *, inference: bool
-    ) -> tuple[bytes, Screen]:
+    ) -> tuple[bytes, SecretFilter]:
         """The same head with the provider's key in it, and what its answer must pass.
 
         :param head: as it would be written to the provider: nothing is taken out of it afterwards.
@@ -65,7 +80,9 @@ class Injection:
         scope = provider.scope()
         binding = self._binding(provider, scope)
         key = await self._bindings.credential(binding, scope).reveal()
-        screen = Screen(key, provider.name, lambda kind: self._echoed(Echo(provider, binding, session, kind)))
+        screen = SecretFilter(
+            key, provider.name, lambda kind: self._echoed(SecretLeak(provider, binding, session, kind))
+        )
         return _with_key(head, scope, key), screen
 
     def _binding(self, provider: Provider, scope: Scope) -> Binding:
@@ -111,3 +128,40 @@ def _with_key(head: bytes, scope: Scope, key: bytes) -> bytes:
     value = scope.format.encode("ascii").replace(b"{key}", key)
     lines = (_CLIENTS_OWN.sub(b"", head)[:-4], scope.header.encode("ascii") + b": " + value)
     return b"\r\n".join((*lines, b"accept-encoding: identity", b"", b""))
+
+
+_log = Logger()
+
+
+@frozen
+class LeakRecorder:
+    """Records secret leaks, and does not make its teller wait.  What is under way the store's close drains.
+
+    :ivar ids: fresh ULIDs.
+    """
+
+    _flags: IBindingFlags
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+
+    def tell(self, echo: SecretLeak) -> None:
+        """Keep it, as soon as may be; where that fails, the log says so."""
+        Deferred.fromCoroutine(self._keep(echo)).addErrback(_note_lost)
+
+    async def _keep(self, echo: SecretLeak) -> None:
+        now, name, fqn = utc(self._clock.seconds()), echo.binding.name, echo.provider.fqn
+        event = Event(
+            self._ids(),
+            "secret.echoed",
+            now,
+            Actor("agent", echo.session.id),
+            {"binding": name, "forms": [echo.kind]},
+            session_id=echo.session.id,
+            connector=fqn,
+        )
+        reason = f"An answer of {fqn} held this credential."
+        await self._flags.put(BindingFlag(name, echo.binding.revision, now, reason), (event,))
+
+
+def _note_lost(failure: Failure) -> None:
+    _log.failure("recording that a provider sent its key back", failure)

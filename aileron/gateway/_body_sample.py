@@ -8,7 +8,7 @@ from functools import partial
 
 from aileron.values import Usage
 
-from .usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
+from ._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
 
 PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
 MOST_PACKED_BYTES = 256 * 1024
@@ -47,7 +47,7 @@ class Allowance:
         self._left += 1
 
 
-class Copy:
+class BodySample:
     """The first and the last bytes of a body, or all of a compressed one, which can be read from its beginning only.
 
     :ivar room: takes pieces of the body, framing included, as long as they fit: L{PLAIN_BYTES} at first.
@@ -103,12 +103,12 @@ class Copy:
             return None
         room = bytes(self.room)
         if coding in _PACKED:
-            return _usage(head, Excerpt.of(_unpacked(_unframed(room) if chunked else room, coding)))
+            return _usage(head, TextExcerpt.of(_unpacked(_unframed(room) if chunked else room, coding)))
         if coding not in _PLAIN:
             return None
         if self._first is None:
-            return _usage(head, Excerpt.of(_lines_out(room, chunked)))
-        return _usage(head, Excerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False))
+            return _usage(head, TextExcerpt.of(_lines_out(room, chunked)))
+        return _usage(head, TextExcerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False))
 
     def let_go(self) -> None:
         """Keep nothing of it."""
@@ -124,7 +124,7 @@ def _coding(head: bytes) -> bytes:
     return b"" if named is None else named[1].strip().lower()
 
 
-def _usage(head: bytes, text: Excerpt) -> Usage | None:
+def _usage(head: bytes, text: TextExcerpt) -> Usage | None:
     return usage_streamed(text) if _streamed(head) else usage_at_once(text)
 
 

@@ -29,7 +29,7 @@ _OUTERMOST = b'{"usage":'
 _OF_RESPONSE = b'{"response":{"usage":'
 
 
-class Excerpt(NamedTuple):
+class TextExcerpt(NamedTuple):
     """What is left of a text.
 
     :ivar first: its beginning.
@@ -42,10 +42,10 @@ class Excerpt(NamedTuple):
 
     def __repr__(self) -> str:
         """Nothing of the text."""
-        return f"<Excerpt of {len(self.first)} and {len(self.last)} bytes>"
+        return f"<TextExcerpt of {len(self.first)} and {len(self.last)} bytes>"
 
     @classmethod
-    def of(cls, text: bytes) -> Excerpt:
+    def of(cls, text: bytes) -> TextExcerpt:
         """The excerpt of a text in hand."""
         if len(text) <= FIRST_BYTES + LAST_BYTES:
             return cls(text, b"", True)
@@ -57,7 +57,7 @@ class Excerpt(NamedTuple):
         return self.first + self.last if self.whole else self.last
 
 
-def usage_at_once(text: Excerpt) -> Usage | None:
+def usage_at_once(text: TextExcerpt) -> Usage | None:
     """What a JSON object tells of tokens, or L{None}."""
     end = text.end
     for start in _places(end):
@@ -67,7 +67,7 @@ def usage_at_once(text: Excerpt) -> Usage | None:
     return None
 
 
-def usage_streamed(text: Excerpt) -> Usage | None:
+def usage_streamed(text: TextExcerpt) -> Usage | None:
     """What a stream of events tells of tokens, or L{None}.
 
     Anthropic tells what was read first and what was written last; a later number is the truer one.

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from aileron.addresses import SYSTEM_BUNDLES, system_authorities
 
-from .unreachable import Cause, Unreachable
+from ._unreachable import Cause, Unreachable
 
 _UNKNOWN = "nobody that this machine trusts vouches for it (gateway.ca_certificates of config.yaml adds authorities)"
 

@@ -1,1 +1,0 @@
-"""The way to an upstream: addresses, proxies, tunnels, TLS, and why there is none."""

@@ -1,0 +1,138 @@
+"""How a site's channel gives a request away before its body has come: to whoever relays it."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from twisted.internet.interfaces import ITCPTransport
+
+from ._heads import RequestHead
+
+
+class Client(Protocol):
+    """The client's end of a request that was taken, as whoever took it sees it."""
+
+    @property
+    def transport(self) -> ITCPTransport:
+        """What answers are written to."""
+
+    def keep(self, owner: str) -> None:
+        """Keep this connection's place: its request has proved who C{owner} is."""
+
+    def hold(self) -> None:
+        """Read no more of what the client sends."""
+
+    def release(self) -> None:
+        """Read again."""
+
+    def over(self, keep: bool) -> None:
+        """The answer is written, whole.
+
+        :param keep: whether another request may follow; without, the connection is closed once everything was sent.
+        """
+
+    def dismiss(self, answer: bytes) -> None:
+        """Write a whole answer in place of any, read nothing more, and close.
+
+        :param answer: which says that the connection closes.
+        """
+
+    def cut(self, framed: bool) -> None:
+        """The answer breaks off, and the client is to notice.
+
+        :param framed: whether its head says where it would have ended; if not, only a reset shows it.
+        """
+
+
+class RelayedExchange(Protocol):
+    """A request that was taken.  Before L{start} it only collects what it is given.
+
+    :ivar answered: whether its answer is whole, and only waits for the client to read it.
+    """
+
+    answered: bool
+
+    def take(self, data: bytes) -> int:
+        """More of what the client sends.
+
+        :return: the index just past the request's end, or -1: all of it belongs and more must come.  Where a byte
+            cannot stand there the client is dismissed, or its answer cut, before this returns.
+        """
+
+    def start(self) -> None:
+        """Begin to carry it on."""
+
+    def client_is_slow(self) -> None:
+        """What was written to the client waits to be sent."""
+
+    def client_has_caught_up(self) -> None:
+        """It was sent."""
+
+    def client_left(self) -> None:
+        """The client's connection is gone.  Nothing is called after this."""
+
+
+class Route(Protocol):
+    """What becomes of one client's requests whose heads differ in the length of their bodies alone."""
+
+    def exchange(self, length: int) -> RelayedExchange:
+        """Begin one of them.
+
+        :param length: of its body in bytes, or L{CHUNKED}.
+        """
+
+
+class RelayHandler(Protocol):
+    """Decides by their heads which requests it relays."""
+
+    def route(self, head: RequestHead, client: Client) -> Route | None:
+        """The route of this request and of those like it; L{None}: they are for the site's own resources."""
+
+
+_LONGEST_BYTES = 4096
+_MOST_DIGITS = 18
+# As a number is written again: a sign, a space or a nought before it makes a head like no other.
+_LENGTH = re.compile(rb"\r\n(?i:content-length): *((?:0|[1-9][0-9]{0,17})(?=\r\n))").search
+
+
+class HeadCache:
+    """One head that was read, and all that are the same bytes but for the number of their Content-Length."""
+
+    __slots__ = ("_after", "_before", "_length")
+
+    def __init__(self, raw: bytes, length: int) -> None:
+        """Remember a head.
+
+        :param raw: the whole of it, sound, with its closing empty line.
+        :param length: that it tells.
+        """
+        number = _LENGTH(raw)
+        self._length = length
+        self._before, self._after = (raw, b"") if number is None else (raw[: number.start(1)], raw[number.end(1) :])
+
+    @classmethod
+    def if_short(cls, raw: bytes, length: int) -> HeadCache | None:
+        """The same, or L{None}: the head is so long that it is rather read anew than remembered."""
+        return cls(raw, length) if len(raw) <= _LONGEST_BYTES else None
+
+    def measure(self, data: bytes) -> tuple[int, int] | None:
+        """Whether such a head stands at the beginning of C{data}.
+
+        :return: its own length in bytes and the one that it tells, or L{None}: it is another one, or not all there.
+        """
+        before, after = self._before, self._after
+        if not data.startswith(before):
+            return None
+        if not after:
+            return len(before), self._length
+        start = len(before)
+        end = data.find(b"\r", start, start + _MOST_DIGITS + 1)
+        digits = data[start:end]
+        if end < 0 or not digits.isdigit() or (digits[0] == 48 and len(digits) > 1) or not data.startswith(after, end):
+            return None
+        return end + len(after), int(digits)
+
+    def with_length(self, length: int) -> bytes:
+        """The one that tells this length."""
+        return b"%b%d%b" % (self._before, length, self._after) if self._after else self._before
