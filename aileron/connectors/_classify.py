@@ -13,11 +13,9 @@ from aileron.redaction import Redactor
 from aileron.values import JSON, Fault, Outcome, media_type_of
 
 from ._answer import Answer
-from ._decode import decode
-from ._foreign import shown
-from ._result import attachment, chosen
+from ._decode import decode, shown
+from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
-from ._ties import lifted
 from ._when import ABSENT, Absent, at
 
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0

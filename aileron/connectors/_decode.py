@@ -1,13 +1,30 @@
-"""The JSON of a service, read strictly, in values that the rest of the daemon can carry."""
+"""What a service wrote: its JSON read strictly, and its text made fit to be shown on one line."""
 
 from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from aileron.values import JSON
+
+MAX_SHOWN = 200
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def shown(text: str, most: int = MAX_SHOWN) -> str:
+    """C{text} with control, escape, bidi and zero-width characters as code points, cut after C{most} characters."""
+    cut = text[:most]
+    ending = "…" if len(text) > most else ""
+    return "".join(map(_visible, cut)) + ending
+
+
+def _visible(character: str) -> str:
+    return f"\\u{{{ord(character):x}}}" if unicodedata.category(character) in _UNSEEN else character
+
 
 _SAFE_INTEGER = 2**53 - 1
 _MOST_DEPTH = 64

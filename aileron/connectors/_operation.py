@@ -10,7 +10,7 @@ from aileron.values import JSON, READ, WRITE, Operation, canonical, schema_probl
 from . import _template
 from ._headers import header_name, header_value
 from ._lookup import read_lookup
-from ._result import has_attachments, read_parts
+from ._result import has_attachments, read_answer_headers, read_parts, read_precondition
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
@@ -23,7 +23,6 @@ from ._spec import (
 )
 from ._table import Table
 from ._template import Template
-from ._ties import read_answer_headers, read_precondition
 from ._when import condition, dotted
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -12,7 +12,7 @@ from aileron.credentials import KINDS
 from aileron.toml import NotToml, Toml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
-from ._foreign import shown
+from ._decode import shown
 from ._headers import credential_format, credential_header
 from ._lookup import Lookup
 from ._operation import read_operation

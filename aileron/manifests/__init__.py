@@ -1,14 +1,12 @@
 """Action files: parsed, validated, interpolated, offered as JSON Schema, kept in a catalogue."""
 
 from ._arguments import check_arguments
-from ._check import check
 from ._directory import DirectoryCatalogue
 from ._faults import ManifestFault
-from ._json_schema import input_schema
-from ._parse import parse
-from ._paths import look_up
+from ._parse import check, parse
+from ._references import look_up
 from ._resolve import Known, preview_paths, resolve, resolve_preview, uses_outputs
-from ._tool_names import tool_name
+from ._tool import input_schema, tool_name
 
 __all__ = [
     "DirectoryCatalogue",

@@ -14,7 +14,7 @@ from aileron.values import JSON, Action, Input, json_pointer, json_problems, vio
 
 from ._checks import MOST_STEPS, Check, TooMuchWork, Work, check_of
 from ._faults import brief
-from ._json_schema import ArgumentChecks, argument_checks, property_schema
+from ._tool import ArgumentChecks, argument_checks, property_schema
 
 MOST_PROBLEMS = 100
 """No answer lists more: a caller can send a megabyte of them."""

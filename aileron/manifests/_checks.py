@@ -15,8 +15,7 @@ from attrs import define, evolve, frozen
 
 from aileron.values import JSON
 
-from ._formats import FORMATS
-from ._patterns import MOST_CHARACTERS, compiled
+from ._formats import FORMATS, MOST_CHARACTERS, compiled
 
 MOST_STEPS = 100_000
 """What one call may cause, all its arguments together that have a schema of the author's: a tenth of a second."""

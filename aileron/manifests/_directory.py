@@ -12,9 +12,8 @@ from aileron.interfaces import ICatalogue
 from aileron.values import Action, Catalogue, LoadError
 
 from ._faults import DUPLICATE, ManifestFault, unreadable
-from ._parse import parse
-from ._source import MAX_FILE_BYTES
-from ._tool_names import told_apart
+from ._parse import MAX_FILE_BYTES, parse
+from ._tool import told_apart
 
 SUFFIX = ".md"
 

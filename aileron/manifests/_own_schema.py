@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from aileron.values import JSON, canonical, json_pointer
 
 from ._faults import brief
-from ._patterns import MOST_CHARACTERS, pattern_problem, size_of
+from ._formats import MOST_CHARACTERS, pattern_problem, size_of
 from ._table import Table
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")

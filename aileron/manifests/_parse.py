@@ -1,22 +1,80 @@
-"""An action file's bytes as an action, or every reason why they are none."""
+"""From the bytes of an action file to the action, or to every fault of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import frozen
 from twisted.logger import Logger
 
+from aileron.files import Unreadable, printable, read_file
+from aileron.toml import NotToml, Toml, read_toml
 from aileron.values import JSON, SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes, schema_problem
 
-from ._approval import read_approval, with_preview
-from ._faults import UNREADABLE, Faults, ManifestFault, brief
+from ._faults import PARSE, UNREADABLE, Faults, ManifestFault, brief, unreadable
 from ._inputs import MAX_INPUTS, read_inputs
-from ._json_schema import input_schema
-from ._limits import read_limits
-from ._source import read_source
+from ._rules import read_approval, read_limits, with_preview
 from ._steps import MAX_STEPS, Scope, read_steps
 from ._table import Rule, Table, repeated
-from ._tool_names import tool_name
+from ._tool import input_schema, tool_name
+
+MAX_FILE_BYTES = 256 * 1024
+_FENCE = "+++"
+
+
+@frozen
+class Source:
+    """A file, taken apart.
+
+    :ivar toml: the front matter.
+    :ivar offset: how many lines of the file stand before it.
+    :ivar body: what follows, verbatim.
+    """
+
+    toml: Toml
+    offset: int
+    body: str
+
+
+def read_source(data: bytes, file: str) -> Source:
+    """Take C{data} apart: TOML between two lines of C{+++}, then the body.
+
+    A byte order mark, blank lines before the first C{+++} and either kind of line end are fine.
+
+    :param file: what faults call the file.
+    :raises ManifestFault: it cannot be taken apart.
+    """
+    lines = _decoded(data, file).split("\n")
+    opening = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if lines[opening].rstrip() != _FENCE:
+        raise _fault(file, opening + 1, "the file must begin with a line `+++`, before anything else")
+    closing = next((n for n, line in enumerate(lines) if n > opening and line.rstrip() == _FENCE), None)
+    if closing is None:
+        raise _fault(file, opening + 1, "the front matter that begins here has no closing line `+++`")
+    text = "\n".join([*lines[opening + 1 : closing], ""]).replace("\r\n", "\n")
+    return Source(_front_matter(text, file, opening + 1, closing + 1), opening + 1, "\n".join(lines[closing + 1 :]))
+
+
+def _decoded(data: bytes, file: str) -> str:
+    if len(data) > MAX_FILE_BYTES:
+        raise _fault(file, None, f"the file is larger than {MAX_FILE_BYTES // 1024} KiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _fault(file, data[: error.start].count(b"\n") + 1, "the file is not UTF-8") from None
+
+
+def _front_matter(text: str, file: str, offset: int, end: int) -> Toml:
+    try:
+        return read_toml(text)
+    except NotToml as error:
+        line = end if error.at_end else offset + (error.line or 0)
+        raise _fault(file, line, f"the front matter {error.problem}") from None
+
+
+def _fault(file: str, line: int | None, message: str) -> ManifestFault:
+    return ManifestFault((LoadError(PARSE, message, file, line),))
+
 
 _log = Logger()
 
@@ -162,3 +220,14 @@ def _read_output(root: Table) -> Mapping[str, JSON] | None:
 def _read_timeout(root: Table) -> float:
     seconds = root.number("timeout_seconds", 1, MAX_TIMEOUT_SECONDS)
     return DEFAULT_TIMEOUT_SECONDS if seconds is None else float(seconds)
+
+
+def check(path: str) -> list[LoadError]:
+    """Every fault of the action file at C{path}; empty if it would load (alone: other files are not looked at)."""
+    try:
+        parse(read_file(path, MAX_FILE_BYTES).data, printable(path))
+    except Unreadable as fault:
+        return [unreadable(fault)]
+    except ManifestFault as fault:
+        return list(fault.errors)
+    return []

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._decode import decode
-from aileron.connectors._foreign import shown
+from aileron.connectors._decode import decode, shown
 from aileron.values import canonical
 
 

@@ -15,8 +15,8 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import Registry
+from aileron.connectors._plugins import Screened
 from aileron.connectors._schema import read_file
-from aileron.connectors._screened import Screened
 from aileron.connectors._when import at
 from aileron.errors import BindingFailed
 from aileron.interfaces import IConnector

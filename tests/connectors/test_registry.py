@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.connectors import Registry, check
-from aileron.connectors._screened import Screened
+from aileron.connectors._plugins import Screened
 from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, TrustKind, digest_of_bytes
 from tests.connectors.service import Service

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._screened import Broke, Screened
+from aileron.connectors._plugins import Broke, Screened
 from aileron.errors import BindingFailed
 from aileron.testing import ConnectorContract, MemoryCredential, ScriptedConnector, scripted_description
 from aileron.values import JSON, CredentialNeed, Outcome

@@ -1,16 +1,16 @@
-"""C{[approval]}: whether a person is asked, and what that person is shown of the service's side."""
+"""C{[approval]} and C{[limits]}: whether a person is asked and what it is shown, and how often an action may begin."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from attrs import evolve
 
-from aileron.values import ApprovalRule, PreviewRule, Step
+from aileron.values import ApprovalRule, Cap, PreviewRule, Step
 
 from ._faults import shown
-from ._paths import is_path
+from ._references import is_path
 from ._steps import Place, Scope, capability_faults, read_inputs_of
 from ._table import Rule, Table
 
@@ -21,7 +21,7 @@ USUAL_COOL_DOWN_SECONDS = ApprovalRule().cool_down_seconds
 MAX_RENDERED = 32
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_KEYS = ("required", "expires_after", "undo_seconds", "cool_down", "on_cancel", "preview")
+_APPROVAL_KEYS = ("required", "expires_after", "undo_seconds", "cool_down", "on_cancel", "preview")
 _LATER_KEYS = ("late_fields",)
 _PREVIEW_KEYS = ("op", "connector", "args", "render", "multiline")
 _ON_CANCEL = Rule(lambda text: text in ("withdraw", "keep"), 'must be "withdraw" or "keep"')
@@ -39,10 +39,10 @@ def read_approval(table: Table) -> ApprovalRule:
         cool_down_seconds=USUAL_COOL_DOWN_SECONDS if cool_down is None else cool_down,
         withdrawn_on_cancel=table.text("on_cancel", _ON_CANCEL, required=False) == "withdraw",
     )
-    for key in _KEYS[1:]:
+    for key in _APPROVAL_KEYS[1:]:
         if key in table.values and not rule.required:
             table.fault(key, f"`{key}` needs `required = true`")
-    table.close(_KEYS, _LATER_KEYS)
+    table.close(_APPROVAL_KEYS, _LATER_KEYS)
     return rule
 
 
@@ -93,3 +93,34 @@ def _read_duration(table: Table, key: str, low: int, high: int, most: str) -> fl
         return float(seconds)
     number = table.number(key, low, high)
     return None if number is None else float(number)
+
+
+MOST = 1_000_000
+HOUR_SECONDS, DAY_SECONDS = 3600.0, 86_400.0
+_WINDOWS = {"per_hour": HOUR_SECONDS, "per_day": DAY_SECONDS}
+_SESSION = "per_session_"
+_LIMIT_KEYS = (*_WINDOWS, *(_SESSION + key for key in _WINDOWS), "per_argument")
+
+
+def read_limits(table: Table, inputs: Collection[str]) -> tuple[Cap, ...]:
+    """The caps, in the order of the keys' list; what is wrong with them is kept with their tables.
+
+    :param inputs: names of the action's inputs.
+    """
+    caps = (*_caps(table), *_caps(table, prefix=_SESSION))
+    arguments = table.table("per_argument")
+    for name in arguments.values:
+        if name not in inputs:
+            arguments.fault(name, f"{shown(name)} is not a declared input")
+        inner = arguments.table(name)
+        caps = (*caps, *_caps(inner, argument=name))
+        inner.close(tuple(_WINDOWS))
+    table.close(_LIMIT_KEYS)
+    return caps
+
+
+def _caps(table: Table, *, prefix: str = "", argument: str | None = None) -> Iterator[Cap]:
+    for key, seconds in _WINDOWS.items():
+        most = table.integer(prefix + key, 1, MOST)
+        if most is not None:
+            yield Cap(most, seconds, argument, per_session=bool(prefix))
