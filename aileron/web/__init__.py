@@ -1,7 +1,7 @@
 """The operator's pages: a static shell that any navigation gets, and what its script fetches and signs."""
 
-from ._landing import LANDING_POLICY, landing
 from ._pages import pages
 from ._parts import KnownBy, PageParts
+from ._shell import LANDING_POLICY, landing
 
 __all__ = ["LANDING_POLICY", "KnownBy", "PageParts", "landing", "pages"]

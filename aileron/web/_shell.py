@@ -1,4 +1,4 @@
-"""The one page that every navigation gets: it holds no data; its script fetches what is shown."""
+"""The pages without data: the shell of every navigation, whose script fetches what is shown, and the landing page."""
 
 from __future__ import annotations
 
@@ -61,3 +61,11 @@ class Shell:
 
 def _shipped() -> list[Path]:
     return [path for path in STATIC.iterdir() if path.suffix in _TYPES]
+
+
+LANDING_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+def landing() -> bytes:
+    """The page, the same whatever the path and whoever asks."""
+    return (STATIC / "landing.html").read_bytes()

@@ -9,19 +9,18 @@ from twisted.web.template import Flattenable
 
 from aileron.errors import NotFound
 
+from ._actions_page import draw_action, draw_actions
+from ._audit_page import draw_audit, draw_record
+from ._connectors_page import draw_connectors
+from ._gateway_page import draw_gateway
+from ._grants_page import draw_grants
 from ._parts import Drawing, PageParts, Visit
+from ._runs_page import draw_run, draw_runs
+from ._sessions_page import draw_session, draw_sessions
+from ._settings_page import draw_passkeys, draw_settings
+from ._trust_page import draw_trust
 from .approvals.listing import draw_list
 from .approvals.page import draw_approval
-from .records.audit import draw_audit, draw_record
-from .records.runs import draw_run, draw_runs
-from .records.sessions import draw_session, draw_sessions
-from .setup.actions import draw_action, draw_actions
-from .setup.connectors import draw_connectors
-from .setup.grants import draw_grants
-from .setup.passkeys import draw_passkeys
-from .setup.settings import draw_settings
-from .setup.trust import draw_trust
-from .traffic.gateway import draw_gateway
 
 Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
 """A coroutine function of L{PageParts}, a L{Visit} and what the path names, to what is shown."""

@@ -9,7 +9,7 @@ from twisted.web.template import Tag
 
 from aileron.values import JSON, Change, Precedents, RunState, utc
 from aileron.web._texts import countdown, segment
-from aileron.web.approvals.flood import deny_all
+from aileron.web.approvals.decision import deny_all
 
 from .case import NOW, WebCase, planned, read, sent
 

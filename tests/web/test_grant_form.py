@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
 from aileron.values import JSON, Predicate, PredicateKind, Run, RunState, utc
-from aileron.web.approvals.grant_form import GrantForm
+from aileron.web.approvals.decision import GrantForm
 
 from .case import NOW, Reading, read
 

@@ -1,15 +1,17 @@
-"""How a foreign text is read: whole, in a box of its own where it is long, with a word on what may mislead in it."""
+"""How foreign texts are read: whole, in boxes, with words on what may mislead in them, and what differs between two."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
+from twisted.web.template import Tag, tags
 
-from aileron.values import JSON, cautions, texts_in, visible
+from aileron.values import JSON, Change, cautions, comparing_steps, place, texts_in, visible
 from aileron.web._texts import shown
 
 from .addresses import addresses
@@ -100,3 +102,56 @@ def _size(value: JSON, text: str) -> str:
     whole = value if isinstance(value, str) else text
     count, lines = len(whole.encode("utf-8", "surrogatepass")), whole.count("\n") + 1
     return f"{count:,} bytes in {lines:,} line{'' if lines == 1 else 's'}, all of them here"
+
+
+def box(found: Reading, name: str, label: str = "", *, code: bool = False) -> Tag:
+    """C{found} in a box.
+
+    :param name: its id in the page.
+    :param label: what it is called where the page says that it was not read to its end; else nobody waits for that.
+    :param code: each character as wide as the others.
+    """
+    long = found.must_read
+    classes = ("text", "code" if code else "", "long" if long else "")
+    waits = "yes" if long and label else "no"
+    marks = {"class": " ".join(filter(None, classes)), "data-must-read": waits, "data-label": label}
+    return tags.div(found.text, tags.span(**{"class": "end"}), id=name, tabindex="0" if long else "-1", **marks)
+
+
+_FEW_LINES = 4
+_MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are there whole
+
+
+def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterator[Tag]:
+    """C{tag} filled in for each of C{changes}, each place in words.
+
+    :param name: with which the ids of the texts begin.
+    """
+    for number, change in enumerate(changes):
+        before = _text(change.before, f"{name}-{number}-before", there=change.kind != "added")
+        after = _text(change.after, f"{name}-{number}-after", there=change.kind != "removed")
+        if change.kind == "more":
+            yield tag.clone().fillSlots(
+                **{"place": "…", "was": "", "before": "", "is": "", "after": after, "lines": ""}
+            )
+            continue
+        where = visible(place(change.path, review).removeprefix("/")) or "all of it"
+        yield tag.clone().fillSlots(
+            **{"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after},
+            lines=_lines(change.before, change.after),
+        )
+
+
+def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
+    return box(reading(value), name) if there else "nothing"
+
+
+def _lines(before: JSON, after: JSON) -> str:
+    """Of two texts in several lines those that differ, with what stands around them; nothing of others."""
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return ""
+    pages = before.split("\n"), after.split("\n")
+    if max(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
+        return ""
+    differing = difflib.unified_diff(*pages, "was", "is", lineterm="", n=1)
+    return visible("\n".join(differing), multiline=True)

@@ -1,14 +1,17 @@
-"""Sessions of agents: who is at work, and what each has done."""
+"""Sessions of agents: who is at work, and what each asked for over time, drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
+from attrs import frozen
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import Run, RunQuery, RunState, Session, SessionTally, Traffic
-from aileron.web._blocks import (
+from aileron.values import Run, RunQuery, RunState, Session, SessionTally, Traffic, visible
+
+from ._blocks import (
     Cell,
     Part,
     act,
@@ -25,11 +28,90 @@ from aileron.web._blocks import (
     quiet,
     table,
 )
-from aileron.web._parts import PageParts, Visit
-from aileron.web._texts import process, segment
+from ._parts import PageParts, Visit
+from ._runs_page import runs_table
+from ._texts import STATES, process, segment
 
-from .runs import runs_table
-from .timeline import MOST_DRAWN, Lane, draw
+MOST_DRAWN = 100
+_WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
+_NARROW = 3
+_NAME = 24
+_ENDED_WITHOUT = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
+
+
+@frozen
+class Lane:
+    """One call.
+
+    :ivar decided: until when it waited for the operator; L{None}: it waits, or never did.
+    :ivar began: when it was sent first; L{None}: it was not.
+    """
+
+    run: Run
+    decided: datetime | None = None
+    began: datetime | None = None
+
+
+def draw_timeline(lanes: Sequence[Lane], now: datetime) -> Tag:
+    """The picture of some calls, the oldest above."""
+    start = min(each.run.received_at for each in lanes)
+    scale = _Scale(start, max(_end(each, now) for each in lanes))
+    height = _TOP + _LANE * len(lanes)
+    words = f"{len(lanes)} calls from the first at the left to the last at the right; the table below says the same."
+    drawn = [part for place, lane in enumerate(lanes) for part in _draw_lane(lane, place, scale, now)]
+    box = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img", "aria-label": words, "class": "timeline"}
+    return Tag("svg")(*_draw_axis(scale, height), *drawn, **box)
+
+
+@frozen
+class _Scale:
+    start: datetime
+    end: datetime
+
+    def at(self, moment: datetime) -> float:
+        """Where a moment is."""
+        whole = max((self.end - self.start).total_seconds(), 0.001)
+        part = min(max((moment - self.start).total_seconds() / whole, 0.0), 1.0)
+        return _LEFT + part * (_WIDTH - _LEFT - _NARROW)
+
+
+def _draw_axis(scale: _Scale, height: int) -> Iterator[Tag]:
+    yield _text(_LEFT, 12, f"{scale.start:%H:%M:%S}", "start")
+    yield _text(_WIDTH, 12, f"{scale.end:%H:%M:%S} UTC", "end")
+    for x in (_LEFT, _WIDTH - 1):
+        yield Tag("line")(**_numbers(x1=x, x2=x, y1=16, y2=height))
+
+
+def _draw_lane(lane: Lane, place: int, scale: _Scale, now: datetime) -> Iterator[Tag]:
+    y, end, run = _TOP + place * _LANE, _end(lane, now), lane.run
+    name = run.action if len(run.action) <= _NAME else f"{run.action[: _NAME - 1]}…"
+    yield _text(0, y + 12, visible(name), "start")
+    waited_until = end if lane.began is None else lane.decided or lane.began
+    if run.gated:
+        yield _draw_bar(scale, run.received_at, waited_until, y, "waited", f"{run.action}: waited")
+    if lane.began is not None:
+        yield _draw_bar(scale, lane.began, end, y, f"did {run.state.value}", f"{run.action}: {STATES[run.state]}")
+    elif not run.gated or run.state in _ENDED_WITHOUT:
+        yield _draw_bar(scale, end, end, y, f"did {run.state.value}", f"{run.action}: {STATES[run.state]}")
+
+
+def _draw_bar(scale: _Scale, start: datetime, end: datetime, y: int, kind: str, words: str) -> Tag:
+    x = scale.at(start)
+    place = _numbers(x=x, y=y + 2, width=max(scale.at(end) - x, _NARROW), height=_LANE - 4, rx=2)
+    return Tag("rect")(Tag("title")(visible(words)), **place, **{"class": kind})
+
+
+def _text(x: int, y: int, words: str, anchor: str) -> Tag:
+    return Tag("text")(words, **_numbers(x=x, y=y), **{"text-anchor": anchor})
+
+
+def _numbers(**given: float) -> dict[str, str]:
+    return {name: f"{value:.1f}".removesuffix(".0") for name, value in given.items()}
+
+
+def _end(lane: Lane, now: datetime) -> datetime:
+    return lane.run.changed_at if lane.run.state.settled else max(now, lane.run.changed_at)
+
 
 _MOST = 50
 _SENT = frozenset((RunState.EXECUTING, RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
@@ -59,6 +141,7 @@ async def draw_session(parts: PageParts, visit: Visit, session_id: str) -> Tag:
         raise NotFound("There is no such session.")
     found = await parts.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
     more = f" Only the newest {MOST_DRAWN} are here." if found.cursor else ""
+    lanes = [await _read_lane(parts, run) for run in reversed(found.items)]
     return page(
         f"{session.agent}, session",
         f"{session.agent}: {len(found.items)} calls",
@@ -67,8 +150,10 @@ async def draw_session(parts: PageParts, visit: Visit, session_id: str) -> Tag:
         tags.p(_state(parts, session), " ", *_choices(parts, session), " ", answer()),
         facts(_about(parts, session, await parts.sessions.tally(session_id))),
         tags.h2("What it asked for"),
-        quiet(f"Dashed: it waited for you. Full: it was being done.{more}") if found.items else "",
-        draw([await _lane(parts, run) for run in reversed(found.items)], parts.now()) if found.items else "",
+        quiet(f"Dashed: it waited for you. Full: it was being done.{more}") if lanes else "",
+        draw_timeline([await _read_lane(parts, run) for run in reversed(found.items)], parts.now())
+        if found.items
+        else "",
         runs_table(found.items, "Its calls, newest first"),
         older("/runs", {"session": session_id}, found.cursor),
     )
@@ -148,7 +233,7 @@ def _ends(session: Session) -> Cell:
     return "when its launcher is gone" if session.leased else session.ends_at
 
 
-async def _lane(parts: PageParts, run: Run) -> Lane:
+async def _read_lane(parts: PageParts, run: Run) -> Lane:
     """When a call waited and when it was done; no history is read of what never was."""
     if run.state not in _SENT:
         return Lane(run)

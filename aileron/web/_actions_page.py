@@ -8,7 +8,8 @@ from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
 from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, Run, RunQuery, visible
-from aileron.web._blocks import (
+
+from ._blocks import (
     Cell,
     Part,
     act,
@@ -23,8 +24,8 @@ from aileron.web._blocks import (
     table,
     whole,
 )
-from aileron.web._parts import Drawing, PageParts, Visit
-from aileron.web.records.runs import runs_table
+from ._parts import Drawing, PageParts, Visit
+from ._runs_page import runs_table
 
 _FEW = 5
 _DAY_SECONDS = 86400

@@ -1,14 +1,59 @@
-"""What the daemon goes by, and where each of it is changed."""
+"""What the daemon goes by and where each of it is changed, and the operator's passkeys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twisted.web.template import Tag, tags
+from twisted.web.iweb import IRequest
+from twisted.web.template import Element, Tag, renderer, tags
 
-from aileron.values import ChannelState, OperatorSession
-from aileron.web._blocks import Cell, Part, act, answer, chip, facts, heading, page, quiet, table
-from aileron.web._parts import PageParts, Visit
+from aileron.interfaces import IPasskeys
+from aileron.values import ChannelState, OperatorSession, visible
+
+from ._blocks import Cell, Part, act, answer, chip, facts, heading, page, quiet, table
+from ._parts import PageParts, Visit, template
+from ._texts import moment
+
+
+class PasskeysPage(Element):
+    """Those that count, the rule, and a form to add one."""
+
+    loader = template("passkeys.xml")
+
+    def __init__(self, passkeys: IPasskeys) -> None:
+        super().__init__()
+        self._keys, self._rule = passkeys.passkeys(), passkeys.passkey_rule()
+
+    @renderer
+    def root(self, request: IRequest | None, tag: Tag) -> Tag:
+        """How many there are, to be said aloud."""
+        return tag(**{"data-title": "Passkeys – Aileron", "data-said": f"Passkeys: {len(self._keys) or 'none'}"})
+
+    @renderer
+    def rule(self, request: IRequest | None, tag: Tag) -> str:
+        """What needs one."""
+        if self._rule.everything:
+            return "Every approval needs one."
+        if not self._rule.actions:
+            return "No approval needs one."
+        return f"Approvals of these actions need one: {visible(', '.join(self._rule.actions))}."
+
+    @renderer
+    def none(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """A sentence where there is none."""
+        return "" if self._keys else tag
+
+    @renderer
+    def items(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """Each that counts."""
+        for key in self._keys:
+            yield tag.clone().fillSlots(name=visible(key.name), made_at=moment(key.made_at))
+
+
+async def draw_passkeys(parts: PageParts, visit: Visit) -> PasskeysPage:
+    """The passkeys as they are now."""
+    return PasskeysPage(parts.passkeys)
+
 
 _LOCK = "What waits is kept, and every login ends: yours too. Sure?"
 

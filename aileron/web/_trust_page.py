@@ -8,8 +8,9 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
 from aileron.values import Candidate, TrustItem, TrustKind, TrustState, visible
-from aileron.web._parts import Drawing, PageParts, Visit, template
-from aileron.web._texts import moment, shown, size
+
+from ._parts import Drawing, PageParts, Visit, template
+from ._texts import moment, shown, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)

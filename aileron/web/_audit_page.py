@@ -9,7 +9,8 @@ from twisted.web.template import Tag, tags
 
 from aileron.errors import InvalidRequest, NotFound
 from aileron.values import AuditQuery, Record, timestamp
-from aileron.web._blocks import (
+
+from ._blocks import (
     Cell,
     answer,
     back,
@@ -24,7 +25,7 @@ from aileron.web._blocks import (
     table,
     whole,
 )
-from aileron.web._parts import Drawing, PageParts, Visit
+from ._parts import Drawing, PageParts, Visit
 
 _MOST = 50
 _WORDS = {

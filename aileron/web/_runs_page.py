@@ -22,7 +22,8 @@ from aileron.values import (
     StepRow,
     set_apart,
 )
-from aileron.web._blocks import (
+
+from ._blocks import (
     Cell,
     Part,
     act,
@@ -41,8 +42,8 @@ from aileron.web._blocks import (
     table,
     whole,
 )
-from aileron.web._parts import Drawing, PageParts, Visit
-from aileron.web._texts import STATES, segment
+from ._parts import Drawing, PageParts, Visit
+from ._texts import STATES, segment
 
 _MOST = 50
 _KINDS = {

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from twisted.web.template import Tag, tags
 
 from aileron.values import Binding, BindingFlag, ConnectorDescription, Operation, visible
-from aileron.web._blocks import Cell, act, answer, facts, heading, page, quiet, table
-from aileron.web._parts import PageParts, Visit
 
-from .actions import problems
+from ._actions_page import problems
+from ._blocks import Cell, act, answer, facts, heading, page, quiet, table
+from ._parts import PageParts, Visit
 
 
 async def draw_connectors(parts: PageParts, visit: Visit) -> Tag:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from twisted.web.template import Tag, tags
 
 from aileron.values import Grant, GrantState, OwnCap, StandingGrant, compact
-from aileron.web._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
-from aileron.web._parts import PageParts, Visit
 
-from .actions import limits
+from ._actions_page import limits
+from ._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
+from ._parts import PageParts, Visit
 
 _STATES = {
     GrantState.LIVE: "in force",

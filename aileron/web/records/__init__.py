@@ -1,1 +1,0 @@
-"""What was: runs, sessions, and the record itself."""

@@ -1,1 +1,0 @@
-"""What goes through the gateway, and how the daemon does."""
