@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IRequest
-from twisted.web.template import Flattenable, XMLString
+from twisted.web.template import Element, Flattenable, Tag, XMLString
 
 from aileron.interfaces import (
     IAudit,
@@ -128,6 +128,46 @@ class Drawing:
     """
 
     draw: Callable[[], Flattenable]
+
+
+Place: TypeAlias = bool | str | Tag | Element | Mapping[str, Flattenable] | list[Mapping[str, Flattenable]]
+"""What stands in a place of a template: see L{Fragment}."""
+
+
+class Fragment(Element):
+    """A template and what stands in the places that it names with C{t:render}.
+
+    A place is shown or not (a L{bool}), shown with its slots filled (a mapping), shown once for each mapping of a list,
+    replaced by a text, tag or element, or by what a function makes of its tag.  A name that nobody gave fails.
+    """
+
+    def __init__(self, loader: XMLString, **places: Place | Callable[[Tag], Flattenable]) -> None:
+        super().__init__(loader)
+        self._places = places
+
+    def lookupRenderMethod(self, name: str) -> Callable[[IRequest | None, Tag], Flattenable]:
+        """See L{Element.lookupRenderMethod}."""
+        place = self._places[name]
+        return lambda request, tag: _render_place(place, tag)
+
+
+def _render_place(place: Place | Callable[[Tag], Flattenable], tag: Tag) -> Flattenable:
+    match place:
+        case bool():
+            return tag if place else ""
+        case Mapping():
+            return tag.fillSlots(**place)
+        case list():
+            return [tag.clone().fillSlots(**slots) for slots in place]
+        case str() | Tag() | Element():
+            return place
+        case _:
+            return place(tag)
+
+
+def titled(title: str, said: str) -> Callable[[Tag], Tag]:
+    """The root of a page: its title, and what is read aloud when that changes."""
+    return lambda tag: tag(**{"data-title": title, "data-said": said})
 
 
 def template(name: str) -> XMLString:

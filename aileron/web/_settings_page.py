@@ -4,55 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twisted.web.iweb import IRequest
-from twisted.web.template import Element, Tag, renderer, tags
+from twisted.web.template import Tag, tags
 
-from aileron.interfaces import IPasskeys
 from aileron.values import ChannelState, OperatorSession, visible
 
 from ._blocks import Cell, Part, act, answer, chip, facts, heading, page, quiet, table
-from ._parts import PageParts, Visit, template
+from ._parts import Fragment, PageParts, Visit, template, titled
 from ._texts import moment
 
-
-class PasskeysPage(Element):
-    """Those that count, the rule, and a form to add one."""
-
-    loader = template("passkeys.xml")
-
-    def __init__(self, passkeys: IPasskeys) -> None:
-        super().__init__()
-        self._keys, self._rule = passkeys.passkeys(), passkeys.passkey_rule()
-
-    @renderer
-    def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """How many there are, to be said aloud."""
-        return tag(**{"data-title": "Passkeys – Aileron", "data-said": f"Passkeys: {len(self._keys) or 'none'}"})
-
-    @renderer
-    def rule(self, request: IRequest | None, tag: Tag) -> str:
-        """What needs one."""
-        if self._rule.everything:
-            return "Every approval needs one."
-        if not self._rule.actions:
-            return "No approval needs one."
-        return f"Approvals of these actions need one: {visible(', '.join(self._rule.actions))}."
-
-    @renderer
-    def none(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """A sentence where there is none."""
-        return "" if self._keys else tag
-
-    @renderer
-    def items(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Each that counts."""
-        for key in self._keys:
-            yield tag.clone().fillSlots(name=visible(key.name), made_at=moment(key.made_at))
+_PASSKEYS = template("passkeys.xml")
 
 
-async def draw_passkeys(parts: PageParts, visit: Visit) -> PasskeysPage:
-    """The passkeys as they are now."""
-    return PasskeysPage(parts.passkeys)
+async def draw_passkeys(parts: PageParts, visit: Visit) -> Fragment:
+    """The passkeys that count, the rule, and a form to add one."""
+    keys, rule = parts.passkeys.passkeys(), parts.passkeys.passkey_rule()
+    words = "No approval needs one."
+    if rule.everything:
+        words = "Every approval needs one."
+    elif rule.actions:
+        words = f"Approvals of these actions need one: {visible(', '.join(rule.actions))}."
+    return Fragment(
+        _PASSKEYS,
+        root=titled("Passkeys – Aileron", f"Passkeys: {len(keys) or 'none'}"),
+        rule=words,
+        none=not keys,
+        items=[{"name": visible(key.name), "made_at": moment(key.made_at)} for key in keys],
+    )
 
 
 _LOCK = "What waits is kept, and every login ends: yours too. Sure?"

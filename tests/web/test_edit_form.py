@@ -13,7 +13,7 @@ from twisted.web.template import flattenString
 
 from aileron.testing import scripted_offer
 from aileron.values import JSON, Input, Run, RunState, utc, visible
-from aileron.web.approvals.edit_form import EditForm
+from aileron.web.approvals.edit_form import edit_form
 
 from .case import NOW, Reading, read
 
@@ -25,7 +25,7 @@ class EditFormTests(SynchronousTestCase):
         """The form of an action with these inputs, for these arguments."""
         now = utc(NOW)
         run = Run("1", "x", "1.0.0", "sha256:x", arguments, RunState.PENDING, True, "e", now, now)
-        form = EditForm(run, evolve(scripted_offer().action, inputs=inputs))
+        form = edit_form(run, evolve(scripted_offer().action, inputs=inputs))
         text: bytes = self.successResultOf(flattenString(None, form))
         return read(text.decode())
 

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
 from aileron.values import JSON, Predicate, PredicateKind, Run, RunState, utc
-from aileron.web.approvals.decision import GrantForm
+from aileron.web.approvals.decision import grant_form
 
 from .case import NOW, Reading, read
 
@@ -18,7 +18,7 @@ class GrantFormTests(SynchronousTestCase):
         """The form for a call with this one argument."""
         now = utc(NOW)
         run = Run("1", "x", "1.0.0", "d", {"a": value}, RunState.PENDING, True, "e", now, now, session_id=session_id)
-        text: bytes = self.successResultOf(flattenString(None, GrantForm(run, suggested)))
+        text: bytes = self.successResultOf(flattenString(None, grant_form(run, suggested)))
         return read(text.decode())
 
     def kinds(self, value: JSON) -> list[str]:

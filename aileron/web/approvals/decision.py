@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import cast
 
-from twisted.web.iweb import IRequest
-from twisted.web.template import Element, Tag, renderer, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, MOST_USES, Offer, Predicate, PredicateKind, Run, compact, plain, visible
-from aileron.web._parts import template
+from aileron.web._parts import Fragment, template
 from aileron.web._texts import segment
 
+_GRANT, _DECIDE = map(template, ("approval_grant.xml", "approval_decide.xml"))
 FLOOD = 5
 """More requests than this of one session are a flood, which stands by itself in the list."""
 
@@ -50,64 +50,56 @@ _WORDS = {
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 
-class GrantForm(Element):
-    """The strictest is chosen until somebody chooses otherwise.
+def grant_form(run: Run, suggested: Sequence[Predicate]) -> Fragment:
+    """The form for more calls like it; the strictest is chosen until somebody chooses otherwise.
 
     :param suggested: what could be granted without much thought.
     """
+    domains = {each.argument: each for each in suggested if each.kind is PredicateKind.DOMAIN}
+    mine = [tags.option("this agent's session", value="session")] if run.session_id is not None else []
+    return Fragment(
+        _GRANT,
+        allowed=[
+            _allowed(number, name, value, domains.get(name))
+            for number, (name, value) in enumerate(run.arguments.items())
+        ],
+        most=lambda tag: tag(max=str(MOST_USES)),
+        whose=lambda tag: tag(*mine, tags.option("ALL sessions of all agents", value="all")),
+    )
 
-    loader = template("approval_grant.xml")
 
-    def __init__(self, run: Run, suggested: Sequence[Predicate]) -> None:
-        super().__init__()
-        self._run = run
-        self._suggested = {each.argument: each for each in suggested if each.kind is PredicateKind.DOMAIN}
+def _allowed(number: int, name: str, value: JSON, domain: Predicate | None) -> dict[str, Flattenable]:
+    """An argument with a choice, and the fields that a choice needs."""
+    kinds = _kinds(value)
+    options = [tags.option(_WORDS[kind], value=_value(kind)) for kind in kinds]
+    select = tags.select(options, id=f"grant-{number}", autocomplete="off", **{"data-argument": visible(name)})
+    fields = [_field(kind, number, value, domain) for kind in kinds[1:-1]]
+    return {"argument": visible(name), "choices": select, "fields": fields}
 
-    @renderer
-    def allowed(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Each argument with a choice, and the fields that a choice needs."""
-        for number, (name, value) in enumerate(self._run.arguments.items()):
-            kinds = _kinds(value)
-            options = [tags.option(_WORDS[kind], value=_value(kind)) for kind in kinds]
-            select = tags.select(options, id=f"grant-{number}", autocomplete="off", **{"data-argument": visible(name)})
-            fields = [self._field(kind, number, name, value) for kind in kinds[1:-1]]
-            yield tag.clone().fillSlots(argument=visible(name), choices=select, fields=fields)
 
-    def _field(self, kind: PredicateKind, number: int, name: str, value: JSON) -> Tag:
-        filled = self._filled(kind, name, value)
-        controls = [
-            tags.label(label, " ", control(id=f"grant-{number}-{part}", autocomplete="off", **{"data-part": part}))
-            for part, label, control in filled
-        ]
-        return tags.div(*controls, **{"class": "of", "data-of": kind.value, "hidden": "hidden"})
+def _field(kind: PredicateKind, number: int, value: JSON, domain: Predicate | None) -> Tag:
+    controls = [
+        tags.label(label, " ", control(id=f"grant-{number}-{part}", autocomplete="off", **{"data-part": part}))
+        for part, label, control in _filled(kind, value, domain)
+    ]
+    return tags.div(*controls, **{"class": "of", "data-of": kind.value, "hidden": "hidden"})
 
-    def _filled(self, kind: PredicateKind, name: str, value: JSON) -> list[tuple[str, str, Tag]]:
-        if kind is PredicateKind.RANGE:
-            number = json.dumps(value)
-            ends = (("minimum", "from"), ("maximum", "to"))
-            return [(part, word, tags.input(type="number", step="any", value=number)) for part, word in ends]
-        if kind is PredicateKind.PATTERN:
-            label = "RE2, of the whole text:"
-            return [("pattern", label, tags.input(type="text", spellcheck="false", value=_pattern(value)))]
-        if kind is PredicateKind.DOMAIN:
-            hint = self._suggested.get(name)
-            names = [] if hint is None else [str(each) for each in cast("Sequence[JSON]", hint.given)]
-            label = "names, with blanks between them:"
-            return [("domain", label, tags.input(type="text", spellcheck="false", value=visible(" ".join(names))))]
-        text, form = _one_a_line(value)
-        label = "one a line:" if form == "text" else "one a line, as JSON:"
-        return [("one_of", label, tags.textarea("\n" + text, rows="3", spellcheck="false", **{"data-as": form}))]
 
-    @renderer
-    def most(self, request: IRequest | None, tag: Tag) -> Tag:
-        """How often at most."""
-        return tag(max=str(MOST_USES))
-
-    @renderer
-    def whose(self, request: IRequest | None, tag: Tag) -> Tag:
-        """This session's calls, where there is a session, or everybody's."""
-        mine = [tags.option("this agent's session", value="session")] if self._run.session_id is not None else []
-        return tag(*mine, tags.option("ALL sessions of all agents", value="all"))
+def _filled(kind: PredicateKind, value: JSON, domain: Predicate | None) -> list[tuple[str, str, Tag]]:
+    if kind is PredicateKind.RANGE:
+        number = json.dumps(value)
+        ends = (("minimum", "from"), ("maximum", "to"))
+        return [(part, word, tags.input(type="number", step="any", value=number)) for part, word in ends]
+    if kind is PredicateKind.PATTERN:
+        label = "RE2, of the whole text:"
+        return [("pattern", label, tags.input(type="text", spellcheck="false", value=_pattern(value)))]
+    if kind is PredicateKind.DOMAIN:
+        names = [] if domain is None else [str(each) for each in cast("Sequence[JSON]", domain.given)]
+        label = "names, with blanks between them:"
+        return [("domain", label, tags.input(type="text", spellcheck="false", value=visible(" ".join(names))))]
+    text, form = _one_a_line(value)
+    label = "one a line:" if form == "text" else "one a line, as JSON:"
+    return [("one_of", label, tags.textarea("\n" + text, rows="3", spellcheck="false", **{"data-as": form}))]
 
 
 def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
@@ -149,43 +141,19 @@ _REASONS = (
 )
 
 
-class DecisionForm(Element):
+def decision_form(run: Run, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
     """What stands beneath a request that waits.
 
     :param offer: the run's action as it is offered now; L{None}: it is not.
     :param suggested: what could be granted with it.
     :param waiting: how many requests of the run's session wait.
     """
-
-    loader = template("approval_decide.xml")
-
-    def __init__(self, run: Run, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> None:
-        super().__init__()
-        self._run = run
-        self._offer = offer
-        self._suggested = suggested
-        self._waiting = waiting
-
-    @renderer
-    def reasons(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Some that one click fills in."""
-        for reason in _REASONS:
-            yield tag.clone()(**{"data-reason": reason}).fillSlots(reason=reason)
-
-    @renderer
-    def undo(self, request: IRequest | None, tag: Tag) -> str:
-        """How long it can be taken back."""
-        seconds = 0.0 if self._offer is None else self._offer.action.approval.undo_seconds
-        if not seconds:
-            return "Approved, it begins at once."
-        return f"Approved, it begins after {seconds:g} s; until then it can be taken back."
-
-    @renderer
-    def flood(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """A button that ends the session, where there is one."""
-        return "" if self._run.session_id is None else deny_all(self._run.session_id, self._waiting)
-
-    @renderer
-    def grant(self, request: IRequest | None, tag: Tag) -> Element:
-        """The form for more calls like it."""
-        return GrantForm(self._run, self._suggested)
+    seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
+    undo = f"Approved, it begins after {seconds:g} s; until then it can be taken back."
+    return Fragment(
+        _DECIDE,
+        reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
+        undo=undo if seconds else "Approved, it begins at once.",
+        flood="" if run.session_id is None else deny_all(run.session_id, waiting),
+        grant=grant_form(run, suggested),
+    )

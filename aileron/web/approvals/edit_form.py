@@ -5,42 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from twisted.web.iweb import IRequest
-from twisted.web.template import Element, Tag, renderer, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Action, Input, Run, plain, visible
-from aileron.web._parts import template
+from aileron.web._parts import Fragment, template
 from aileron.web._texts import shown
 
+_EDIT = template("approval_edit.xml")
 _MOST_ROWS = 14
 _CHARACTERS_A_LINE = 90
 
 
-class EditForm(Element):
+def edit_form(run: Run, action: Action) -> Fragment:
     """One field for each input of an action, filled with what was asked for."""
+    return Fragment(_EDIT, fields=[_field(run, declared, number) for number, declared in enumerate(action.inputs)])
 
-    loader = template("approval_edit.xml")
 
-    def __init__(self, run: Run, action: Action) -> None:
-        super().__init__()
-        self._run = run
-        self._inputs = action.inputs
-
-    @renderer
-    def fields(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Each with its name, what it is for, and a way to leave it out where that is allowed."""
-        for number, declared in enumerate(self._inputs):
-            given = declared.name in self._run.arguments
-            control = _control(declared, self._run.arguments.get(declared.name), f"edit-{number}")
-            was = json.dumps(plain(self._run.arguments[declared.name])) if given else ""
-            yield tag.clone().fillSlots(
-                field=f"edit-{number}",
-                label=visible(declared.label or declared.name),
-                described=f"described-{number}",
-                description=visible(declared.description),
-                control=control(**{"data-edits": visible(declared.name), "data-given": was}),
-                without="" if declared.required else _without(number, given),
-            )
+def _field(run: Run, declared: Input, number: int) -> dict[str, Flattenable]:
+    """A field with its name, what it is for, and a way to leave it out where that is allowed."""
+    given = declared.name in run.arguments
+    control = _control(declared, run.arguments.get(declared.name), f"edit-{number}")
+    was = json.dumps(plain(run.arguments[declared.name])) if given else ""
+    return {
+        "field": f"edit-{number}",
+        "label": visible(declared.label or declared.name),
+        "described": f"described-{number}",
+        "description": visible(declared.description),
+        "control": control(**{"data-edits": visible(declared.name), "data-given": was}),
+        "without": "" if declared.required else _without(number, given),
+    }
 
 
 def _without(number: int, given: bool) -> Tag:

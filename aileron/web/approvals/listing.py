@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from attrs import evolve, frozen
-from twisted.web.iweb import IRequest
-from twisted.web.template import Element, Tag, renderer, tags
+from twisted.web.template import Flattenable, tags
 
 from aileron.values import (
     JSON,
@@ -25,14 +24,15 @@ from aileron.values import (
     timestamp,
     visible,
 )
-from aileron.web._parts import Drawing, PageParts, Visit, template
+from aileron.web._parts import Drawing, Fragment, PageParts, Visit, template, titled
 from aileron.web._texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
 from .reading import reading
 from .review import SentStep, arguments, seen, steps
-from .risks import Risks, host_of, risks
+from .risks import host_of, risks
 
+_ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
 _MOST_CHARACTERS = 160
 _MOST_LINES = 10
 
@@ -77,49 +77,30 @@ class Listed:
         missing = found is not None and (found.trouble or found.lacking or any(line.cut for line in found.lines))
         return not missing and len(lines) <= _MOST_LINES and all(line.whole for line in lines)
 
-    @property
-    def risks(self) -> Risks:
-        """Those that do not depend on what is offered."""
-        return risks(self.approval, self.before, None)
 
-
-class Row(Element):
-    """One of those that wait."""
-
-    loader = template("approval_row.xml")
-
-    def __init__(self, listed: Listed) -> None:
-        super().__init__()
-        self._listed = listed
-
-    @renderer
-    def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """Everything; the box for a tick names the digest of exactly what the row shows."""
-        approval, run, whole = self._listed.approval, self._listed.approval.run, self._listed.whole
-        return tag.fillSlots(
-            id=visible(run.id),
-            digest=visible(approval.digest),
-            tick=f"tick-{visible(run.id)}-{visible(approval.digest)}",
-            tickable="yes" if whole else "no",
-            href=f"/approvals/{visible(run.id)}",
-            action=visible(run.action),
-            open_it="" if whole else "Open it to see all, and to decide.",
-            asked_by=agent(self._listed.session) if run.session_id else "you",
-            asked_at=moment(approval.requested_at),
-            since=timestamp(approval.requested_at),
-            stale="changed since it was asked" if approval.stale else "",
-        )
-
-    @renderer
-    def lines(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """One each."""
-        for line in self._listed.lines():
-            yield tag.clone()(line.text)
-
-    @renderer
-    def chips(self, request: IRequest | None, tag: Tag) -> Tag:
-        """What makes it one to look at twice, in a word or two."""
-        return tag([tags.span(chip, **{"class": "chip"}) for chip in self._listed.risks.chips()])
+def _row(listed: Listed) -> Fragment:
+    """One of those that wait; the box for a tick names the digest of exactly what the row shows."""
+    approval, run, whole = listed.approval, listed.approval.run, listed.whole
+    about: dict[str, Flattenable] = {
+        "id": visible(run.id),
+        "digest": visible(approval.digest),
+        "tick": f"tick-{visible(run.id)}-{visible(approval.digest)}",
+        "tickable": "yes" if whole else "no",
+        "href": f"/approvals/{visible(run.id)}",
+        "action": visible(run.action),
+        "open_it": "" if whole else "Open it to see all, and to decide.",
+        "asked_by": agent(listed.session) if run.session_id else "you",
+        "asked_at": moment(approval.requested_at),
+        "since": timestamp(approval.requested_at),
+        "stale": "changed since it was asked" if approval.stale else "",
+    }
+    chips = risks(approval, listed.before, None).chips()
+    return Fragment(
+        _ROW,
+        root=about,
+        lines=lambda tag: [tag.clone()(line.text) for line in listed.lines()],
+        chips=lambda tag: tag([tags.span(chip, **{"class": "chip"}) for chip in chips]),
+    )
 
 
 def _line(label: str, value: JSON) -> Line:
@@ -165,90 +146,43 @@ class Waiting:
     cursor: str | None = None
     approved: Sequence[Run] = ()
 
-    @property
-    def any_listed(self) -> bool:
-        """Whether there is anything to decide here."""
-        return bool(self.listed or self.floods)
 
-
-class ApprovalList(Element):
+def _page(waiting: Waiting) -> Fragment:
     """Approvals, oldest first."""
-
-    loader = template("approvals.xml")
-
-    def __init__(self, waiting: Waiting) -> None:
-        super().__init__()
-        self._waiting = waiting
-
-    @renderer
-    def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """How many there are, to be said aloud."""
-        return tag(**{"data-title": "Aileron", "data-said": f"Waiting for you: {self._waiting.count or 'nothing'}"})
-
-    @renderer
-    def empty(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """A sentence where nothing waits."""
-        return "" if self._waiting.any_listed else tag
-
-    @renderer
-    def items(self, request: IRequest | None, tag: Tag) -> Iterator[Row]:
-        """One row each."""
-        yield from map(Row, self._waiting.listed)
-
-    @renderer
-    def floods(self, request: IRequest | None, tag: Tag) -> Iterator[FloodSection]:
-        """One section each."""
-        yield from map(FloodSection, self._waiting.floods)
-
-    @renderer
-    def batch(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """The button for what is ticked, where there is anything to tick."""
-        return tag if self._waiting.any_listed else ""
-
-    @renderer
-    def not_begun(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """What is approved and has not begun, where there is anything."""
-        return tag if self._waiting.approved else ""
-
-    @renderer
-    def waiting(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """One line each."""
-        for run in self._waiting.approved:
-            at, left, undo = countdown(run)
-            href, action = f"/approvals/{visible(run.id)}", visible(run.action)
-            yield tag.clone().fillSlots(href=href, action=action, at=at, left=left, undo=undo)
-
-    @renderer
-    def more(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """A link to those that are not listed."""
-        cursor = self._waiting.cursor
-        return "" if cursor is None else tag.fillSlots(href=f"/approvals?cursor={quote(cursor, safe='')}")
+    any_listed, cursor = bool(waiting.listed or waiting.floods), waiting.cursor
+    return Fragment(
+        _LIST,
+        root=titled("Aileron", f"Waiting for you: {waiting.count or 'nothing'}"),
+        empty=not any_listed,
+        items=lambda tag: list(map(_row, waiting.listed)),
+        floods=lambda tag: list(map(_flood, waiting.floods)),
+        batch=any_listed,
+        not_begun=bool(waiting.approved),
+        waiting=list(map(_not_begun, waiting.approved)),
+        more=False if cursor is None else {"href": f"/approvals?cursor={quote(cursor, safe='')}"},
+    )
 
 
-class FloodSection(Element):
+def _not_begun(run: Run) -> dict[str, Flattenable]:
+    at, left, undo = countdown(run)
+    return {
+        "href": f"/approvals/{visible(run.id)}",
+        "action": visible(run.action),
+        "at": at,
+        "left": left,
+        "undo": undo,
+    }
+
+
+def _flood(flood: Flood) -> Fragment:
     """One session that floods, with one button that ends it."""
-
-    loader = template("approval_flood.xml")
-
-    def __init__(self, flood: Flood) -> None:
-        super().__init__()
-        self._flood = flood
-
-    @renderer
-    def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """Who it is, and how much."""
-        flood = self._flood
-        return tag.fillSlots(
-            agent=agent(flood.listed[0].session),
-            count=str(flood.waiting),
-            session=visible(flood.session_id),
-            deny=deny_all(flood.session_id, flood.waiting),
-        )
-
-    @renderer
-    def rows(self, request: IRequest | None, tag: Tag) -> Iterator[Row]:
-        """One row each."""
-        yield from map(Row, self._flood.listed)
+    about: dict[str, Flattenable] = {
+        "agent": agent(flood.listed[0].session),
+        "count": str(flood.waiting),
+        "session": visible(flood.session_id),
+        "deny": deny_all(flood.session_id, flood.waiting),
+    }
+    return Fragment(_FLOOD, root=about, rows=lambda tag: list(map(_row, flood.listed)))
 
 
 async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
@@ -270,7 +204,7 @@ async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
     approved = await parts.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
     waiting = Waiting(await parts.decisions.pending(None), calm, floods, found.cursor, held)
-    return Drawing(lambda: ApprovalList(waiting))
+    return Drawing(lambda: _page(waiting))
 
 
 async def _sessions(parts: PageParts, asking: Sequence[str | None]) -> Mapping[str, Session]:

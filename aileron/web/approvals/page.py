@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from attrs import frozen
-from twisted.web.iweb import IRequest
-from twisted.web.template import Element, Tag, renderer, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
-from aileron.web._parts import Drawing, PageParts, Visit, template
+from aileron.web._parts import Drawing, Fragment, PageParts, Visit, template, titled
 from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown
 
-from .decision import DecisionForm
-from .edit_form import EditForm
-from .reading import box, reading, rows
-from .review import SentStep, arguments, seen, steps
+from .decision import decision_form
+from .edit_form import edit_form
+from .reading import box, differences, reading
+from .review import Argument, Seen, SeenLine, SentStep, arguments, seen, steps
 from .risks import host_of, new_here, risks
 
+_TEMPLATE = template("approval.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """Of which it matters what steps were done."""
 
@@ -87,170 +87,106 @@ class Shown:
     asked: Asked | None = None
 
 
-class ApprovalPage(Element):
-    """One approval."""
+def _page(page: Shown) -> Fragment:
+    """Draw one approval: a preview, a warning or a form stands there only where there is one."""
+    approval, run, asked = page.approval, page.approval.run, page.asked
+    before, edited, given = None if asked is None else asked.before, edits(run), arguments(approval)
+    found = seen(approval)
+    undoable = run.state is RunState.APPROVED and run.start_after is not None
+    ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, page.history)]
+    offer = None if asked is None else asked.offer
+    return Fragment(
+        _TEMPLATE,
+        root=_root(approval, found),
+        stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
+        asked=lambda tag: tag(*_asked_by(page)),
+        begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
+        outcome=lambda tag: tag(ended) if ended else "",
+        risks="" if asked is None else _risks(approval, asked),
+        changes=bool(approval.changes),
+        changed=list(differences(approval.changes, approval.review, "change")),
+        edits=bool(edited),
+        edited=list(differences(edited, {}, "edited")),
+        fields=[_argument(number, each, new_here(each.name, before)) for number, each in enumerate(given)],
+        no_fields=not given,
+        preview=False if found is None else _preview(found),
+        seen=[] if found is None else [_seen(number, line) for number, line in enumerate(found.lines)],
+        steps=[_sent(number, step, found) for number, step in enumerate(steps(approval), 1)],
+        edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
+        decide="" if asked is None else decision_form(run, asked.offer, asked.suggested, asked.waiting),
+    )
 
-    loader = template("approval.xml")
 
-    def __init__(self, page: Shown) -> None:
-        super().__init__()
-        self._page = page
-        self._approval = page.approval
-        self._run = page.approval.run
+def _root(approval: Approval, found: Seen | None) -> Callable[[Tag], Tag]:
+    """What the script needs to decide: the id, and the digest of what is on this page."""
+    run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
+    said = f"{visible(run.action)}: {state}"
+    marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
+    if found is not None and found.awaited:
+        marks["data-fetching"] = "yes"
+    words = {"action": visible(run.action), "version": visible(run.action_version)}
+    slots = {**words, "state": state, "sending": sending(run.state), "digest": digest}
+    return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(**slots)
 
-    @renderer
-    def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """What the script needs to decide: the id, and the digest of what is on this page."""
-        state = STATES[self._run.state]
-        said = f"{visible(self._run.action)}: {state}"
-        digest = visible(self._approval.digest)
-        marks = {"data-id": visible(self._run.id), "data-digest": digest, "data-state": self._run.state.value}
-        found = seen(self._approval)
-        if found is not None and found.awaited:
-            marks["data-fetching"] = "yes"
-        return tag(**marks, **{"data-title": f"{said} – Aileron", "data-said": said}).fillSlots(
-            action=visible(self._run.action),
-            version=visible(self._run.action_version),
-            state=state,
-            sending=sending(self._run.state),
-            digest=digest,
-        )
 
-    @renderer
-    def stale(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """Why it is asked anew."""
-        return tag(visible(self._approval.stale)) if self._approval.stale else ""
+def _asked_by(page: Shown) -> Iterator[Tag | str]:
+    """When, by whom, and until when; what an agent says of itself is told as that."""
+    approval, session_id, session = page.approval, page.approval.run.session_id, page.session
+    yield from ("Asked at ", moment(approval.requested_at))
+    if session_id is None:
+        yield " by you, without an agent."
+    elif session is None:
+        yield f" in the session {visible(session_id)}, of which nothing is known."
+    else:
+        yield from (" by an agent that calls itself ", tags.bdi(agent(session)))
+        yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)))
+        yield from (" (claims; ", tags.bdi(process(session.peer)), ").")
+        yield from (" Session ", tags.a(visible(session.id), href=f"/sessions/{visible(session.id)}"), ".")
+    if approval.expires_at:
+        yield from (" It expires at ", moment(approval.expires_at), ".")
 
-    @renderer
-    def changes(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """What is otherwise than it was shown before, where something is."""
-        return tag if self._approval.changes else ""
 
-    @renderer
-    def changed(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """One place each."""
-        yield from rows(tag, self._approval.changes, self._approval.review, "change")
+def _risks(approval: Approval, asked: Asked) -> Tag | str:
+    """What makes it one to look at twice."""
+    found = risks(approval, asked.before, asked.offer).sentences()
+    if not any(found):
+        return ""
+    return tags.section(tags.h2("Look twice"), tags.ul([tags.li(sentence) for sentence in found]), id="risks")
 
-    @renderer
-    def edits(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """What was edited of what was asked for, where something was."""
-        return tag if edits(self._run) else ""
 
-    @renderer
-    def edited(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """One argument each."""
-        yield from rows(tag, edits(self._run), {}, "edited")
+def _argument(number: int, given: Argument, new: str) -> dict[str, Flattenable]:
+    """An argument, in full."""
+    label, read = visible(given.label), reading(given.value, new)
+    return {"label": label, "size": read.size, "value": box(read, f"argument-{number}", label), "notes": read.notes}
 
-    @renderer
-    def preview(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """What the service shows now, if the action asks it."""
-        found = seen(self._approval)
-        if found is None:
-            return ""
-        trouble = " ".join(filter(None, (found.trouble, found.lacking)))
-        return tag.fillSlots(connector=visible(found.connector), trouble=visible(trouble))
 
-    @renderer
-    def seen(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Every line of it; one that was cut says so."""
-        found = seen(self._approval)
-        for number, line in enumerate(() if found is None else found.lines):
-            label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
-            cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else read.size
-            text = box(read, f"preview-{number}", label)
-            yield tag.clone().fillSlots(label=label, size=cut, value=text, notes=read.notes)
+def _preview(found: Seen) -> dict[str, Flattenable]:
+    """What the service shows now."""
+    trouble = " ".join(filter(None, (found.trouble, found.lacking)))
+    return {"connector": visible(found.connector), "trouble": visible(trouble)}
 
-    @renderer
-    def asked(self, request: IRequest | None, tag: Tag) -> Tag:
-        """When, by whom, and until when; what an agent says of itself is told as that."""
-        asked_at: list[Tag | str] = ["Asked at ", moment(self._approval.requested_at)]
-        until = self._approval.expires_at
-        expires: list[Tag | str] = [" It expires at ", moment(until), "."] if until else []
-        return tag(*asked_at, *self._asker(), *expires)
 
-    def _asker(self) -> Iterator[Tag | str]:
-        session = self._page.session
-        if self._run.session_id is None:
-            yield " by you, without an agent."
-        elif session is None:
-            yield f" in the session {visible(self._run.session_id)}, of which nothing is known."
-        else:
-            yield from (" by an agent that calls itself ", tags.bdi(agent(session)))
-            yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)))
-            yield from (" (claims; ", tags.bdi(process(session.peer)), ").")
-            yield from (" Session ", tags.a(visible(session.id), href=f"/sessions/{visible(session.id)}"), ".")
+def _seen(number: int, line: SeenLine) -> dict[str, Flattenable]:
+    """A line of the preview; one that was cut says so."""
+    label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
+    cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else read.size
+    return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
 
-    @renderer
-    def fields(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Every argument, in full."""
-        before = None if self._page.asked is None else self._page.asked.before
-        for number, given in enumerate(arguments(self._approval)):
-            label = visible(given.label)
-            read = reading(given.value, new_here(given.name, before))
-            text = box(read, f"argument-{number}", label)
-            yield tag.clone().fillSlots(label=label, size=read.size, value=text, notes=read.notes)
 
-    @renderer
-    def no_fields(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """A sentence where there are no arguments."""
-        return "" if arguments(self._approval) else tag
-
-    @renderer
-    def steps(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Every request as it will leave."""
-        found = seen(self._approval)
-        lacking = "" if found is None else found.lacking
-        for number, step in enumerate(steps(self._approval), 1):
-            sent = reading(request_text(step.request) if step.request else _later(step, lacking))
-            yield tag.clone().fillSlots(
-                number=str(number),
-                operation=visible(step.operation),
-                connector=visible(step.connector),
-                effect="only reads" if step.request and not step.request.changes else "may change something there",
-                account=visible(step.account),
-                host=visible(host_of(step)),
-                size=sent.size,
-                request=box(sent, f"request-{number}", code=True),
-            )
-
-    @renderer
-    def outcome(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """What was decided, and what became of it."""
-        found = list(outcome(self._approval, self._page.history))
-        return tag([[tags.dt(name), tags.dd(words)] for name, words in found]) if found else ""
-
-    @renderer
-    def begins(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """When an approved run begins, and the button to take it back until then."""
-        if self._run.state is not RunState.APPROVED or self._run.start_after is None:
-            return ""
-        at, left, undo = countdown(self._run)
-        return tag.fillSlots(at=at, left=left, undo=undo)
-
-    @renderer
-    def risks(self, request: IRequest | None, tag: Tag) -> Tag | str:
-        """What makes it one to look at twice, while it waits."""
-        asked = self._page.asked
-        if asked is None:
-            return ""
-        found = risks(self._approval, asked.before, asked.offer).sentences()
-        if not any(found):
-            return ""
-        return tags.section(tags.h2("Look twice"), tags.ul([tags.li(sentence) for sentence in found]), id="risks")
-
-    @renderer
-    def edit(self, request: IRequest | None, tag: Tag) -> Element | str:
-        """The arguments to be changed, while it waits and its action is there."""
-        asked = self._page.asked
-        if asked is None or asked.offer is None or not asked.offer.action.inputs:
-            return ""
-        return EditForm(self._run, asked.offer.action)
-
-    @renderer
-    def decide(self, request: IRequest | None, tag: Tag) -> Element | str:
-        """The buttons, while it waits."""
-        asked = self._page.asked
-        return "" if asked is None else DecisionForm(self._run, asked.offer, asked.suggested, asked.waiting)
+def _sent(number: int, step: SentStep, found: Seen | None) -> dict[str, Flattenable]:
+    """A request as it will leave."""
+    lacking = "" if found is None else found.lacking
+    sent = reading(request_text(step.request) if step.request else _later(step, lacking))
+    return {
+        "number": str(number),
+        "operation": visible(step.operation),
+        "connector": visible(step.connector),
+        "effect": "only reads" if step.request and not step.request.changes else "may change something there",
+        "account": visible(step.account),
+        "host": visible(host_of(step)),
+        "size": sent.size,
+        "request": box(sent, f"request-{number}", code=True),
+    }
 
 
 async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
@@ -263,7 +199,7 @@ async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
     session = None if session_id is None else await parts.sessions.get(session_id)
     history = (await parts.submission.history(run_id))[0] if found.run.state in BEGUN else ()
     asked = await _asked(parts, found) if found.run.state is RunState.PENDING else None
-    return Drawing(lambda: ApprovalPage(Shown(found, session, history, asked)))
+    return Drawing(lambda: _page(Shown(found, session, history, asked)))
 
 
 async def _asked(parts: PageParts, approval: Approval) -> Asked:

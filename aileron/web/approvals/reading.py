@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
-from twisted.web.template import Tag, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Change, cautions, comparing_steps, place, texts_in, visible
 from aileron.web._texts import shown
@@ -122,8 +122,8 @@ _FEW_LINES = 4
 _MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are there whole
 
 
-def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterator[Tag]:
-    """C{tag} filled in for each of C{changes}, each place in words.
+def differences(changes: Iterable[Change], review: JSON, name: str) -> Iterator[dict[str, Flattenable]]:
+    """The slots of a row for each of C{changes}: the place in words, what was there, and what is.
 
     :param name: with which the ids of the texts begin.
     """
@@ -131,15 +131,11 @@ def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterat
         before = _text(change.before, f"{name}-{number}-before", there=change.kind != "added")
         after = _text(change.after, f"{name}-{number}-after", there=change.kind != "removed")
         if change.kind == "more":
-            yield tag.clone().fillSlots(
-                **{"place": "…", "was": "", "before": "", "is": "", "after": after, "lines": ""}
-            )
+            yield {"place": "…", "was": "", "before": "", "is": "", "after": after, "lines": ""}
             continue
         where = visible(place(change.path, review).removeprefix("/")) or "all of it"
-        yield tag.clone().fillSlots(
-            **{"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after},
-            lines=_lines(change.before, change.after),
-        )
+        lines = _lines(change.before, change.after)
+        yield {"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after, "lines": lines}
 
 
 def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
