@@ -1,14 +1,16 @@
-"""A provider's key goes into model calls of live sessions, where it was bound for, and nowhere else."""
+"""The key that is put in: into what, for whom, and what is recorded where it comes back."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -18,14 +20,26 @@ from aileron.errors import (
     BindingRequired,
     ExternalApiError,
     Forbidden,
+    StoreUnavailable,
     Unauthorized,
     VaultLocked,
 )
-from aileron.gateway._injection import Injection, SecretLeak
+from aileron.gateway._injection import Injection, LeakRecorder, SecretLeak
 from aileron.gateway._secret_filter import SecretFilter
 from aileron.http1 import parse_request
-from aileron.testing import MemoryBindings, MemoryVault, example_session
-from aileron.values import ANTHROPIC, OPENAI, NewBinding, Provider, UpstreamSource
+from aileron.testing import MemoryBindings, MemoryVault, UnthreadedPool, example_session, memory_store
+from aileron.values import (
+    ANTHROPIC,
+    OPENAI,
+    Actor,
+    AuditQuery,
+    Binding,
+    BindingFlag,
+    NewBinding,
+    Provider,
+    UpstreamSource,
+    utc,
+)
 
 KEY = b"sk-canary-0123456789"
 NAME = "api_key/openai/default"
@@ -221,3 +235,50 @@ class EchoTests(InjectionCase):
         for _ in range(2):
             self.assertRaises(ExternalApiError, screen.body, b"x" + KEY.hex().encode())
         self.assertEqual(self.echoes, [SecretLeak(PROVIDER, self.bindings.list()[0], self.session, "hex")])
+
+
+NOW = 1_760_000_000.0
+BINDING = Binding("api_key/openai/default", "api_key", "openai", "default", OPENAI.fqn, utc(0), revision=3)
+ECHO = SecretLeak(OPENAI, BINDING, example_session(), "base64")
+
+
+class EchoesTests(SynchronousTestCase):
+    """Over a real store."""
+
+    def setUp(self) -> None:
+        """A store that answers when the test lets it."""
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.threads = UnthreadedPool()
+        self.path = Path(self.mktemp())
+        self.store = memory_store(self, self.clock, self.path, lambda *_: self.threads)
+        ids = iter(f"id-{at}" for at in range(9))
+        self.echoes = LeakRecorder(self.store.flags, self.clock, lambda: next(ids))
+
+    def test_kept(self) -> None:
+        """Event and flag say which binding, of which provider and in whose session."""
+        self.echoes.tell(ECHO)
+        (record,) = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery()))).items
+        event = record.event
+        self.assertEqual((event.type, event.at, event.actor), ("secret.echoed", utc(NOW), Actor("agent", "session-1")))
+        self.assertEqual((event.session_id, event.connector), ("session-1", "gateway://openai"))
+        self.assertEqual(event.payload, {"binding": BINDING.name, "forms": ["base64"]})
+        flags = self.successResultOf(Deferred.fromCoroutine(self.store.flags.all()))
+        reason = "An answer of gateway://openai held this credential."
+        self.assertEqual(flags, {BINDING.name: BindingFlag(BINDING.name, 3, utc(NOW), reason)})
+
+    def test_told_at_the_end(self) -> None:
+        """What was told of right before the store is closed is kept, though nobody waited for it."""
+        self.threads.hold()
+        self.echoes.tell(ECHO)
+        closed = Deferred.fromCoroutine(self.store.close())
+        self.threads.release()
+        self.successResultOf(closed)
+        again = memory_store(self, self.clock, self.path)
+        self.assertEqual(len(self.successResultOf(Deferred.fromCoroutine(again.audit.list(AuditQuery()))).items), 1)
+
+    def test_not_kept(self) -> None:
+        """Where it cannot be kept the log says so."""
+        self.successResultOf(Deferred.fromCoroutine(self.store.close()))
+        self.echoes.tell(ECHO)
+        self.assertEqual(len(self.flushLoggedErrors(StoreUnavailable)), 1)

@@ -12,7 +12,7 @@ from tests.gateway.test_injected_calls import KEYED, SECRET, InjectedCase
 FIELDS = ("X-Stainless-Lang: python", "Connection: keep-alive, x-mine", "X-Mine: 1", "Authorization: Bearer sk-own")
 
 
-class LikenessTests(GatewayCase):
+class HeadCacheTests(GatewayCase):
     """Several requests on one connection."""
 
     def setUp(self) -> None:
@@ -137,7 +137,7 @@ class LikenessTests(GatewayCase):
         self.assertIsNone(channel._known)
 
 
-class InjectedLikenessTests(InjectedCase):
+class InjectedHeadCacheTests(InjectedCase):
     """The same where a key is put in."""
 
     def test_revoked_later(self) -> None:

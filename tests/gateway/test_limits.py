@@ -1,10 +1,11 @@
-"""How many bytes the gateway holds: for a request, a session, and in total."""
+"""Bounds of what exchanges hold, and who is told of silence."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from attrs import define
+from attrs import define, field
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.gateway._limits import (
@@ -15,8 +16,10 @@ from aileron.gateway._limits import (
     Account,
     ByteBudget,
     RequestBuffer,
+    SilenceWatch,
 )
-from tests.gateway.case import HOST, KEY, OK, GatewayCase, Line, get, request, status_of
+
+from .case import HOST, KEY, OK, GatewayCase, Line, get, request, status_of
 
 LENGTH = 900_000
 
@@ -216,3 +219,40 @@ class HeldTests(GatewayCase):
             )
         self.wait(60)
         self.assertEqual(self.held, 0)
+
+
+@define(eq=False)
+class Quiet:
+    """An exchange in which nothing stirs; told of it, it ends, and others with it."""
+
+    silence: SilenceWatch
+    ends: list[Quiet] = field(factory=list)
+    stirred: bool = False
+    over: bool = False
+    told: int = 0
+
+    def silent(self, seconds: float) -> None:
+        """See L{Exchange.silent}."""
+        self.told += 1
+        for each in (self, *self.ends):
+            each.over = True
+            self.silence.forget(each)  # type: ignore[arg-type]  # as far as silence looks
+
+
+class SilenceTests(SynchronousTestCase):
+    """Looks at exchanges."""
+
+    def test_ended_by_another(self) -> None:
+        """What the end of one ends is told nothing, and looked at no more."""
+        silence: Any = SilenceWatch(1.0)
+        first, second, third = (Quiet(silence) for _ in range(3))
+        first.ends = [second]
+        for each in (first, second, third):
+            silence.watch(each)
+        third.stirred = True
+        second.stirred = True
+        for _ in range(10):
+            silence.look()
+            second.stirred = True
+        self.assertEqual([each.told for each in (first, second, third)], [1, 0, 1])
+        self.assertFalse(silence._quiet)

@@ -37,12 +37,12 @@ def read(data: bytes) -> tuple[int, RequestHead] | None:
         return None
 
 
-def likeness(raw: bytes) -> HeadCache:
+def cache_of(raw: bytes) -> HeadCache:
     """Of a head."""
     return HeadCache(raw, parse_request(raw).length)
 
 
-class LikenessTests(SynchronousTestCase):
+class HeadCacheTests(SynchronousTestCase):
     """A head that was read, and the next one."""
 
     @settings(deadline=None, max_examples=300)
@@ -50,7 +50,7 @@ class LikenessTests(SynchronousTestCase):
     def test_like(self, two: tuple[bytes, bytes], after: bytes) -> None:
         """One that differs in its length alone is found, with the length that reading it tells."""
         first, second = two
-        known = likeness(first)
+        known = cache_of(first)
         self.assertEqual(known.measure(second + after), (len(second), parse_request(second).length))
         self.assertEqual(known.with_length(parse_request(second).length), second)
 
@@ -64,7 +64,7 @@ class LikenessTests(SynchronousTestCase):
     def test_never_another(self, two: tuple[bytes, bytes], at: int, put: bytes, less: int, after: bytes) -> None:
         """Whatever comes, what is found is what reading tells: the same fields, and the same end."""
         data = two[1][:at] + put + two[1][at + less :] + after
-        measured, found = likeness(two[0]).measure(data), read(data)
+        measured, found = cache_of(two[0]).measure(data), read(data)
         if measured is None:
             return
         assert found is not None, data
@@ -78,7 +78,7 @@ class LikenessTests(SynchronousTestCase):
     def test_not_all_there(self) -> None:
         """A head that has not come whole is not found."""
         raw = b"POST / HTTP/1.1\r\nContent-Length: 12\r\nHost: a\r\n\r\n"
-        known = likeness(raw)
+        known = cache_of(raw)
         for end in range(len(raw)):
             self.assertIsNone(known.measure(raw[:end]))
 
@@ -86,8 +86,8 @@ class LikenessTests(SynchronousTestCase):
         """Numbers that are not written as we write them are read; a head with one is like none but itself."""
         raw = b"POST / HTTP/1.1\r\nContent-Length: %s\r\n\r\n"
         for number in (b"", b"05", b"+5", b"-5", b"5 ", b" 5", b"5,5", b"\xb2", b"1" * 19):
-            self.assertIsNone(likeness(raw % b"5").measure(raw % number), number)
-        known = likeness(raw % b"05")
+            self.assertIsNone(cache_of(raw % b"5").measure(raw % number), number)
+        known = cache_of(raw % b"05")
         self.assertEqual(known.measure(raw % b"05"), (len(raw), 5))
         self.assertEqual(known.with_length(5), raw % b"05")
         self.assertIsNone(known.measure(raw % b"06"))
@@ -96,8 +96,8 @@ class LikenessTests(SynchronousTestCase):
         """A head without a length is like itself, chunked or not."""
         for line, length in ((b"", 0), (b"Transfer-Encoding: chunked\r\n", CHUNKED)):
             raw = b"POST / HTTP/1.1\r\n" + line + b"\r\n"
-            self.assertEqual(likeness(raw).measure(raw + b"x"), (len(raw), length))
-            self.assertEqual(likeness(raw).with_length(length), raw)
+            self.assertEqual(cache_of(raw).measure(raw + b"x"), (len(raw), length))
+            self.assertEqual(cache_of(raw).with_length(length), raw)
 
     def test_long(self) -> None:
         """A long head is not worth remembering."""
