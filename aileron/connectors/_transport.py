@@ -29,39 +29,39 @@ from aileron.addresses import Origin, read_address, read_origin
 from aileron.waiting import given_up_at_once
 
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Unreachable
-from ._line import IConnectingReactor, Line, Lines, Resolve, verifying
+from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
 
 
 @frozen
 class HttpTransport:
     """Keeps the promises of L{aileron.connectors._answer.Transport}.
 
-    :ivar lines: opens the connections.
+    :ivar opener: opens the connections.
     """
 
-    lines: Lines = field(repr=False)
+    opener: ConnectionOpener = field(repr=False)
 
     def send(self, message: Message, terms: Terms, flight: Flight) -> Deferred[Answer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
-        line = Line(flight)
-        return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, terms, line)), line.give_up)
+        connection = ServiceConnection(flight)
+        return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, terms, connection)), connection.give_up)
 
-    async def _exchanged(self, message: Message, terms: Terms, line: Line) -> Answer:
+    async def _exchanged(self, message: Message, terms: Terms, connection: ServiceConnection) -> Answer:
         try:
-            response = await self._response(message, terms, line)
-            line.head_arrived = True
-            body = await _collected(response, terms.max_response_bytes, line)
+            response = await self._response(message, terms, connection)
+            connection.head_arrived = True
+            body = await _collected(response, terms.max_response_bytes, connection)
             return Answer(response.code, _first_values(response.headers), body, tuple(_head(response)))
         except (Refused, TooLarge, Unreachable):
             raise
         except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
             raise Unreachable from None
         finally:
-            line.drop()
+            connection.drop()
 
-    def _response(self, message: Message, terms: Terms, line: Line) -> Deferred[IResponse]:
-        reactor, origin = self.lines.reactor, read_origin(message.url)
-        endpoint = _OneLine(self.lines, origin, terms, line)
+    def _response(self, message: Message, terms: Terms, connection: ServiceConnection) -> Deferred[IResponse]:
+        reactor, origin = self.opener.reactor, read_origin(message.url)
+        endpoint = _CheckedEndpoint(self.opener, origin, terms, connection)
         agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
         body = None if message.body is None else _Bytes(message.body)
         request: Deferred[IResponse] = agent.request(
@@ -72,13 +72,13 @@ class HttpTransport:
 
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)
 @frozen
-class _OneLine:
+class _CheckedEndpoint:
     """Where the agent connects: to our origin, as we connect."""
 
-    lines: Lines
+    opener: ConnectionOpener
     origin: Origin
     terms: Terms
-    line: Line
+    connection: ServiceConnection
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         """Always the same: the URL was read by us."""
@@ -86,7 +86,7 @@ class _OneLine:
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect, once."""
-        return Deferred.fromCoroutine(self.lines.open(self.origin, self.terms, self.line, protocolFactory))
+        return Deferred.fromCoroutine(self.opener.open(self.origin, self.terms, self.connection, protocolFactory))
 
 
 @implementer(IBodyProducer)
@@ -119,35 +119,35 @@ class _Bytes:
 class _Collector(Protocol):
     """Gathers a body up to a size."""
 
-    def __init__(self, status: int, most: int, line: Line) -> None:
+    def __init__(self, status: int, most: int, connection: ServiceConnection) -> None:
         self._status = status
         self._most = most
-        self._line = line
+        self._connection = connection
         self._body = bytearray()
-        self.done: Deferred[bytes] = Deferred(lambda _: line.drop())
+        self.done: Deferred[bytes] = Deferred(lambda _: connection.drop())
 
     def dataReceived(self, data: bytes) -> None:
         """More of it; past the cap the connection is dropped."""
         self._body += data
         if len(self._body) > self._most and not self.done.called:
             self.done.errback(TooLarge(self._status))
-            self._line.drop()
+            self._connection.drop()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """It is whole, or it is not."""
         if self.done.called:
             return
-        whole = reason.check(ResponseDone) or (reason.check(PotentialDataLoss) and self._line.closed_cleanly)
+        whole = reason.check(ResponseDone) or (reason.check(PotentialDataLoss) and self._connection.closed_cleanly)
         if whole:
             self.done.callback(bytes(self._body))
         else:
             self.done.errback(Unreachable())
 
 
-def _collected(response: IResponse, most: int, line: Line) -> Deferred[bytes]:
+def _collected(response: IResponse, most: int, connection: ServiceConnection) -> Deferred[bytes]:
     if response.length is not UNKNOWN_LENGTH and response.length > most:
         raise TooLarge(response.code)
-    collector = _Collector(response.code, most, line)
+    collector = _Collector(response.code, most, connection)
     response.deliverBody(collector)
     return collector.done
 
@@ -218,4 +218,4 @@ def system_transport(reactor: IConnectingReactor, own_ports: Callable[[], Collec
     :param reactor: a real one.
     :param own_ports: the ports that the daemon listens on now; never connected to on loopback.
     """
-    return HttpTransport(Lines(reactor, system_resolver(reactor), verifying(), own_ports))
+    return HttpTransport(ConnectionOpener(reactor, system_resolver(reactor), verifying(), own_ports))

@@ -29,7 +29,7 @@ from aileron.values import Ending
 from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
 from ._secret_filter import SecretFilter
 from ._tally import UNCOUNTED
-from ._terms import A, Terms, Upstream
+from ._terms import A, RelayTerms, Upstream
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -81,7 +81,7 @@ class Exchange(Generic[A]):
         "upstream",
     )
 
-    def __init__(self, terms: Terms[A], length: int, asked: A) -> None:
+    def __init__(self, terms: RelayTerms[A], length: int, asked: A) -> None:
         """Begin to collect a request.
 
         :param asked: what its carrier wants to know when it begins; not kept longer, since answers may take long.

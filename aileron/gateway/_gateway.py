@@ -32,7 +32,7 @@ from ._limits import ByteBudget, SilenceWatch
 from ._refusals import Refusal, answer
 from ._routes import RelayTo, RouteTable, routes
 from ._secret_filter import SecretFilter
-from ._terms import Terms
+from ._terms import RelayTerms
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -49,7 +49,7 @@ class RelayRoute:
     :ivar onward: their heads as they go to the provider, but for what a proxy wants or a credential changes.
     """
 
-    terms: Terms[RelayRoute]
+    terms: RelayTerms[RelayRoute]
     to: RelayTo
     digest: bytes | None = field(repr=False)
     onward: HeadCache
@@ -132,7 +132,7 @@ class Gateway:
         return self._onward(head, client, found, to)
 
     def _onward(self, head: RequestHead, client: Client, found: Keyed, to: RelayTo) -> RelayRoute:
-        terms = Terms(
+        terms = RelayTerms(
             client,
             writer(client.transport),
             self,

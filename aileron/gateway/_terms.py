@@ -59,7 +59,7 @@ class Carrier(Protocol[A]):
 
 
 @frozen
-class Terms(Generic[A]):
+class RelayTerms(Generic[A]):
     """What one client's requests have in common that differ in their length alone.
 
     :ivar write: to the client.

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from twisted.test.iosim import FakeTransport, IOPump, connect
 from zope.interface import implementer
 
-from aileron.connectors import HttpConnector, HttpTransport, IConnectingReactor, Lines
+from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, IConnectingReactor
 from aileron.connectors._schema import read_file
 from aileron.connectors._spec import HttpSpec
 from aileron.values import JSON, canonical
@@ -106,8 +106,8 @@ class Service:
     def connector(self, spec: HttpSpec) -> HttpConnector:
         """A connector whose network is this service."""
         tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
-        lines = Lines(self.reactor, self._resolve, tls, lambda: self.own_ports)
-        return HttpConnector(spec, HttpTransport(lines), self.reactor, lambda: NOW)
+        opener = ConnectionOpener(self.reactor, self._resolve, tls, lambda: self.own_ports)
+        return HttpConnector(spec, HttpTransport(opener), self.reactor, lambda: NOW)
 
     def _resolve(self, host: str) -> Deferred[Sequence[str]]:
         if re.fullmatch(r"[0-9.]+|.*:.*", host):

@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._line import verifying
+from aileron.connectors._connection import verifying
 from aileron.connectors._spec import HttpSpec
 from aileron.values import Outcome
 from tests.connectors.certificate import Certificate

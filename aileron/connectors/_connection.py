@@ -53,7 +53,7 @@ _MOST_HEAD_BYTES = 256 * 1024
 
 
 @define(eq=False)
-class Line:
+class ServiceConnection:
     """What is known of one connection while a request is on it.
 
     :ivar head_arrived: set when the answer's head was read: before, little may arrive.
@@ -83,20 +83,20 @@ class Line:
 
 
 @implementer(IHandshakeListener)
-class Opening(Protocol):
+class HandshakeGate(Protocol):
     """Stands before the protocol that will speak, and lets it speak only after the handshake."""
 
-    def __init__(self, speaker: IProtocol, line: Line, *, plain: bool) -> None:
+    def __init__(self, speaker: IProtocol, connection: ServiceConnection, *, plain: bool) -> None:
         self._speaker = speaker
-        self._line = line
+        self._connection = connection
         self._plain = plain
         self._open = False
         self._received = 0
-        self.opened: Deferred[IProtocol] = Deferred(lambda _: line.drop())
+        self.opened: Deferred[IProtocol] = Deferred(lambda _: connection.drop())
 
     def connectionMade(self) -> None:
         """Without TLS it is open at once."""
-        self._line.carried_by(self.transport)  # type: ignore[arg-type]
+        self._connection.carried_by(self.transport)  # type: ignore[arg-type]
         if self._plain:
             self.handshakeCompleted()
 
@@ -106,7 +106,7 @@ class Opening(Protocol):
             return
         self._open = True
         self._speaker.makeConnection(self.transport)  # type: ignore[arg-type]
-        self._line.flight.sent = True
+        self._connection.flight.sent = True
         self.opened.callback(self._speaker)
 
     def _refused(self) -> bool:
@@ -120,12 +120,12 @@ class Opening(Protocol):
         """Pass it on, but no endless head."""
         self._received += len(data)
         self._speaker.dataReceived(data)
-        if self._received > _MOST_HEAD_BYTES and not self._line.head_arrived:
-            self._line.drop()
+        if self._received > _MOST_HEAD_BYTES and not self._connection.head_arrived:
+            self._connection.drop()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Pass the loss on to the HTTP protocol, or fail the attempt to connect."""
-        self._line.closed_cleanly = reason.check(ConnectionDone) is not None
+        self._connection.closed_cleanly = reason.check(ConnectionDone) is not None
         if self._open:
             self._speaker.connectionLost(reason)
         elif not self.opened.called:
@@ -133,7 +133,7 @@ class Opening(Protocol):
 
 
 @frozen
-class Lines:
+class ConnectionOpener:
     """Opens connections.
 
     :ivar own_ports: the ports that the daemon itself listens on now.
@@ -145,14 +145,16 @@ class Lines:
     tls: Callable[[str], IOpenSSLClientConnectionCreator]
     own_ports: Callable[[], Collection[int]]
 
-    async def open(self, origin: Origin, terms: Terms, line: Line, speakers: IProtocolFactory) -> IProtocol:
+    async def open(
+        self, origin: Origin, terms: Terms, connection: ServiceConnection, speakers: IProtocolFactory
+    ) -> IProtocol:
         """Connect to C{origin}: to the very addresses that were checked, one after the other.
 
         :raises Refused: it has no address that may be connected to.
         :raises Unreachable: none of them answers, or none is who it should be.
         """
         for address in await self._permitted(origin, terms):
-            protocol = await self._tried(address, origin, line, speakers)
+            protocol = await self._tried(address, origin, connection, speakers)
             if protocol is not None:
                 return protocol
         raise Unreachable
@@ -174,14 +176,16 @@ class Lines:
         allowed = {Network.PUBLIC, Network.PRIVATE, Network.LOOPBACK} if terms.private_network else {Network.PUBLIC}
         return network_of(address) in allowed
 
-    async def _tried(self, address: str, origin: Origin, line: Line, speakers: IProtocolFactory) -> IProtocol | None:
-        factory = _Openings(origin, line, speakers)
+    async def _tried(
+        self, address: str, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory
+    ) -> IProtocol | None:
+        factory = _HandshakeGates(origin, connection, speakers)
         try:
             await self._endpoint(address, origin.port).connect(self._secured(origin, factory))
             return await factory.opened()
         except Exception:  # whatever a stack or a handshake raises: this address does not do
-            line.drop()
-            if line.given_up:
+            connection.drop()
+            if connection.given_up:
                 raise
             return None
 
@@ -196,23 +200,23 @@ class Lines:
         return TLSMemoryBIOFactory(self.tls(origin.host), True, factory, clock=self.reactor)
 
 
-class _Openings(Factory):
-    """Builds the one L{Opening} of a connection."""
+class _HandshakeGates(Factory):
+    """Builds the one L{HandshakeGate} of a connection."""
 
     noisy = False
 
-    def __init__(self, origin: Origin, line: Line, speakers: IProtocolFactory) -> None:
+    def __init__(self, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory) -> None:
         self._origin = origin
-        self._line = line
+        self._connection = connection
         self._speakers = speakers
-        self._opening: Opening | None = None
+        self._opening: HandshakeGate | None = None
 
-    def buildProtocol(self, addr: Any) -> Opening | None:
+    def buildProtocol(self, addr: Any) -> HandshakeGate | None:
         """The protocol that waits."""
         speaker = self._speakers.buildProtocol(addr)
         if speaker is None:
             return None
-        self._opening = Opening(speaker, self._line, plain=self._origin.scheme == "http")
+        self._opening = HandshakeGate(speaker, self._connection, plain=self._origin.scheme == "http")
         return self._opening
 
     async def opened(self) -> IProtocol:
