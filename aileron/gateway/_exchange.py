@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic
+from typing import TYPE_CHECKING
 
 from aileron.errors import (
     AileronError,
@@ -29,7 +29,10 @@ from aileron.values import Ending
 from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
 from ._secret_filter import SecretFilter
 from ._tally import UNCOUNTED
-from ._terms import A, RelayTerms, Upstream
+
+if TYPE_CHECKING:
+    from ._gateway import RelayRoute, RelayTerms
+    from ._pool import Connection
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -40,7 +43,7 @@ PROGRESS_BYTES = 16 * 1024
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
 
 
-class Exchange(Generic[A]):
+class Exchange:
     """One request and its answer.  It is L{aileron.http1.RelayedExchange} to the client's channel.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
@@ -48,7 +51,7 @@ class Exchange(Generic[A]):
     :ivar answered: whether the answer is whole; some of it may still wait for the client, and then it is not over.
     :ivar terms: what it has in common with others of its client.
     :ivar length: of the request's body in bytes, or L{aileron.http1.CHUNKED}.
-    :ivar refusal: status of what its carrier refuses.
+    :ivar refusal: status of what the gateway refuses.
     :ivar meter: counts it.
     :ivar give_up: ends the search for an upstream, while there is one.
     """
@@ -81,17 +84,17 @@ class Exchange(Generic[A]):
         "upstream",
     )
 
-    def __init__(self, terms: RelayTerms[A], length: int, asked: A) -> None:
+    def __init__(self, terms: RelayTerms, length: int, asked: RelayRoute) -> None:
         """Begin to collect a request.
 
-        :param asked: what its carrier wants to know when it begins; not kept longer, since answers may take long.
+        :param asked: what the gateway wants to know when it begins; not kept longer, since answers may take long.
         """
         self.terms, self.length = terms, length
-        self._asked: A | None = asked
+        self._asked: RelayRoute | None = asked
         self._write, self._keep = terms.write, terms.keep
         self.stirred, self.over, self.answered, self.refusal = True, False, False, 403
         self.meter: IMeter = UNCOUNTED
-        self.upstream: Upstream | None = None
+        self.upstream: Connection | None = None
         self.give_up: Callable[[], object] | None = None
         self._request = announced(length)
         self._buffer = RequestBuffer()
@@ -147,7 +150,7 @@ class Exchange(Generic[A]):
             self._too_long(most)
         elif asked is not None:
             self._asked = None
-            self.terms.carrier.begin(self, asked)
+            self.terms.gateway.begin(self, asked)
 
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
@@ -168,7 +171,7 @@ class Exchange(Generic[A]):
         self._screen = screen
         self._count()
 
-    def attach(self, upstream: Upstream, *, fresh: bool = False) -> None:
+    def attach(self, upstream: Connection, *, fresh: bool = False) -> None:
         """Send what there is of the request, and go on with the rest as it comes.
 
         :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.
@@ -182,14 +185,6 @@ class Exchange(Generic[A]):
         if waited and not self._held:
             self._held = True
             self.upstream_has_caught_up()
-
-    def detained(self) -> bool:
-        """Whether it was refused, because of what happened while it waited for its upstream."""
-        self.give_up = None
-        hindrance = self.terms.carrier.hindrance()
-        if hindrance is not None:
-            self.fail(hindrance, self.refusal)
-        return self.over
 
     @property
     def replayable(self) -> bool:
@@ -349,7 +344,7 @@ class Exchange(Generic[A]):
             self.fail(InvalidRequest(missing), 408, Ending.SILENT)
 
     def give_way(self) -> None:
-        """See L{Holder.give_way}: of a request that is on its way the copy for another try is given up first."""
+        """Hold less, or end: of a request that is on its way the copy for another try is given up first."""
         if self.upstream is not None and self._buffer.size:
             self._forget_request()
         else:
@@ -365,7 +360,7 @@ class Exchange(Generic[A]):
         if self._begun:
             self.terms.client.cut(framed=type(self._answer) is not UntilClose and not self._slow)
         else:
-            self.terms.client.dismiss(self.terms.carrier.refusal(self, error, status))
+            self.terms.client.dismiss(self.terms.gateway.refusal(self, error, status))
 
     def _let_go_of_upstream(self) -> None:
         upstream, self.upstream = self.upstream, None
@@ -381,7 +376,7 @@ class Exchange(Generic[A]):
         account, self._account = self._account, None
         if account is not None:
             account.count(self, 0)
-        self.terms.carrier.ended(self)
+        self.terms.gateway.ended(self)
         self.meter.ended(ending, self._uploaded)
 
     # what it holds --------------------------------------------------------------------------------------------------

@@ -21,24 +21,42 @@ from aileron.errors import (
 )
 from aileron.http1 import Client, HeadCache, RequestHead, Route
 from aileron.interfaces import IMeters, ISessions, IVault
-from aileron.values import Ending, GatewaySettings, Session
+from aileron.values import Dialect, Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
 from ._destination import Destination
-from ._eager import writer
+from ._eager import Write, writer
 from ._exchange import Exchange
 from ._injection import Injection
 from ._limits import ByteBudget, SilenceWatch
 from ._refusals import Refusal, answer
 from ._routes import RelayTo, RouteTable, routes
 from ._secret_filter import SecretFilter
-from ._terms import RelayTerms
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
 _NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
 _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
+
+
+@frozen
+class RelayTerms:
+    """What one client's requests have in common that differ in their length alone.
+
+    :ivar write: to the client.
+    :ivar dialect: in which the client expects errors.
+    :ivar keep: whether it may send another request on its connection.
+    :ivar most_bytes: of a body, framing included; L{None}: without limit.
+    """
+
+    client: Client
+    write: Write
+    gateway: Gateway
+    method: bytes
+    dialect: Dialect
+    keep: bool
+    most_bytes: int | None
 
 
 @frozen
@@ -49,18 +67,18 @@ class RelayRoute:
     :ivar onward: their heads as they go to the provider, but for what a proxy wants or a credential changes.
     """
 
-    terms: RelayTerms[RelayRoute]
+    terms: RelayTerms
     to: RelayTo
     digest: bytes | None = field(repr=False)
     onward: HeadCache
 
-    def exchange(self, length: int) -> Exchange[RelayRoute]:
+    def exchange(self, length: int) -> Exchange:
         """See L{aileron.http1.Route}."""
         return Exchange(self.terms, length, self)
 
 
 class Gateway:
-    """Takes requests over and begins their exchanges.  It is L{aileron.http1.RelayHandler}, and their L{Carrier}."""
+    """Takes requests over and begins their exchanges.  It is L{aileron.http1.RelayHandler}."""
 
     def __init__(
         self,
@@ -144,10 +162,10 @@ class Gateway:
         onward = self._destinations[to.provider.name].head(head, found, to.path)
         return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length))
 
-    # the carrier of its exchanges: see Carrier ----------------------------------------------------------------------
+    # for its exchanges ---------------------------------------------------------------------------------------------
 
-    def begin(self, exchange: Exchange[RelayRoute], asked: RelayRoute) -> None:
-        """See L{Carrier.begin}."""
+    def begin(self, exchange: Exchange, asked: RelayRoute) -> None:
+        """Find a connection to the provider for an exchange, or have it fail."""
         digest = asked.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
         if digest is None or session is not None:
@@ -158,19 +176,19 @@ class Gateway:
             Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_failed, exchange)
 
     def hindrance(self) -> AileronError | None:
-        """See L{Carrier.hindrance}."""
+        """Why nothing may leave now; asked again where an exchange had to wait for its connection."""
         shut = self._door.shut()
         return None if shut is None else VaultLocked(shut)
 
-    def refusal(self, exchange: Exchange[RelayRoute], error: AileronError, status: int) -> bytes:
-        """See L{Carrier.refusal}."""
+    def refusal(self, exchange: Exchange, error: AileronError, status: int) -> bytes:
+        """The whole answer in the provider's place."""
         return answer(error, status, exchange.terms.dialect)
 
-    def ended(self, exchange: Exchange[RelayRoute]) -> None:
-        """See L{Carrier.ended}."""
+    def ended(self, exchange: Exchange) -> None:
+        """An exchange is over."""
         self._silence.forget(exchange)
 
-    async def _carry_once_known(self, exchange: Exchange[RelayRoute], asked: RelayRoute, digest: bytes) -> None:
+    async def _carry_once_known(self, exchange: Exchange, asked: RelayRoute, digest: bytes) -> None:
         session = await self._sessions.by_gateway_key(digest)
         if exchange.over:
             return
@@ -179,7 +197,7 @@ class Gateway:
         else:
             self._carry(exchange, asked, session)
 
-    def _carry(self, exchange: Exchange[RelayRoute], asked: RelayRoute, session: Session | None) -> None:
+    def _carry(self, exchange: Exchange, asked: RelayRoute, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
         if session is not None:
             asked.terms.client.keep(session.id)
@@ -199,7 +217,7 @@ class Gateway:
         else:
             self._send(exchange, asked, asked.onward.with_length(exchange.length))
 
-    async def _send_with_key(self, exchange: Exchange[RelayRoute], asked: RelayRoute, session: Session | None) -> None:
+    async def _send_with_key(self, exchange: Exchange, asked: RelayRoute, session: Session | None) -> None:
         to, onward = asked.to, asked.onward.with_length(exchange.length)
         try:
             onward, screen = await self._injection.inject(onward, to.provider, session, inference=to.inference)
@@ -210,9 +228,7 @@ class Gateway:
         if not exchange.over:
             self._send(exchange, asked, onward, screen)
 
-    def _send(
-        self, exchange: Exchange[RelayRoute], asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None
-    ) -> None:
+    def _send(self, exchange: Exchange, asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None) -> None:
         destination = self._destinations[asked.to.provider.name]
         exchange.open(destination.for_proxy(onward), screen)
         if not exchange.over:
@@ -220,7 +236,7 @@ class Gateway:
             destination.pool.carry(exchange)
 
 
-def _failed(failure: Failure, exchange: Exchange[RelayRoute]) -> None:
+def _failed(failure: Failure, exchange: Exchange) -> None:
     """The rim of a request that had to wait for its session or its key."""
     error = failure.value
     if not isinstance(error, AileronError):

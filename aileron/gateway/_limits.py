@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
@@ -151,17 +151,17 @@ class SilenceWatch:
         looks = max(_LOOKS, math.ceil(seconds / _LONGEST_SECONDS))
         self.step = seconds / looks
         self._most = looks - 1
-        self._quiet: dict[Exchange[Any], int] = {}
+        self._quiet: dict[Exchange, int] = {}
 
-    def watch(self, exchange: Exchange[Any]) -> None:
+    def watch(self, exchange: Exchange) -> None:
         """Begin with an exchange."""
         self._quiet[exchange] = 0
 
-    def forget(self, exchange: Exchange[Any]) -> None:
+    def forget(self, exchange: Exchange) -> None:
         """It is over.  Twice is safe."""
         self._quiet.pop(exchange, None)
 
-    def watched(self) -> list[Exchange[Any]]:
+    def watched(self) -> list[Exchange]:
         """All of them."""
         return list(self._quiet)
 

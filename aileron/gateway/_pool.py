@@ -37,7 +37,7 @@ class Connection(Protocol):
     transport: Any
     write: Write
     idle_since = 0.0
-    _exchange: Exchange[Any] | None = None
+    _exchange: Exchange | None = None
     _served = 0
     _held = False
 
@@ -52,7 +52,7 @@ class Connection(Protocol):
         self.transport.registerProducer(self, True)
         self.write = writer(self.transport)
 
-    def carry(self, exchange: Exchange[Any]) -> None:
+    def carry(self, exchange: Exchange) -> None:
         """Send the exchange's request, and hand it the answer."""
         self._served += 1
         self._exchange = exchange
@@ -79,21 +79,24 @@ class Connection(Protocol):
         else:
             exchange.upstream_left(cleanly=reason.check(ConnectionDone) is not None)
 
-    # the exchange's upstream: see aileron.gateway._exchange.Upstream ------------------------------------------------
+    # for the exchange ----------------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """See L{Upstream.hold}."""
+        """Deliver no more of what the provider sends."""
         self._held = True
         self.transport.pauseProducing()
 
     def release(self) -> None:
-        """See L{Upstream.release}."""
+        """Deliver again."""
         if self._held:
             self._held = False
             self.transport.resumeProducing()
 
     def done(self, keep: bool) -> None:
-        """See L{Upstream.done}."""
+        """The exchange is over.
+
+        :param keep: whether the connection may serve another.
+        """
         self._exchange = None
         if keep:
             self._pool.keep(self)
@@ -102,7 +105,7 @@ class Connection(Protocol):
         self.release()
 
     def abort(self) -> None:
-        """See L{Upstream.abort}."""
+        """Drop the connection at once; the exchange hears nothing more of it."""
         self._exchange = None
         self.transport.abortConnection()
 
@@ -144,21 +147,25 @@ class Pool(Factory):
         """See L{Factory.buildProtocol}."""
         return Connection(self)
 
-    def carry(self, exchange: Exchange[Any]) -> None:
+    def carry(self, exchange: Exchange) -> None:
         """Send an exchange on its way, by the connection that was used last if one is kept."""
         if self._idle:
             self._idle.pop().carry(exchange)
         else:
             self.open(exchange)
 
-    def open(self, exchange: Exchange[Any]) -> None:
+    def open(self, exchange: Exchange) -> None:
         """Send it by a new connection."""
         connecting = self._endpoint.connect(self)
         exchange.give_up = connecting.cancel
         connecting.addCallbacks(self._carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
 
-    def _carry(self, connection: Any, exchange: Exchange[Any]) -> None:
-        if exchange.detained():
+    def _carry(self, connection: Any, exchange: Exchange) -> None:
+        exchange.give_up = None
+        hindrance = exchange.terms.gateway.hindrance()  # which may have come while the exchange waited
+        if hindrance is not None:
+            exchange.fail(hindrance, exchange.refusal)
+        if exchange.over:
             connection.close()
         else:
             connection.carry(exchange)
@@ -188,7 +195,7 @@ class Pool(Factory):
             self._idle.popleft().close()
 
 
-def _fail(failure: Failure, exchange: Exchange[Any]) -> None:
+def _fail(failure: Failure, exchange: Exchange) -> None:
     if failure.check(CancelledError):
         return  # by the exchange's own end
     exchange.give_up = None
