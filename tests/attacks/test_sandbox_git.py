@@ -9,6 +9,14 @@ git init -q "$1"
 git -C "$1" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x
 git -C "$1" config core.fsmonitor "touch $MARKER; false"
 """
+# Makes a stash whose signature whoever lists it has looked at by C{evil.sh}, where git's settings say so.
+_SIGNED_STASH = """
+printf '#!/bin/sh\\ntouch '$MARKER'\\n' >evil.sh; chmod +x evil.sh
+git commit -q --allow-empty -m signed; git cat-file commit HEAD >/tmp/commit
+sed -i 's/^committer.*/&\\ngpgsig -----BEGIN PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----/' /tmp/commit
+git update-ref --create-reflog -m x refs/stash $(git hash-object -t commit -w /tmp/commit)
+git config log.showSignature true; git config gpg.program $PWD/evil.sh
+"""
 _SUBMODULE = """
 git init -q ../{0} && git -C ../{0} commit -q --allow-empty -m inner
 git submodule --quiet add --name a/b/c ../{0} deep/sub && git commit -qm submodule
@@ -34,9 +42,11 @@ class GitTests(ProjectTestCase):
         await self.prepare()
         script = "evil ../evil || evil ./evil; echo ../evil/.git >.git/commondir || true"
         await self.tried("commondir", "", script)
+        script = f"evil ./evil; cd evil\n{_SIGNED_STASH}\necho $PWD/.git >../.git/commondir"
+        await self.tried("commondir-imported", "", script)
 
     async def test_configuration(self) -> None:
-        """What is set inside, in any of the repository's own files, is not obeyed outside, and you are told of it."""
+        """What is set inside, in the repository's own files, is not obeyed outside or at the import, and is told."""
         await self.prepare()
         told = await self.tried(
             "config",
@@ -44,6 +54,8 @@ class GitTests(ProjectTestCase):
             'for f in config config.worktree; do git config --file .git/$f core.fsmonitor "touch $MARKER; false"; done',
         )
         self.assertIn("config", told)
+        told = await self.tried("config-imported", "", _SIGNED_STASH)
+        self.assertIn("Sandbox: stash: ", told)
 
     async def test_objects(self) -> None:
         """The repository's own objects are read there, and neither changed nor deleted."""
@@ -101,7 +113,11 @@ class GitTests(ProjectTestCase):
         await self.prepare()
         told = await self.tried("embedded", "", "evil sub; git add sub; git status >&2 || true")
         self.assertIn("sub/.git", told)
-        told = await self.tried("embedded-commit", "", "evil sub; git add sub; git commit -qm sub")
+        fetched = "evil sub; git add sub; git fetch -q ./sub HEAD"  # so that the object is there that the index names
+        told = await self.tried("embedded-fetched", "", fetched)
+        self.assertIn("sub in the index, because it is a repository of its own", told)
+        committed = "evil sub; git add sub; git commit -qm sub"
+        told = await self.tried("embedded-commit", "", committed, "git reset -q --hard; git status")
         self.assertIn("sub/.git", told)
         told = await self.tried("bare", "", "evil sub; mv sub/.git docs; rm -r sub")
         self.assertIn("docs", told)

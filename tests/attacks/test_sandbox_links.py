@@ -111,6 +111,19 @@ class LinkTests(ProjectTestCase):
         project = await self.tried(before, script, "true")
         self.assertEqual((project / "a/config/opencode/note").read_text(), "good\n")
 
+    async def test_settings_behind_a_link(self) -> None:
+        """Nor where only the directory of those settings is such a link: what is written there is thrown away."""
+        before = """
+            mkdir -p a/opencode ~/.config; echo good >a/opencode/note; git init -q a/other
+            rm -rf ~/.config/opencode; ln -s $PWD/a/opencode ~/.config/opencode
+        """
+        script = """
+            echo evil >a/opencode/note || true; echo evil >a/opencode/new || true
+            mv a b || true; mkdir -p a/opencode; echo evil >a/opencode/note || true
+        """
+        project = await self.tried(before, script, "true")
+        self.assertEqual(self.outside(project, "ls a/opencode; cat a/opencode/note"), "note\ngood\n")
+
     async def test_start_file(self) -> None:
         """What the user's shell starts with stays as it is behind a link."""
         project = await self.tried("touch bashrc; ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc || true", "true")
