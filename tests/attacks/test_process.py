@@ -11,6 +11,7 @@ import attrs
 from aileron.home import running_pid
 from aileron.testing import example_event, unopened_store
 from tests.attacks.case import AttackTestCase
+from tests.functional.canary import in_process
 from tests.functional.home import installed
 from tests.functional.operated import PASSPHRASE
 from tests.functional.process import Command, Finished
@@ -374,3 +375,4 @@ class PoisonTests(PoisonCase):
         command = self.home.script("aileron", "daemon", "start", AILERON_VAULT_PASSPHRASE=PASSPHRASE)
         self.assertEqual((await self.run_command(command)).exit_code, 0)
         self.assertEqual((await self.status())["vault_state"], "unlocked")
+        self.assertEqual(in_process(self.daemon(), PASSPHRASE), [])  # a root sees it, who runs this in a container
