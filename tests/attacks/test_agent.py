@@ -27,6 +27,12 @@ import json, os, sys
 os.kill(int(sys.argv[1]), int(sys.argv[2]))
 print(json.dumps("sent"))
 """
+# Copies a database.
+_BACKUP = """
+import json, sqlite3, sys
+sqlite3.connect(sys.argv[1]).backup(sqlite3.connect(sys.argv[2]))
+print(json.dumps("copied"))
+"""
 # Changes the record, as somebody does who can write each of its rows and knows how they are sealed.
 _DEEDS = """
 import json, sqlite3, sys
@@ -374,6 +380,19 @@ class RecordTests(AgentCase):
             for path in paths:
                 hidden[path].rename(path)
         self.assertIsNone(await self.verify())
+
+    async def test_copied(self) -> None:
+        """A daemon whose record somebody put a copy in the place of is known by its lock, and asked all the same."""
+        await self.begin()
+        copy = self.home.root / "copy.db"
+        await self.attack(_BACKUP, str(self.state.database), str(copy))
+        for ending in ("-wal", "-shm", ""):
+            path = self.state.database.with_name(f"{self.state.database.name}{ending}")
+            path.rename(path.with_name(f"hidden{ending}"))
+        copy.rename(self.state.database)
+        self.assertIn("The running daemon confirms it", (await self.command("audit", "verify")).stdout)
+        await self.do("cut")
+        self.assertEqual(await self.verify(), "truncated")
 
     async def first_line(self) -> tuple[int | None, str]:
         """How the look ends, and what a person reads first."""
