@@ -1,6 +1,7 @@
-"""C{python -m tests.mutants [--machine] [word…]}: the table, of all guards or of those whose words hold one of these.
+"""C{python -m tests.mutants [--machine | --attacks] [word…]}: the table, of all guards or of those with such a word.
 
-With C{--machine} of those that the machine must notice: it plays until then, for hundreds of games.
+With C{--machine} of those that the machine must notice: it plays until then, for hundreds of games.  With C{--attacks}
+of those that an attack of C{tests.attacks} must notice; they are disabled in the installed package.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 from tests.runner.machine.test_machine import EXAMPLES
 
 from .any_order import GUARDS as ANY_ORDER
-from .table import GUARDS
-from .trying import Found, try_all, whole
+from .guard import ATTACKS
+from .table import ATTACKED, GUARDS
+from .trying import Found, Tree, try_all, whole
 
 _GAMES = 300
 
@@ -25,14 +27,17 @@ def main(words: list[str]) -> int:
     if words[:1] == ["--machine"]:
         table, words = ANY_ORDER, words[1:]
         os.environ[EXAMPLES] = str(_GAMES)
+    elif words[:1] == ["--attacks"]:
+        table, words = ATTACKED, words[1:]
     guards = [guard for guard in table if not words or any(word in guard.what + guard.file for word in words)]
     with tempfile.TemporaryDirectory(prefix="aileron-mutants-") as directory:
-        said = whole(guards, Path(directory))
+        trees = [Tree.installed()] if table is ATTACKED else [Tree.at(Path(directory) / name) for name in ("0", "1")]
+        said = whole(guards, trees[0])
         if said is not None:
             print(f"The tests do not pass as they are:\n{said}")
             return 1
         print(f"{'promise':>7}  {'disabled':58}{'in':28}{'':10}red\n{'-' * 150}")
-        found = [_told(each) for each in try_all(guards, Path(directory))]
+        found = [_told(each) for each in try_all(guards, trees)]
     left = [each for each in found if each.problem is not None]
     print(f"{'-' * 150}\n{len(found)} guards disabled, {len(left)} not noticed")
     return 1 if left else 0
@@ -41,7 +46,8 @@ def main(words: list[str]) -> int:
 def _told(found: Found) -> Found:
     guard = found.guard
     noticed = guard.test if found.problem is None else f"NOT NOTICED: {found.problem}"
-    print(f"{guard.promise:>7}  {guard.what:58}{guard.file:38}{noticed}", flush=True)
+    promise = "attack" if guard.promise == ATTACKS else guard.promise
+    print(f"{promise:>7}  {guard.what:58}{guard.file:38}{noticed}", flush=True)
     return found
 
 

@@ -21,20 +21,24 @@ PROMISES = {
 ANY_ORDER = 0
 """Stands for all of them: what the machine must notice."""
 
-_MODULES = {ANY_ORDER: "tests.runner.machine.test_machine", **PROMISES}
+ATTACKS = 1
+"""Stands for the attacks on the installed programs, of which SECURITY.md tells."""
+
+_MODULES = {ANY_ORDER: "tests.runner.machine.test_machine", ATTACKS: "tests.attacks", **PROMISES}
 
 
 @frozen
 class Guard:
     """One guard: where it stands, and what stands there when it is disabled.
 
-    :ivar promise: which one it keeps, or C{ANY_ORDER}.
+    :ivar promise: which one it keeps, or C{ANY_ORDER} or C{ATTACKS}.
     :ivar what: in a few words.
     :ivar file: below the package.
     :ivar text: exactly as it stands there, once.
     :ivar instead: what disables it.
     :ivar also: of a guard that stands twice, one behind the other, the second: file, text, and what disables it.
-    :ivar test: the class, or class and method, of the promise's module that must turn red.
+    :ivar test: the class, or class and method, of the promise's module that must turn red; for an attack with the
+        module before it.
     """
 
     promise: int

@@ -1,7 +1,9 @@
-"""Every guard, by the promise that it keeps."""
+"""Every guard, by the promise that it keeps, and those by which attacks fail."""
 
 from __future__ import annotations
 
+from .attacks_daemon import GUARDS as DAEMON
+from .attacks_sandbox import GUARDS as SANDBOX
 from .guard import Guard
 from .promise_2 import GUARDS as SECOND
 from .promise_3 import GUARDS as THIRD
@@ -10,4 +12,7 @@ from .promise_5 import GUARDS as FIFTH
 from .promise_6 import GUARDS as SIXTH
 
 GUARDS: tuple[Guard, ...] = (*SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH)
-"""All of them."""
+"""All that keep a promise."""
+
+ATTACKED: tuple[Guard, ...] = (*SANDBOX, *DAEMON)
+"""Those that the attacks on the installed programs must miss."""

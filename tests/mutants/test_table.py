@@ -6,9 +6,11 @@ from collections import Counter
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from tests.test_security import exists
+
 from .any_order import GUARDS as ANY_ORDER
 from .guard import PROMISES
-from .table import GUARDS
+from .table import ATTACKED, GUARDS
 from .trying import ROOT
 
 
@@ -17,7 +19,7 @@ class TableTests(SynchronousTestCase):
 
     def test_each_stands(self) -> None:
         """Each guard stands where the table says, once, and can be disabled."""
-        problems = {guard.what: guard.problem(ROOT) for guard in (*GUARDS, *ANY_ORDER)}
+        problems = {guard.what: guard.problem(ROOT) for guard in (*GUARDS, *ANY_ORDER, *ATTACKED)}
         self.assertEqual({what: problem for what, problem in problems.items() if problem is not None}, {})
 
     def test_enough(self) -> None:
@@ -25,3 +27,9 @@ class TableTests(SynchronousTestCase):
         self.assertGreaterEqual(len(GUARDS), 40)
         self.assertEqual(set(Counter(guard.promise for guard in GUARDS)), set(PROMISES))
         self.assertEqual(len({guard.what for guard in GUARDS}), len(GUARDS))
+
+    def test_attacks(self) -> None:
+        """Each guard against an attack is there once, and names an attack that there is."""
+        self.assertEqual(len({guard.what for guard in ATTACKED}), len(ATTACKED))
+        missing = [guard.test for guard in ATTACKED if not exists(guard.test.removeprefix("test_"))]
+        self.assertEqual(missing, [])

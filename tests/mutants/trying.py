@@ -1,4 +1,4 @@
-"""Disables a guard in a copy of the tree, and looks whether its test notices."""
+"""Disables a guard where nothing is lost, and looks whether its test notices."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
 from attrs import frozen
+
+import aileron
 
 from .guard import Guard
 
@@ -33,13 +35,18 @@ class Found:
 
 @frozen
 class Tree:
-    """A copy of the sources, in which anything may be broken."""
+    """A package in which anything may be broken.
+
+    :ivar root: where it lies.
+    :ivar directory: where its tests lie.
+    """
 
     root: Path
+    directory: Path
 
     @classmethod
     def at(cls, root: Path) -> Tree:
-        """Copy them there."""
+        """Copy the sources there."""
         hidden = shutil.ignore_patterns("__pycache__", "_trial_temp*")
         for name in _COPIED:
             source = ROOT / name
@@ -47,14 +54,33 @@ class Tree:
                 shutil.copytree(source, root / name, ignore=hidden)
             else:
                 shutil.copy(source, root / name)
-        return cls(root)
+        return cls(root, root)
 
-    def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
+    @classmethod
+    def installed(cls) -> Tree:
+        """The wheel of this environment, with tests in the working directory; processes of it are attacked.
+
+        Whoever ends this by force has to make the environment anew.
+        """
+        root = Path(aileron.__file__).parent.parent
+        if not root.is_relative_to(sys.prefix):
+            raise SystemExit(f"{root} is no installed package: see the environment attack-mutants in tox.ini.")
+        return cls(root, Path.cwd())
+
+    def passes(self, tests: Sequence[str]) -> tuple[bool, str]:
         """Whether these tests pass, and what was said."""
         command = (sys.executable, "-B", "-m", "twisted.trial", "--reporter", "text", *tests)
-        environment = {**os.environ, "PYTHONPATH": str(self.root)}
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+        if self.root == self.directory:
+            environment["PYTHONPATH"] = str(self.root)
         done = subprocess.run(
-            command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+            command,
+            cwd=self.directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS * len(tests),
+            check=False,
         )
         return done.returncode == 0, done.stdout + done.stderr
 
@@ -70,24 +96,24 @@ class Tree:
         return Found(guard, None if "Ran " in said and "Ran 0" not in said else f"the test did not run: {said[-300:]}")
 
 
-def try_all(guards: list[Guard], directory: Path, together: int = 2) -> Iterator[Found]:
-    """Try each, some at once, in copies below C{directory}; in the order of the table."""
-    trees: SimpleQueue[Tree] = SimpleQueue()
-    for number in range(together):
-        trees.put(Tree.at(directory / str(number)))
+def try_all(guards: Sequence[Guard], trees: Sequence[Tree]) -> Iterator[Found]:
+    """Try each, as many at once as there are trees; in the order of the table."""
+    free: SimpleQueue[Tree] = SimpleQueue()
+    for tree in trees:
+        free.put(tree)
 
     def one(guard: Guard) -> Found:
-        tree = trees.get()
+        tree = free.get()
         try:
             return tree.try_out(guard)
         finally:
-            trees.put(tree)
+            free.put(tree)
 
-    with ThreadPoolExecutor(together) as pool:
+    with ThreadPoolExecutor(len(trees)) as pool:
         yield from pool.map(one, guards)
 
 
-def whole(guards: Iterable[Guard], directory: Path) -> str | None:
+def whole(guards: Iterable[Guard], tree: Tree) -> str | None:
     """What is said where the tests do not pass with every guard in its place."""
-    passed, said = Tree.at(directory / "whole").passes(sorted({guard.test_id for guard in guards}))
+    passed, said = tree.passes(sorted({guard.test_id for guard in guards}))
     return None if passed else said
