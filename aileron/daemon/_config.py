@@ -30,7 +30,6 @@ from ._nodes import (
 if TYPE_CHECKING:
     from yaml import Node
 
-_ENDPOINT = re.compile(r"[^:]*:.*", re.DOTALL)
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 _CLIENT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -94,8 +93,10 @@ def read_config(text: str) -> Config:
 
 
 def _endpoint(node: Node, name: str, line: int) -> str:
-    problem = f"{name} must be an endpoint, such as tcp:8080:interface=127.0.0.1"
-    return match_text(node, _ENDPOINT, line, problem)[0]
+    text = scalar(node, "str") or ""
+    if ":" not in text:
+        raise NotConfig(f"{name} must be an endpoint, such as tcp:8080:interface=127.0.0.1", line)
+    return text
 
 
 def _hosts(node: Node, name: str, line: int) -> tuple[str, ...]:
