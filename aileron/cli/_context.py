@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
     from aileron.vault.keys import DataKey
 
-    from .credentials.passphrase import Unattended
+    from .vault.passphrase import Unattended
 
 T = TypeVar("T")
 
@@ -63,21 +63,21 @@ def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
 
 
 def _probe(url: str, path: str, token: str | None) -> Mapping[str, Any]:
-    from .daemon.probe import probe
+    from .daemon.process import probe
 
     return probe(url, path, token)
 
 
 def _ask(prompt: str) -> str:
     from ._drive import interruptible
-    from .credentials.terminal import Terminal
+    from .vault.terminal import Terminal
 
     with interruptible(), Terminal.open() as terminal:
         return terminal.ask(prompt)
 
 
 def _terminal() -> AbstractContextManager[Conversation]:
-    from .credentials.terminal import Terminal
+    from .vault.terminal import Terminal
 
     return Terminal.open()
 
@@ -85,7 +85,7 @@ def _terminal() -> AbstractContextManager[Conversation]:
 def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
     harden()
     from ._drive import interruptible
-    from .credentials.passphrase import read_passphrase
+    from .vault.passphrase import read_passphrase
 
     with interruptible():
         return read_passphrase(prompt, descriptor, unattended)
@@ -93,7 +93,7 @@ def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | No
 
 def _new_passphrase(descriptor: int | None) -> str:
     harden()
-    from .credentials.passphrase import new_passphrase
+    from .vault.passphrase import new_passphrase
 
     return new_passphrase(descriptor)
 
@@ -101,8 +101,8 @@ def _new_passphrase(descriptor: int | None) -> str:
 def _secret(prompt: str, descriptor: int | None) -> str:
     harden()
     from ._drive import interruptible
-    from .credentials.passphrase import from_descriptor
-    from .credentials.terminal import Terminal
+    from .vault.passphrase import from_descriptor
+    from .vault.terminal import Terminal
 
     if descriptor is not None:
         try:
@@ -146,7 +146,7 @@ class CliContext:
     :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
     :ivar ask: one line from the person's terminal, after a prompt.
     :ivar terminal: the same without waiting; L{InvalidRequest} where there is none.
-    :ivar passphrase: of the vault, as L{aileron.cli.credentials.passphrase.read_passphrase} finds it.
+    :ivar passphrase: of the vault, as L{aileron.cli.vault.passphrase.read_passphrase} finds it.
     :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
     :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
         three first closes this process to others, and so to what it starts: no agent, editor or browser after that.

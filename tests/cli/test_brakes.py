@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.approvals.granting import moment_of
+from aileron.cli.approvals.grant import moment_of
 from tests.cli.daemon import RUN, SESSION, CommandCase, approval
 
 ONE = f"/v1/action-approvals/{RUN}"

@@ -18,9 +18,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.doctor.authority import Authority, authority, network
 from aileron.cli.doctor.daemon import hardening
-from aileron.cli.doctor.files import files, program, search_path
 from aileron.cli.doctor.findings import Finding, Severity, fine, remark, tell
-from aileron.cli.doctor.tracing import tracing
+from aileron.cli.doctor.machine import files, program, search_path, tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from aileron.vault import keys
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase

@@ -7,8 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aileron.cli.actions.drafting import TYPES, Draft, Wanted, text_of, wanted
-from aileron.cli.actions.operations import known_connectors
+from aileron.cli.actions.drafting import TYPES, Draft, Wanted, known_connectors, text_of, wanted
 from aileron.errors import InvalidRequest
 from aileron.manifests import check
 from tests.cli.daemon import CommandCase

@@ -15,8 +15,8 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import CliContext, Conversation, Links
-from aileron.cli.credentials.open import browser_command, let_in, sweep, write_page
-from aileron.cli.credentials.terminal import Terminal
+from aileron.cli.vault.open import browser_command, let_in, sweep, write_page
+from aileron.cli.vault.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home
 from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase

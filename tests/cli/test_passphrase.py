@@ -12,15 +12,15 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.credentials.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
-from aileron.cli.credentials.terminal import Terminal
+from aileron.cli.vault.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
+from aileron.cli.vault.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.vault.keys import WeakPassphrase
 
 CANARY = "Canary battery staple 42"
 _ASK = """
 import sys
-from aileron.cli.credentials.passphrase import new_passphrase, read_passphrase
+from aileron.cli.vault.passphrase import new_passphrase, read_passphrase
 from aileron.cli._context import real_context
 from aileron.errors import AileronError
 print("ready", flush=True)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._errors import CommandError
-from aileron.cli.daemon import probe as module
+from aileron.cli.daemon import process as module
 
 URL = "http://localhost:7001"
 

@@ -12,7 +12,7 @@ import attrs
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
-from aileron.cli.vault.rekeying import Steps, change_passphrase, reset
+from aileron.cli.vault.unlocking import Steps, change_passphrase, reset
 from aileron.errors import StoreUnavailable
 from aileron.home import Discovery
 from aileron.vault.keys import DataKey, WeakPassphrase, WrongPassphrase

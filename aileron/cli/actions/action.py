@@ -13,11 +13,9 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
 from aileron.cli._session import as_operator, as_session
-
-from .commands import distrust_command, trust_command
-from .files import add, check, edit
-from .new import new
-from .run import run_action
+from aileron.cli.actions.files import add, check, edit, new
+from aileron.cli.actions.run import run_action
+from aileron.cli.actions.trusting import distrust_command, trust_command
 
 if TYPE_CHECKING:
     from aileron.client import Operator

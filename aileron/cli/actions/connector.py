@@ -13,10 +13,9 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, listed, note, say_json, table, values
 from aileron.cli._session import as_operator
+from aileron.cli.actions.copying import Sort, add_command, check_command
+from aileron.cli.actions.trusting import distrust_command, trust_command
 from aileron.values import LoadError
-
-from .commands import distrust_command, trust_command
-from .copying import Sort, add_command, check_command
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -13,11 +13,9 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, note, say, say_json
+from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
-
-from .commands import refuse_unasked, trust_added, yes
-from .trusting import TrustRequest, as_values, tell
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024

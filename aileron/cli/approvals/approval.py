@@ -11,15 +11,14 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator
-from aileron.cli.approvals import granting
-from aileron.cli.live.command import watch
+from aileron.cli.approvals import grant as granting
+from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
+from aileron.cli.approvals.edit import edit
+from aileron.cli.approvals.grant import moment_of
+from aileron.cli.approvals.review import show_review
+from aileron.cli.approvals.watch import watch
 from aileron.cli.records.runs import cancel
 from aileron.values import timestamp, utc
-
-from .deciding import DecisionRequest, decide_each, deny_with_sessions, look
-from .edit import edit
-from .granting import moment_of
-from .review import show_review
 
 _REASON = click.option("--reason", help="Why; the agent is told.")
 _DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")

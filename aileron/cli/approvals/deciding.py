@@ -10,11 +10,10 @@ from attrs import frozen
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, report
 from aileron.cli._output import block, heading, in_words, note, say, say_json
+from aileron.cli.approvals.grant import GrantRequest, show_grant_request
+from aileron.cli.approvals.review import show_review
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, comparing_steps, utc
-
-from .granting import GrantRequest, show_grant_request
-from .review import show_review
 
 if TYPE_CHECKING:
     from aileron.client import Operator

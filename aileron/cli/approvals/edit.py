@@ -1,9 +1,12 @@
-"""C{aileron approval edit}: other arguments than the agent's, before you decide."""
+"""C{aileron approval edit}: other arguments than the agent's, before you decide; and the person's own editor."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,17 +22,70 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli.actions.run import typed
+from aileron.cli.approvals.deciding import look, refuse_decided
+from aileron.cli.approvals.review import show_review
 from aileron.cli.daemon.process import command
 from aileron.errors import InvalidRequest
 from aileron.home import prepare
 from aileron.values import JSON, loads_strict
 
-from .deciding import look, refuse_decided
-from .editor import edit_file
-from .review import show_review
-
 if TYPE_CHECKING:
     from aileron.client import Operator
+
+_USUAL = ("sensible-editor", "nano", "vi")
+
+
+def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What edits a file here: C{VISUAL}, C{EDITOR}, or what is usual.
+
+    :raises CommandError: there is nothing, or what is named is no command line.
+    """
+    path = environ.get("PATH", os.defpath)
+    chosen = next(filter(None, (environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))), None)
+    if chosen is not None:
+        return _split(chosen)
+    for name in _USUAL:
+        if shutil.which(name, path=path):
+            return (name,)
+    raise CommandError("There is no editor here.", "Name one in EDITOR.")
+
+
+def _split(chosen: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(chosen))
+    except ValueError:
+        words = ()
+    if not words or not words[0]:
+        raise CommandError("What VISUAL or EDITOR names is no command line, so no editor was started.")
+    return words
+
+
+def edit_file(path: Path, environ: Mapping[str, str]) -> None:
+    """Open C{path} and wait until the editor is closed.
+
+    :raises CommandError: there is no editor, or it ended badly.
+    """
+    command = editor_command(environ)
+    try:
+        with _deaf():
+            status = subprocess.run((*command, str(path)), env=dict(environ), check=False).returncode
+    except OSError as error:
+        raise CommandError(
+            f"The editor {command[0]} could not be started: {error.strerror}.", "Name another in EDITOR."
+        ) from None
+    if status != 0:
+        raise CommandError(f"The editor ended with {status}; what it held was left alone.")
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Ctrl-C is the editor's while it has the terminal.  A handler, unlike SIG_IGN, is not inherited."""
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 """An approval, and the session that asks."""

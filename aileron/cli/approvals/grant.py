@@ -1,18 +1,170 @@
-"""C{aileron grant}: what you allowed beforehand."""
+"""C{aileron grant}: what you allowed beforehand; and the options for a grant that is made with an approval."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 import click
+from attrs import frozen
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import heading, listed, say, say_json, values
+from aileron.cli._output import heading, listed, say, say_json, value, values
 from aileron.cli._session import as_operator
+from aileron.values import JSON, Predicate, PredicateKind, timestamp
 
-from .granting import show_allowed
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_FOR = re.compile(r"([1-9][0-9]{0,5})([smhd])").fullmatch
+_BOUND = re.compile(r"-?[0-9.]*").fullmatch
+_ALLOW = re.compile(r"([^=]+)=([a-z-]+)(?::(.*))?", re.DOTALL).fullmatch
+_AHEAD = re.compile(r"\+([0-9]{1,6})([smhd])")
+
+
+def options(command: F) -> F:
+    """Add C{--grant} and what goes with it."""
+    for option in (
+        click.option("--grant", is_flag=True, help="And from now on allow calls like it, without asking you."),
+        click.option("--uses", type=click.IntRange(1, 1000), help="With --grant: how many more.  [default: 1]"),
+        click.option("--for", "lasting", metavar="8h", help="With --grant: for so long (s, m, h, d).  [default: 1h]"),
+        click.option("--session/--all-sessions", default=None, help="With --grant: this session's calls (default)."),
+        click.option(
+            "--allow",
+            "allowed",
+            multiple=True,
+            metavar="NAME=KIND:VALUE",
+            help="With --grant: what this argument may be, such as to=domain:example.com, channel=one-of:#a,#b,"
+            " title=pattern:v[0-9]+, amount=range:1..50, note=any. All others stay as they are.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@frozen
+class GrantRequest:
+    """What calls the person wants to allow.
+
+    :ivar allowed: as typed, C{name=kind:value}.
+    """
+
+    uses: int
+    lasting: timedelta
+    session: bool
+    allowed: tuple[str, ...] = ()
+
+    def of(self, arguments: Mapping[str, JSON], now: datetime) -> dict[str, JSON]:
+        """As the daemon takes it.
+
+        :param arguments: of the call: a value is read as what stands there, a text as a text.
+        :raises click.UsageError: a predicate that cannot be read.
+        """
+        predicates = [_predicate(text, arguments).as_json() for text in self.allowed]
+        until = timestamp(now + self.lasting)
+        return {"predicates": predicates, "uses": self.uses, "not_after": until, "session": self.session}
+
+
+def read_grant_request(
+    *, grant: bool, uses: int | None, lasting: str | None, session: bool | None, allowed: Sequence[str]
+) -> GrantRequest | None:
+    """What the options of L{options} ask for; L{None}: no grant.
+
+    :raises click.UsageError: they make no sense.
+    """
+    if not grant:
+        if uses or lasting or session is not None or allowed:
+            raise click.UsageError("--uses, --for, --session, --all-sessions and --allow go with --grant.")
+        return None
+    return GrantRequest(uses or 1, _duration(lasting or "1h"), session is not False, tuple(allowed))
+
+
+def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
+    """Say what will be allowed, before it is."""
+    heading("And from now on, without asking you")
+    whose = "calls of this session" if asked["session"] else "calls of ALL sessions"
+    say("  up to {uses} more {whose}, until {until}, where", uses=asked["uses"], whose=whose, until=asked["not_after"])
+    show_allowed(asked["predicates"], arguments)
+
+
+def show_allowed(predicates: Sequence[Mapping[str, Any]], arguments: Mapping[str, JSON]) -> None:
+    """Say of each argument what it may be, and what those are that must stay as they are."""
+    for each in predicates:
+        said = Predicate(each["argument"], PredicateKind(each["kind"]), each.get("given")).in_words()
+        say("    {name}: {said}", name=each["argument"], said=said)
+    named = {each["argument"] for each in predicates}
+    for name, given in arguments.items():
+        if name not in named:
+            value(f"{name}: exactly", given, "    ")
+    say("    and no other argument is given")
+
+
+def _duration(text: str) -> timedelta:
+    match = _FOR(text)
+    if match is None:
+        raise click.UsageError(f"{text!r} is no time such as 30m, 8h or 7d.")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def _predicate(text: str, arguments: Mapping[str, JSON]) -> Predicate:
+    match = _ALLOW(text)
+    kinds = {kind.value.replace("_", "-"): kind for kind in PredicateKind}
+    if match is None or match[2] not in kinds:
+        raise click.UsageError(f"{text!r} is not NAME=KIND:VALUE with a kind of {', '.join(kinds)}.")
+    name, kind, rest = match[1], kinds[match[2]], match[3]
+    if (rest is None) != (kind is PredicateKind.ANY):
+        raise click.UsageError(f"{text!r}: any takes no value, and every other kind takes one.")
+    return Predicate(name, kind, None if rest is None else _given(kind, rest, arguments.get(name)))
+
+
+def _given(kind: PredicateKind, text: str, like: JSON) -> JSON:
+    if kind is PredicateKind.PATTERN:
+        return text
+    if kind is PredicateKind.RANGE:
+        return _bounds(text)
+    if kind is PredicateKind.DOMAIN:
+        return [name.strip() for name in text.split(",")]
+    if kind is PredicateKind.EQUALS:
+        return _value(text, like)
+    return _read(text) if text.startswith("[") else [_value(each, like) for each in text.split(",")]
+
+
+def _bounds(text: str) -> JSON:
+    minimum, dots, maximum = text.rpartition("..")
+    if not (dots and _BOUND(minimum) and _BOUND(maximum)):
+        raise click.UsageError(f"{text!r} is no range such as 1..50, 1.. or ..50.")
+    return {name: _read(bound) for name, bound in (("minimum", minimum), ("maximum", maximum)) if bound}
+
+
+def _value(text: str, like: JSON) -> JSON:
+    """A value of the kind that stands in the call: a text as it is typed, anything else as JSON."""
+    return text if like is None or isinstance(like, str) else _read(text)
+
+
+def _read(text: str) -> JSON:
+    try:
+        found: JSON = json.loads(text)
+    except ValueError:
+        raise click.UsageError(f"{text!r} is no JSON.") from None
+    return found
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """The moment that C{text} means: C{+2h}, or RFC 3339, without an offset in the zone of this machine.
+
+    :raises click.BadParameter: it is neither.
+    """
+    ahead = _AHEAD.fullmatch(text)
+    if ahead is not None:
+        return now + timedelta(**{_UNITS[ahead[2]]: int(ahead[1])})
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text!r} is neither such as +2h nor such as 2026-03-01T09:00.") from None
 
 
 @click.group()

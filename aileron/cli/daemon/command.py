@@ -13,11 +13,10 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, LOST
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._session import vault_state
+from aileron.cli.daemon.process import start, stop
 from aileron.cli.vault.unlocking import any_key
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
-
-from .process import start, stop
 
 
 @click.group()

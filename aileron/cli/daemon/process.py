@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import site
@@ -9,9 +10,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, IncompleteRead, RemoteDisconnected
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from aileron.addresses import read_origin
 from aileron.cli._context import CliContext
 from aileron.cli._entry import SERVE
 from aileron.cli._errors import CommandError
@@ -221,3 +224,44 @@ def run_child(cli: CliContext, *arguments: str) -> bool:
 
     with interruptible():
         return subprocess.run(command(*arguments), env=dict(cli.environ), check=False).returncode == 0
+
+
+_PROBE_SECONDS = 30.0  # a daemon that is flooded answers late
+_PROBE_BYTES = 64 * 1024
+_PROBE_TRIES = 5
+_CUT_OFF = (ConnectionResetError, BrokenPipeError, RemoteDisconnected, IncompleteRead)
+
+
+def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
+    """The JSON object that a site answers to a GET.  A connection that is cut off, as in a flood, is made anew.
+
+    :param url: the site's, of loopback.
+    :param token: sent as bearer.
+    :raises CommandError: no daemon answers there, or it refuses.
+    """
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    for left in reversed(range(_PROBE_TRIES)):
+        try:
+            status, body = _asked(url, path, headers)
+            break
+        except (OSError, HTTPException, ValueError) as error:
+            if not left or not isinstance(error, _CUT_OFF):
+                raise CommandError(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
+    if status != 200 or not isinstance(body, dict):
+        raise CommandError(
+            f"What answers at {url} is not this home's daemon (HTTP {status}).",
+            "Look at it: aileron daemon status",
+        )
+    return body
+
+
+def _asked(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, Any]:
+    """Status and JSON of one answer."""
+    origin = read_origin(url)
+    connection = HTTPConnection(origin.host, origin.port, timeout=_PROBE_SECONDS)
+    try:
+        connection.request("GET", path, headers=dict(headers))
+        response = connection.getresponse()
+        return response.status, json.loads(response.read(_PROBE_BYTES))
+    finally:
+        connection.close()

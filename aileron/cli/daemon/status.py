@@ -1,16 +1,120 @@
-"""C{aileron status} and C{aileron version}."""
+"""C{aileron status}, C{version} and C{gateway}: how the daemon does, and what its gateway counted."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
+from attrs import frozen
 
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import note, say, say_json, values
+from aileron.cli._output import listed, note, say, say_json, values
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
+from aileron.values import BASE_URL_VARIABLES, JSON
 
-from .gateway import notable, proxies, relayed
+_TITLES = ("PROVIDER", "CALLS", "UNDER WAY", "TOKENS", "CACHED", "ANSWERS", "ENDED", "BYTES OUT", "BYTES IN")
+_EXCEPTIONS = "no_proxy"
+
+
+@click.command()
+@_options.as_json
+@pass_cli
+def gateway(cli: CliContext, as_json: bool) -> None:
+    """Say what agents asked their models by the gateway: of each provider its calls, tokens, answers and endings."""
+    found = cli.running()
+    totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
+    answer = {**totals, "items": totals.get("providers", [])}
+    listed(as_json, answer, _TITLES, map(_row, answer["items"]), "Nothing went through the gateway yet.")
+
+
+def _row(provider: Mapping[str, Any]) -> tuple[object, ...]:
+    return (
+        provider["name"],
+        provider["requests"],
+        provider["under_way"],
+        tokens(provider),
+        provider["cached_tokens"],
+        _counts(provider["answers"]),
+        _counts(provider["endings"]),
+        provider["sent_bytes"],
+        provider["received_bytes"],
+    )
+
+
+def _counts(counted: Mapping[str, int]) -> str | None:
+    """What was counted at all."""
+    return ", ".join(f"{name}: {count}" for name, count in counted.items() if count) or None
+
+
+def relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
+    """The line of the gateway's totals, by its label; none before the first call.
+
+    :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
+    """
+    totals = status.get("gateway", {}).get("totals", {})
+    if not totals.get("requests"):
+        return {}
+    return {"LLM calls": f"{_grouped(totals['requests'])} (tokens: {tokens(totals)})"}
+
+
+def tokens(told: Mapping[str, Any] | None) -> str | None:
+    """How many tokens were read and written; L{None}: there was no call.
+
+    :param told: of all calls, or of a session.
+    """
+    if told is None:
+        return None
+    return f"{_grouped(told['input_tokens'])} in, {_grouped(told['output_tokens'])} out"
+
+
+def _grouped(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
+
+
+@frozen
+class Upstream:
+    """Where a provider is.
+
+    :ivar said_by: what moved it there, for people; L{None}: it is where it always is.
+    :ivar credential: whether the vault's key goes there in the place of the agent's.
+    """
+
+    name: str
+    base_url: str
+    prefix: str
+    said_by: str | None
+    credential: bool
+
+    @property
+    def in_words(self) -> str:
+        """Place, served where, by whose word, with whose key."""
+        said = "" if self.said_by is None else f", by {self.said_by}"
+        key = ", with the vault's key" if self.credential else ""
+        return f"{self.base_url} (at {self.prefix}{said}{key})"
+
+
+def notable(status: Mapping[str, Any]) -> tuple[Upstream, ...]:
+    """The providers that somebody moved, added or gave a key of the vault.
+
+    :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
+    """
+    found = (_upstream(each) for each in status.get("gateway", {}).get("providers", ()))
+    return tuple(each for each in found if each.said_by is not None or each.credential)
+
+
+def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
+    """By variable, the proxies before the providers, without user and password; none, no exceptions either."""
+    told = {each["variable"]: each["value"] for each in status.get("gateway", {}).get("proxies", ())}
+    return told if set(told) - {_EXCEPTIONS} else {}
+
+
+def _upstream(told: Mapping[str, Any]) -> Upstream:
+    name, source = told["name"], told["source"]
+    said_by = {"config": "config.yaml", "environment": BASE_URL_VARIABLES.get(name, "the environment")}.get(source)
+    return Upstream(name, told["base_url"], told["prefix"], said_by, told["credential"])
 
 
 @click.command()

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from aileron.addresses import base_url_problem, read_origin
+from aileron.cli.doctor.findings import Finding, remark, waits, wrong
 from aileron.values import from_timestamp
-
-from .findings import Finding, remark, waits, wrong
 
 if TYPE_CHECKING:
     from aileron.client import Operator

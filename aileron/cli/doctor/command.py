@@ -13,14 +13,12 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError, lines_of
 from aileron.cli._output import say_json
 from aileron.cli._session import as_operator, vault_state
+from aileron.cli.doctor.authority import Authority, ask, authority, network
+from aileron.cli.doctor.daemon import configuration, found_daemon, gateway, notifications, process, vault
+from aileron.cli.doctor.findings import Finding, Severity, remark, tell, wrong
+from aileron.cli.doctor.machine import files, search_path, this_program, tracing
 from aileron.errors import AileronError
 from aileron.home import Discovery
-
-from .authority import Authority, ask, authority, network
-from .daemon import configuration, found_daemon, gateway, notifications, process, vault
-from .files import files, search_path, this_program
-from .findings import Finding, Severity, remark, tell, wrong
-from .tracing import tracing
 
 _OF_LATE = timedelta(days=7)
 

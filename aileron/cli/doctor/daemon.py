@@ -11,13 +11,12 @@ from pathlib import Path
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import DAMAGED, LOST, CommandError
-from aileron.cli.daemon.gateway import Upstream, notable, proxies
+from aileron.cli.daemon.status import Upstream, notable, proxies
+from aileron.cli.doctor.findings import Finding, remark, waits, wrong
 from aileron.cli.vault.unlocking import state_of_file
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
 from aileron.values import BASE_URL_VARIABLES
-
-from .findings import Finding, remark, waits, wrong
 
 _CONNECT_SECONDS = 0.5
 _RESTART = "Restart it: aileron daemon stop, then aileron vault unlock"

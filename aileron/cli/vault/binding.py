@@ -14,8 +14,7 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, listed, note, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli.actions.commands import refuse_unasked
-from aileron.cli.actions.trusting import confirm
+from aileron.cli.actions.trusting import confirm, refuse_unasked
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import GATEWAY, JSON
 

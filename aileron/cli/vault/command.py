@@ -13,11 +13,9 @@ from aileron.cli._errors import LOST, CommandError
 from aileron.cli._output import note, say, say_json
 from aileron.cli._session import as_operator, vault_state
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
+from aileron.cli.vault.unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
+from aileron.cli.vault.unlocking import reset as begin_anew
 from aileron.home import Discovery, live_discovery, prepare
-
-from .rekeying import change_passphrase
-from .rekeying import reset as begin_anew
-from .unlocking import refuse_lost, restart_with, state_of_file, unlocking_key
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.cli.live.model import Asked, LiveModel, Size
+from aileron.cli.approvals.live_model import Asked, LiveModel, Size
 from tests.cli.daemon import approval
 
 SIZE = Size(60, 8)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import attrs
 
 from aileron.cli._context import Conversation, Links
-from aileron.cli.live.command import converse
+from aileron.cli.approvals.watch import converse
 from aileron.errors import InvalidRequest
 from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.live.model import (
+from aileron.cli.approvals.live_model import (
     BACKSPACE,
     DOWN,
     ENTER,

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.live.model import LiveModel, Size, columns
-from aileron.cli.live.render import age, render
+from aileron.cli.approvals.live_model import LiveModel, Size, age, columns, render
 from tests.cli.daemon import approval
 from tests.cli.live.made import listing, pressed, reading
 

@@ -19,9 +19,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.live.model import BACKSPACE, DOWN, ENTER, ESCAPE, PAGE_DOWN, UP, Size
-from aileron.cli.live.render import Row
-from aileron.cli.live.screen import TOGETHER_SECONDS, TerminalScreen
+from aileron.cli.approvals.live_model import BACKSPACE, DOWN, ENTER, ESCAPE, PAGE_DOWN, UP, Row, Size
+from aileron.cli.approvals.live_screen import TOGETHER_SECONDS, TerminalScreen
 
 
 class Reactor(MemoryReactorClock):

@@ -11,10 +11,9 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from aileron.cli._context import Links
-from aileron.cli.live.model import ENTER, Size
-from aileron.cli.live.render import Row
-from aileron.cli.live.screen import TerminalScreen
-from aileron.cli.live.view import LiveView
+from aileron.cli.approvals.live_model import ENTER, Row, Size
+from aileron.cli.approvals.live_screen import TerminalScreen
+from aileron.cli.approvals.live_view import LiveView
 from aileron.client import DaemonFault
 from aileron.errors import ApprovalStale, NotFound, StoreUnavailable, Unauthorized
 from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval

@@ -1,4 +1,4 @@
-"""C{aileron operator}: who is logged in as you, and a short-lived child that reads the passphrase for a token."""
+"""C{aileron operator}: who is logged in as you, by which passkeys, and a short-lived child that logs in for a token."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator, log_in
-
-from .passkeys import passkey
 
 
 @click.group()
@@ -52,9 +50,6 @@ def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | N
             "The token's descriptor cannot be written to, so the login serves nobody.",
             "End it: aileron operator revoke --all",
         ) from None
-
-
-operator.add_command(passkey)
 
 
 def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> str:
@@ -124,3 +119,63 @@ def revoke(cli: CliContext, login: str | None, every: bool, passphrase_fd: int |
         say_json(answer)
     else:
         say("Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")
+
+
+@operator.group("passkey")
+def passkey() -> None:
+    """Have approvals ask for your passkey."""
+
+
+@passkey.command("list")
+@_options.passphrase_fd
+@_options.as_json
+@pass_cli
+def list_passkeys(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+    """List the passkeys that count, and say what needs one."""
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.passkeys())
+    rows = ((item["name"], item["made_at"], item["id"]) for item in answer["items"])
+    listed(as_json, answer, ("NAME", "SINCE", "ID"), rows, "There is no passkey.")
+    if not as_json:
+        say("{rule}", rule=_told(answer["rule"]))
+
+
+@passkey.command("add")
+@_options.passphrase_fd
+@pass_cli
+def add(cli: CliContext, passphrase_fd: int | None) -> None:
+    """Let the passkey count that you made on the page of `aileron open passkeys`."""
+    words = cli.ask("The two words that the page shows: ")
+    added = as_operator(cli, passphrase_fd, lambda operator: operator.confirm_passkey(words))
+    say("The passkey {name} counts from now on.", name=added["name"])
+
+
+@passkey.command("require")
+@click.argument("actions", metavar="[ACTION]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every approval.")
+@_options.passphrase_fd
+@pass_cli
+def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphrase_fd: int | None) -> None:
+    """Have every approval, or those of these actions, need your passkey.
+
+    A name that ends with * is every action that begins so. Name those that need one already, too.
+    """
+    if everything is bool(actions):
+        raise click.UsageError("Say which approvals: names of actions, or --all.")
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.require_passkey(everything, actions))
+    say("{rule}", rule=_told(answer["rule"]))
+
+
+@passkey.command("reset")
+@_options.passphrase_fd
+@pass_cli
+def reset(cli: CliContext, passphrase_fd: int | None) -> None:
+    """Forget every passkey, and ask for none any more."""
+    as_operator(cli, passphrase_fd, lambda operator: operator.reset_passkeys())
+    say("No passkey counts any more, and no approval needs one.")
+
+
+def _told(rule: dict[str, Any]) -> str:
+    if rule["everything"]:
+        return "Every approval needs a passkey."
+    names = ", ".join(rule["actions"])
+    return f"Approvals of these actions need a passkey: {names}." if names else "No approval needs a passkey."

@@ -25,11 +25,10 @@ from aileron.cli._context import CliContext, Conversation, Links, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
 from aileron.cli._session import quietly
+from aileron.cli.vault.operator import token_from_child
 from aileron.errors import InvalidRequest
 from aileron.home import Home
 from aileron.values import HandOverState
-
-from .operator import token_from_child
 
 if TYPE_CHECKING:
     from aileron.client import Operator

@@ -14,14 +14,12 @@ from aileron.cli._errors import CommandError, lines_of
 from aileron.cli._output import written
 from aileron.cli.approvals.deciding import DecisionRequest, cast, deny_all_of, look, outcome, refuse_decided
 from aileron.cli.approvals.edit import rewritten
-from aileron.cli.approvals.granting import moment_of
+from aileron.cli.approvals.grant import moment_of
+from aileron.cli.approvals.live_model import Command, LiveModel, Opened, render
+from aileron.cli.approvals.live_screen import TerminalScreen
 from aileron.cli.approvals.review import show_review
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, Operator
 from aileron.values import timestamp, utc
-
-from .model import Command, LiveModel, Opened
-from .render import render
-from .screen import TerminalScreen
 
 POLL_SECONDS, HEARING_POLL_SECONDS, LISTEN_AGAIN_SECONDS = 1.0, 30.0, 15.0
 _OUTCOME_SECONDS = 3.0

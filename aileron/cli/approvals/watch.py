@@ -14,14 +14,13 @@ from aileron.cli._output import note, say, table
 from aileron.cli._session import quietly
 from aileron.cli.approvals.deciding import DecisionRequest, decide_shown, deny_all_of, look, refuse_decided
 from aileron.cli.approvals.edit import rewritten
-from aileron.cli.approvals.granting import moment_of
+from aileron.cli.approvals.grant import moment_of
+from aileron.cli.approvals.live_model import age
 from aileron.cli.approvals.review import show_review
-from aileron.cli.credentials.operator import token_from_child
-from aileron.cli.credentials.terminal import Terminal
+from aileron.cli.vault.operator import token_from_child
+from aileron.cli.vault.terminal import Terminal
 from aileron.errors import InvalidRequest
 from aileron.values import from_timestamp, timestamp, utc
-
-from .render import age
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -93,8 +92,8 @@ def _demand_library() -> None:
 async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:
     from twisted.internet import reactor
 
-    from .screen import TerminalScreen
-    from .view import LiveView
+    from aileron.cli.approvals.live_screen import TerminalScreen
+    from aileron.cli.approvals.live_view import LiveView
 
     with Terminal.open() as terminal, TerminalScreen(terminal.fileno(), reactor).taken() as screen:
         await LiveView(cli, screen, operator, bell=bell).run()

@@ -18,8 +18,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReadDescriptor
 from zope.interface import implementer
 
-from .model import BACKSPACE, DOWN, ENTER, ESCAPE, HOME, PAGE_DOWN, PAGE_UP, UP, Size
-from .render import Row
+from aileron.cli.approvals.live_model import BACKSPACE, DOWN, ENTER, ESCAPE, HOME, PAGE_DOWN, PAGE_UP, UP, Row, Size
 
 TOGETHER_SECONDS = 0.03
 """So long after the first key, what comes has come at once with it: a sequence, or a paste."""

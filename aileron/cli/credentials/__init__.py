@@ -1,1 +1,0 @@
-"""How the operator comes in: passphrase, terminal, browser."""
