@@ -1,34 +1,70 @@
-"""The agent: a real MCP client that runs the installed C{aileron-mcp}, as any agent does."""
+"""The agent: a real MCP client that runs the installed C{aileron-mcp}, in a session opened as the launcher does."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from aileron.addresses import read_origin
+from aileron.client import SessionEnvironment
+from aileron.demo._stage import script
 from aileron.errors import InternalError
-from aileron.home import Home
-
-from ._session import open_session
-from ._stage import script
+from aileron.home import Home, live_discovery
 
 if TYPE_CHECKING:
     from mcp import Client
 
+AGENT = "demo agent"
+_WAIT_SECONDS = 900
+_SECONDS = 10.0
+
+
+def open_session(home: Home, directory: str) -> SessionEnvironment:
+    """What C{aileron-mcp} needs to act for the demo's agent.
+
+    :raises InternalError: the daemon opens none.
+    """
+    found = live_discovery(home)
+    if found is None:
+        raise InternalError("The demo's daemon has gone.")
+    claim = {"agent": AGENT, "working_dir": directory}
+    opened = ask(found.url, "POST", "/v1/sessions", found.launch_key, claim)
+    return SessionEnvironment(found.url, str(opened["token"]), _WAIT_SECONDS).on_this_machine()
+
+
+def ask(
+    url: str, method: str, path: str, token: str | None, body: Mapping[str, str] | None = None
+) -> Mapping[str, Any]:
+    """The JSON object that a service on this machine answers.
+
+    :raises InternalError: it does not, or it refuses.
+    """
+    origin = read_origin(url)
+    connection = HTTPConnection(origin.host, origin.port, timeout=_SECONDS)
+    bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        data = None if body is None else json.dumps(body).encode()
+        connection.request(method, path, data, {"Content-Type": "application/json", **bearer})
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    except (OSError, HTTPException, ValueError) as error:
+        raise InternalError(f"Nothing useful answers at {url} ({type(error).__name__}).") from None
+    finally:
+        connection.close()
+    if response.status >= 400 or not isinstance(answer, dict):
+        raise InternalError(f"{url}{path} refused (HTTP {response.status}).")
+    return answer
+
+
 _OFFERED_SECONDS = 20.0
 _LOOK_SECONDS = 0.2
-
-
-@frozen
-class Told:
-    """What a tool answered."""
-
-    text: str
-    is_error: bool
 
 
 @frozen
@@ -52,11 +88,10 @@ class Agent:
                 raise InternalError(f"The tool {wanted} is not offered.")
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def call(self, tool: str, arguments: Mapping[str, str]) -> Told:
-        """Call one; it answers when the person has decided."""
+    async def call(self, tool: str, arguments: Mapping[str, str]) -> str:
+        """The text that a tool answers, once the person has decided."""
         result = await self._client.call_tool(tool, dict(arguments))
-        texts = [part.text for part in result.content if part.type == "text"]
-        return Told("\n".join(texts), bool(result.is_error))
+        return "\n".join(part.text for part in result.content if part.type == "text")
 
 
 @asynccontextmanager

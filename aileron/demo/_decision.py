@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+import click
+
+from aileron.demo._stage import Stage, act, command, printed, tell
 from aileron.errors import InternalError
 
-from ._person import typed
-from ._saying import act, command, printed, tell
-from ._stage import Stage
+
+async def typed(prompt: str) -> str:
+    """The next line that is typed, lower case; empty when the terminal ends."""
+    click.echo(prompt, nl=False)
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def ready() -> None:
+        text = sys.stdin.readline()
+        if not line.done():
+            line.set_result(text)
+
+    loop.add_reader(sys.stdin, ready)
+    try:
+        return (await line).strip().lower()
+    finally:
+        loop.remove_reader(sys.stdin)
+
 
 _ASK_SECONDS = 30.0
 _PROMPT = "   Let exactly this run? [y]es, [n]o, [b]rowser: "
 
 
-async def decide(scene: Stage, calling: asyncio.Task[Any], answer: bool | None) -> None:
+async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) -> None:
     """Show what waits, and see it decided.
 
     :param calling: the agent's call; done as soon as somebody has decided.
@@ -36,7 +55,7 @@ async def decide(scene: Stage, calling: asyncio.Task[Any], answer: bool | None) 
         await _say(scene, approval, answer)
 
 
-async def _pending(scene: Stage, calling: asyncio.Task[Any]) -> Mapping[str, Any]:
+async def _pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str, Any]:
     """What waits for the person."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _ASK_SECONDS
@@ -46,11 +65,11 @@ async def _pending(scene: Stage, calling: asyncio.Task[Any]) -> Mapping[str, Any
             first: Mapping[str, Any] = items[0]
             return first
         if calling.done():
-            raise InternalError(f"The call was not held for approval: {calling.result().text}")
+            raise InternalError(f"The call was not held for approval: {calling.result()}")
     raise InternalError("The call did not reach the daemon.")
 
 
-async def _ask(scene: Stage, calling: asyncio.Task[Any], approval: Mapping[str, Any]) -> bool | None:
+async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, Any]) -> bool | None:
     """The person's answer here, or L{None}: it was decided on the page."""
     while True:
         line = asyncio.ensure_future(typed(_PROMPT))

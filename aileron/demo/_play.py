@@ -7,17 +7,13 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any
 
 import click
 
+from aileron.demo._agent import Agent, agent, ask
+from aileron.demo._decision import decide
+from aileron.demo._stage import Stage, act, command, printed, quote, stage, tell
 from aileron.errors import InvalidRequest
-
-from ._agent import Agent, agent
-from ._decision import decide
-from ._saying import act, command, printed, quote, tell
-from ._session import ask
-from ._stage import Stage, stage
 
 CHANNEL = "#releases"
 SUMMARY = "The new parser is out.\nIt reads twice as fast."
@@ -58,10 +54,10 @@ async def _acts(scene: Stage, answer: bool | None) -> None:
         calling = await _call(acting)
         try:
             await decide(scene, calling, answer)
-            result = await calling
+            told = await calling
         finally:
             calling.cancel()
-    _tell_effect(scene, result.text)
+    _tell_effect(scene, told)
     await _tell_record(scene)
 
 
@@ -90,13 +86,13 @@ async def _set_up(scene: Stage) -> None:
     )
 
 
-async def _call(acting: Agent) -> asyncio.Task[Any]:
+async def _call(acting: Agent) -> asyncio.Task[str]:
     act(2, "An agent works")
     tools = await acting.tools_with(TOOL)
     tell(f"It speaks MCP to aileron-mcp, which offers: {', '.join(tools)}.")
     tell(f"It calls {TOOL} with channel {CHANNEL} and this summary:")
     quote(SUMMARY)
-    return asyncio.ensure_future(acting.call(TOOL, {"channel": CHANNEL, "summary": SUMMARY}))
+    return asyncio.create_task(acting.call(TOOL, {"channel": CHANNEL, "summary": SUMMARY}))
 
 
 def _tell_effect(scene: Stage, told: str) -> None:

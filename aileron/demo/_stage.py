@@ -1,4 +1,4 @@
-"""Where the play happens: a home of its own, the installed commands in it, and nothing of it left afterwards."""
+"""Where the play happens and how it looks: a home of its own, the installed commands in it, nothing left afterwards."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import click
 from attrs import field, frozen
 
 from aileron.errors import InternalError, NotFound
 from aileron.home import Home, find_home, running_pid
+from aileron.values import visible
 
 _STOP_SECONDS = 40.0
 _CHAT_SECONDS = 5.0
@@ -158,3 +160,35 @@ def _pipe_with(text: str) -> int:
     with open(writing, "wb") as pipe:
         pipe.write(text.encode())  # far less than a pipe holds
     return reading
+
+
+_INDENT = "   "
+
+
+def act(number: int, title: str) -> None:
+    """A part begins."""
+    click.echo()
+    click.secho(f"{number}  {title}", bold=True)
+
+
+def tell(text: str) -> None:
+    """A line of ours."""
+    click.echo(_INDENT + text)
+
+
+def command(line: str, meaning: str) -> None:
+    """A command that is run, and what it is for."""
+    click.echo(_INDENT + click.style(f"$ {visible(line)}", fg="cyan"))
+    click.echo(_INDENT + "    " + meaning)
+
+
+def quote(text: str) -> None:
+    """What somebody else said, line by line behind a margin."""
+    for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
+        click.echo(f"{_INDENT}  │ {line}")
+
+
+def printed(text: str) -> None:
+    """What one of our own commands printed; it is fit to be shown already, and is shown so once more."""
+    for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
+        click.echo(_INDENT + line)

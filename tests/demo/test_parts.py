@@ -13,8 +13,7 @@ from aileron.connectors import check as connector_faults
 from aileron.demo import play
 from aileron.demo._agent import only_cause
 from aileron.demo._chat import Room
-from aileron.demo._saying import printed, quote
-from aileron.demo._stage import script
+from aileron.demo._stage import printed, quote, script
 from aileron.errors import InternalError, InvalidRequest, NotFound
 from aileron.manifests import check as action_faults
 
