@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import frozen
 
 from aileron.home import Discovery
 
-from ._context import CliContext, Links
+from . import _options
+from ._context import CliContext, Links, pass_cli
 from ._errors import CommandError
+from ._output import listed, say, say_json
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -51,6 +56,59 @@ def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
             return await work(client)
 
     return cli.drive(whole)
+
+
+@frozen
+class OperatorCommand:
+    """A command of the operator's: what it finds around itself, and the two options that all of its kind have.
+
+    :ivar passphrase_fd: where the passphrase is read, or L{None}: in the terminal.
+    :ivar as_json: whether a program reads what is printed.
+    """
+
+    cli: CliContext
+    passphrase_fd: int | None
+    as_json: bool
+
+    def ask(self, work: Callable[[Operator], Awaitable[T]]) -> T:
+        """What C{work} returns, given the operator site."""
+        return as_operator(self.cli, self.passphrase_fd, work)
+
+    def list(
+        self,
+        work: Callable[[Operator], Awaitable[Mapping[str, Any]]],
+        titles: Sequence[str],
+        row: Callable[[Mapping[str, Any]], Iterable[object]],
+        nothing: str,
+    ) -> Mapping[str, Any]:
+        """Print the list that C{work} returns, a row for each item, and return it; C{nothing}: where it is empty."""
+        answer = self.ask(work)
+        listed(self.as_json, answer, titles, (tuple(row(item)) for item in answer["items"]), nothing)
+        return answer
+
+    def show(self, answer: Mapping[str, Any], print_answer: Callable[[Mapping[str, Any]], None]) -> None:
+        """Print an answer as JSON, or as C{print_answer} does."""
+        if self.as_json:
+            say_json(answer)
+        else:
+            print_answer(answer)
+
+    def say(self, answer: Mapping[str, Any], template: str, **values: object) -> None:
+        """Print an answer as JSON, or a line of ours in its place."""
+        self.show(answer, lambda _: say(template, **values))
+
+
+def operator_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Make C{command}, which takes an L{OperatorCommand} first, one with C{--passphrase-fd} and C{--json}."""
+
+    @_options.passphrase_fd
+    @_options.as_json
+    @pass_cli
+    @wraps(command)
+    def run(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **given: Any) -> None:
+        command(OperatorCommand(cli, passphrase_fd, as_json), **given)
+
+    return run
 
 
 @asynccontextmanager

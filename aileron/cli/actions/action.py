@@ -12,7 +12,7 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
-from aileron.cli._session import as_operator, as_session
+from aileron.cli._session import OperatorCommand, as_operator, as_session, operator_command
 from aileron.cli.actions.files import add, check, edit, new
 from aileron.cli.actions.run import run_action
 from aileron.cli.actions.trusting import distrust_command, trust_command
@@ -50,13 +50,11 @@ def list_actions(cli: CliContext, as_json: bool) -> None:
 @action.command("show")
 @click.argument("name", shell_complete=_completion.actions)
 @click.option("--schema", is_flag=True, help="Also the schema of its arguments, as the model is given it.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_action(cli: CliContext, name: str, schema: bool, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
     """Show one action: its arguments, its connectors, and the words that the model reads; or why it is not offered."""
-    item = as_operator(cli, passphrase_fd, lambda operator: _offered(operator, name))
-    if as_json:
+    item = command.ask(lambda operator: _offered(operator, name))
+    if command.as_json:
         say_json(item)
         return
     heading("{name} {version}", name=item["name"], version=item["version"])

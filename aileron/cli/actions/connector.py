@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
+from aileron.cli import _completion
 from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, listed, note, say_json, table, values
-from aileron.cli._session import as_operator
+from aileron.cli._output import heading, listed, note, table, values
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import Sort, add_command, check_command
 from aileron.cli.actions.trusting import distrust_command, trust_command
 from aileron.values import LoadError
@@ -40,12 +39,10 @@ connector.add_command(distrust_command("connector"))
 
 
 @connector.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_connectors(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_connectors(command: OperatorCommand) -> None:
     """List connectors, what they may talk to, and why others did not load."""
-    answer, states = as_operator(cli, passphrase_fd, _with_states)
+    answer, states = command.ask(_with_states)
     rows = (
         (
             item["name"],
@@ -58,8 +55,8 @@ def list_connectors(cli: CliContext, passphrase_fd: int | None, as_json: bool) -
         for item in answer["items"]
     )
     titles = ("NAME", "VERSION", "STATE", "HOSTS", "CREDENTIAL", "OPERATIONS")
-    listed(as_json, answer, titles, rows, "There are no connectors.")
-    if not as_json:
+    listed(command.as_json, answer, titles, rows, "There are no connectors.")
+    if not command.as_json:
         for problem in answer.get("problems", ()):
             note("did not load: {file}: {message}", file=problem["file"], message=problem["message"])
         if not {"new", "changed"}.isdisjoint(states.values()):
@@ -68,19 +65,14 @@ def list_connectors(cli: CliContext, passphrase_fd: int | None, as_json: bool) -
 
 @connector.command("show")
 @click.argument("name", shell_complete=_completion.all_connectors)
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_connector(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_connector(command: OperatorCommand, name: str) -> None:
     """Show one connector: where it may send, with which credential, and each thing that it can do."""
-    answer, states = as_operator(cli, passphrase_fd, _with_states)
+    answer, states = command.ask(_with_states)
     found = next((item for item in answer["items"] if item["name"] == name), None)
     if found is None:
         raise CommandError(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
-    if as_json:
-        say_json(found)
-    else:
-        show_one(found, states.get(name))
+    command.show(found, lambda _: show_one(found, states.get(name)))
 
 
 async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:

@@ -10,9 +10,9 @@ import click
 from attrs import frozen
 
 from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, note, say, say_json
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
@@ -60,29 +60,18 @@ def add_command(sort: Sort) -> click.Command:
     @click.option("--force", is_flag=True, help="Replace a file of the same name that is different.")
     @click.option("--no-trust", is_flag=True, help="Copy only.")
     @yes
-    @_options.passphrase_fd
-    @_options.as_json
-    @pass_cli
-    def command(
-        cli: CliContext,
-        /,
-        files: tuple[Path, ...],
-        force: bool,
-        no_trust: bool,
-        yes: bool,
-        passphrase_fd: int | None,
-        as_json: bool,
-    ) -> None:
-        refuse_unasked(as_json, yes or no_trust)
-        added = _add(cli.home, sort, files, force, quiet=as_json)
-        request = TrustRequest(sort.kind, paths=tuple(added), sure=yes, as_json=as_json)
-        trusted = None if no_trust else trust_added(cli, passphrase_fd, request)
-        if as_json:
+    @operator_command
+    def add(command: OperatorCommand, /, files: tuple[Path, ...], force: bool, no_trust: bool, yes: bool) -> None:
+        refuse_unasked(command.as_json, yes or no_trust)
+        added = _add(command.cli.home, sort, files, force, quiet=command.as_json)
+        request = TrustRequest(sort.kind, paths=tuple(added), sure=yes, as_json=command.as_json)
+        trusted = None if no_trust else trust_added(command.cli, command.passphrase_fd, request)
+        if command.as_json:
             say_json({"added": [path.name for path in added], "trusted": as_values(trusted or [])})
         elif trusted is not None:
             tell(trusted)
 
-    return command
+    return add
 
 
 def tell_fault(fault: LoadError) -> str:

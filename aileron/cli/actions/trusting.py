@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import field, frozen
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
+from aileron.cli import _completion
+from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import margined, note, say, say_json, shown
-from aileron.cli._session import as_operator, vault_state
+from aileron.cli._output import margined, note, say, shown
+from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 from aileron.errors import InvalidRequest
 from aileron.values import JSON
@@ -209,29 +209,16 @@ def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
         "--all", "everything", is_flag=True, help="All that is not trusted, which without a name is meant too."
     )
     @yes
-    @_options.passphrase_fd
-    @_options.as_json
-    @pass_cli
-    def command(
-        cli: CliContext,
-        /,
-        names: tuple[str, ...],
-        everything: bool,
-        yes: bool,
-        passphrase_fd: int | None,
-        as_json: bool,
-    ) -> None:
+    @operator_command
+    def trust_named(command: OperatorCommand, /, names: tuple[str, ...], everything: bool, yes: bool) -> None:
         if yes and not names and not everything and kind != "config":
             raise click.UsageError("To trust without being asked, name what you mean or add --all.")
-        refuse_unasked(as_json, yes)
-        request = TrustRequest(kind, names, all=everything or not names, sure=yes, as_json=as_json)
-        found = as_operator(cli, passphrase_fd, lambda operator: trust(cli, operator, request))
-        if as_json:
-            say_json({"trusted": as_values(found)})
-        else:
-            tell(found)
+        refuse_unasked(command.as_json, yes)
+        request = TrustRequest(kind, names, all=everything or not names, sure=yes, as_json=command.as_json)
+        found = command.ask(lambda operator: trust(command.cli, operator, request))
+        command.show({"trusted": as_values(found)}, lambda _: tell(found))
 
-    return command
+    return trust_named
 
 
 def distrust_command(kind: str) -> click.Command:
@@ -239,17 +226,12 @@ def distrust_command(kind: str) -> click.Command:
 
     @click.command("distrust", help="Take trust back: it does nothing any more, and what waits of it becomes stale.")
     @click.argument("name", shell_complete=_COMPLETING.get(kind))
-    @_options.passphrase_fd
-    @_options.as_json
-    @pass_cli
-    def command(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
-        gone = as_operator(cli, passphrase_fd, lambda operator: operator.distrust(kind, name))
-        if as_json:
-            say_json(gone)
-        else:
-            say("{name} is not trusted any more.", name=gone["name"])
+    @operator_command
+    def distrust_named(command: OperatorCommand, name: str) -> None:
+        gone = command.ask(lambda operator: operator.distrust(kind, name))
+        command.say(gone, "{name} is not trusted any more.", name=gone["name"])
 
-    return command
+    return distrust_named
 
 
 def refuse_unasked(as_json: bool, sure: bool) -> None:

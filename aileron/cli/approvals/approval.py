@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import listed, say, say_json
-from aileron.cli._session import as_operator
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.approvals import grant as granting
 from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
 from aileron.cli.approvals.edit import edit
@@ -38,34 +36,24 @@ def approval() -> None:
 )
 @click.option("--session", help="Of this session only.")
 @_options.paged
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_approvals(
-    cli: CliContext,
-    /,
-    passphrase_fd: int | None,
-    as_json: bool,
-    **filters: str | int | None,
-) -> None:
+@operator_command
+def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List what waits for you, oldest first."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.approvals(_options.given(**filters)))
-    rows = (_row(item) for item in answer["items"])
-    listed(as_json, answer, ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"), rows, "Nothing waits for you.")
+    command.list(
+        lambda operator: operator.approvals(_options.given(**filters)),
+        ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"),
+        _row,
+        "Nothing waits for you.",
+    )
 
 
 @approval.command("show")
 @click.argument("approval_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_approval(cli: CliContext, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_approval(command: OperatorCommand, approval_id: str) -> None:
     """Show one whole: who asks, every argument, and the request that will leave."""
-    found, session = as_operator(cli, passphrase_fd, lambda operator: look(operator, approval_id))
-    if as_json:
-        say_json({**found, "session": session})
-    else:
-        show_review(found, session)
+    found, session = command.ask(lambda operator: look(operator, approval_id))
+    command.show({**found, "session": session}, lambda _: show_review(found, session))
 
 
 @approval.command("approve")
@@ -76,25 +64,16 @@ def show_approval(cli: CliContext, approval_id: str, passphrase_fd: int | None, 
 @click.option("--not-before", metavar="WHEN", help="Begin no sooner: 2026-03-01T09:00 or +2h, at most 30 days ahead.")
 @_WAIT
 @granting.options
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def approve(
-    cli: CliContext,
-    /,
-    approval_ids: tuple[str, ...],
-    passphrase_fd: int | None,
-    as_json: bool,
-    yes: bool,
-    **how: Any,
-) -> None:
+@operator_command
+def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: bool, **how: Any) -> None:
     """Show each whole, ask, and approve exactly what was shown; with --grant also more calls like it."""
+    as_json = command.as_json
     if as_json and not yes:
         raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
     _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"], "--grant": how["grant"]})
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
     when = how.pop("not_before")
-    not_before = None if when is None else timestamp(moment_of(when, utc(cli.wall())))
+    not_before = None if when is None else timestamp(moment_of(when, utc(command.cli.wall())))
     grant_request = granting.read_grant_request(**granted)
     requests = [
         DecisionRequest(
@@ -102,7 +81,7 @@ def approve(
         )
         for each in dict.fromkeys(approval_ids)
     ]
-    as_operator(cli, passphrase_fd, lambda operator: decide_each(cli, operator, requests))
+    command.ask(lambda operator: decide_each(command.cli, operator, requests))
 
 
 @approval.command("deny")
@@ -110,27 +89,18 @@ def approve(
 @_DIGEST
 @_REASON
 @click.option("--end-session", is_flag=True, help="End the session that asks, and deny all else that it asks.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def deny(
-    cli: CliContext,
-    /,
-    approval_ids: tuple[str, ...],
-    passphrase_fd: int | None,
-    as_json: bool,
-    end_session: bool,
-    **how: Any,
-) -> None:
+@operator_command
+def deny(command: OperatorCommand, /, approval_ids: tuple[str, ...], end_session: bool, **how: Any) -> None:
     """Deny one, or several: nothing is sent."""
-    if as_json and end_session:
+    if command.as_json and end_session:
         raise click.UsageError("--json tells of one denial: leave --end-session out.")
-    _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"]})
+    _refuse_many(approval_ids, {"--json": command.as_json, "--digest": how["digest"]})
     requests = [
-        DecisionRequest(each, approved=False, sure=True, as_json=as_json, **how) for each in dict.fromkeys(approval_ids)
+        DecisionRequest(each, approved=False, sure=True, as_json=command.as_json, **how)
+        for each in dict.fromkeys(approval_ids)
     ]
     work = deny_with_sessions if end_session else decide_each
-    as_operator(cli, passphrase_fd, lambda operator: work(cli, operator, requests))
+    command.ask(lambda operator: work(command.cli, operator, requests))
 
 
 approval.add_command(edit)
@@ -142,16 +112,11 @@ approval.add_command(cancel)
 
 @approval.command("forgive")
 @click.argument("approval_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def forgive(cli: CliContext, /, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def forgive(command: OperatorCommand, /, approval_id: str) -> None:
     """Let agents ask again, at once, what you denied."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.forgive(approval_id))
-    if as_json:
-        say_json(answer)
-    else:
-        say("Agents may ask for it again.")
+    answer = command.ask(lambda operator: operator.forgive(approval_id))
+    command.say(answer, "Agents may ask for it again.")
 
 
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import in_words, note, say, say_json
-from aileron.cli._session import as_operator
+from aileron.cli._session import OperatorCommand, as_operator, operator_command
 from aileron.cli.actions.run import typed
 from aileron.cli.approvals.deciding import look, refuse_decided
 from aileron.cli.approvals.review import show_review
@@ -96,31 +95,20 @@ Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 @click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One argument instead, as text; repeat for more.")
 @click.option("--without", multiple=True, metavar="K", help="Leave this optional argument out; repeat for more.")
 @click.option("--editor", is_flag=True, help="Open all arguments in your editor; asks for the passphrase twice.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
+@operator_command
 def edit(
-    cli: CliContext,
-    /,
-    approval_id: str,
-    pairs: tuple[str, ...],
-    without: tuple[str, ...],
-    editor: bool,
-    passphrase_fd: int | None,
-    as_json: bool,
+    command: OperatorCommand, /, approval_id: str, pairs: tuple[str, ...], without: tuple[str, ...], editor: bool
 ) -> None:
     """Ask for other arguments than the agent did.  They are checked as its own were; nothing is decided."""
     if editor is bool(pairs or without):
         raise click.UsageError("Say what to edit: --arg and --without, or --editor.")
-    if editor and passphrase_fd is not None:
+    if editor and command.passphrase_fd is not None:
         raise click.UsageError("--editor reads the passphrase twice, which a descriptor gives once.")
     if editor:
-        edited, session = _in_editor(cli, approval_id)
+        edited, session = _in_editor(command.cli, approval_id)
     else:
-        edited, session = as_operator(
-            cli, passphrase_fd, lambda operator: _replace(operator, approval_id, pairs, without)
-        )
-    if as_json:
+        edited, session = command.ask(lambda operator: _replace(operator, approval_id, pairs, without))
+    if command.as_json:
         say_json({**edited, "session": session})
     else:
         show_review(edited, session)

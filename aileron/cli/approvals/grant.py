@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 import click
 from attrs import frozen
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import heading, listed, say, say_json, value, values
-from aileron.cli._session import as_operator
+from aileron.cli._output import heading, say, value, values
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.values import JSON, Predicate, PredicateKind, timestamp
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -173,42 +171,33 @@ def grant() -> None:
 
 
 @grant.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_grants(cli: CliContext, /, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_grants(command: OperatorCommand, /) -> None:
     """List standing grants, oldest first."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.grants())
-    rows = (_row(item) for item in answer["items"])
-    listed(as_json, answer, ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"), rows, "You have granted nothing.")
+    command.list(
+        lambda operator: operator.grants(),
+        ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"),
+        _row,
+        "You have granted nothing.",
+    )
 
 
 @grant.command("show")
 @click.argument("grant_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_grant(cli: CliContext, /, grant_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Show one whole: what it allows, and whether it does now."""
-    found = as_operator(cli, passphrase_fd, lambda operator: operator.grant(grant_id))
-    if as_json:
-        say_json(found)
-    else:
-        _show(found)
+    found = command.ask(lambda operator: operator.grant(grant_id))
+    command.show(found, _show)
 
 
 @grant.command("revoke")
 @click.argument("grant_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def revoke_grant(cli: CliContext, /, grant_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Revoke one: nothing more begins by it."""
-    found = as_operator(cli, passphrase_fd, lambda operator: operator.revoke_grant(grant_id))
-    if as_json:
-        say_json(found)
-    else:
-        say("{id} is {state}; you are asked again.", id=found["id"], state=_state(found))
+    found = command.ask(lambda operator: operator.revoke_grant(grant_id))
+    command.say(found, "{id} is {state}; you are asked again.", id=found["id"], state=_state(found))
 
 
 def _show(found: Mapping[str, Any]) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
+from aileron.cli import _completion
 from aileron.cli._output import heading, note, say, say_json, table
-from aileron.cli._session import as_operator
+from aileron.cli._session import OperatorCommand, operator_command
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
 _PER_SESSION = click.option("--per-session", is_flag=True, help="For each session apart.")
 _ARGUMENT = click.option("--argument", metavar="NAME", help="For each value of this argument apart.")
 _MOST = click.IntRange(1, 1_000_000)
+_TITLES, _NOTHING = ("ACTION", "MOST", "WINDOW", "FOR EACH", "SET AT"), "You have set no limits of your own."
 
 
 @click.group()
@@ -24,12 +24,10 @@ def cap() -> None:
 
 
 @cap.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_caps(cli: CliContext, /, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_caps(command: OperatorCommand, /) -> None:
     """List your own limits."""
-    _show(as_operator(cli, passphrase_fd, lambda operator: operator.caps()), as_json)
+    command.list(lambda operator: operator.caps(), _TITLES, _row, _NOTHING)
 
 
 @cap.command("set")
@@ -38,15 +36,13 @@ def list_caps(cli: CliContext, /, passphrase_fd: int | None, as_json: bool) -> N
 @click.option("--per-day", type=_MOST, help="Most within a day.")
 @_PER_SESSION
 @_ARGUMENT
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def set_cap(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **limits: Any) -> None:
+@operator_command
+def set_cap(command: OperatorCommand, /, **limits: Any) -> None:
     """Limit ACTION, or without one all actions together."""
     if limits["per_hour"] is None and limits["per_day"] is None:
         raise click.UsageError("Say how often: --per-hour N, --per-day N, or both.")
     given = _given(limits)
-    _show(as_operator(cli, passphrase_fd, lambda operator: operator.set_caps(given)), as_json)
+    command.list(lambda operator: operator.set_caps(given), _TITLES, _row, _NOTHING)
 
 
 @cap.command("remove")
@@ -55,15 +51,13 @@ def set_cap(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **limi
 @click.option("--per-day", "window", flag_value="per_day", help="The limit within a day.")
 @_PER_SESSION
 @_ARGUMENT
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def remove_cap(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **which: Any) -> None:
+@operator_command
+def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
     """Remove one of your own limits."""
     if which["window"] is None:
         raise click.UsageError("Say which: --per-hour or --per-day.")
     given = _given(which)
-    _show(as_operator(cli, passphrase_fd, lambda operator: operator.remove_cap(given)), as_json)
+    command.list(lambda operator: operator.remove_cap(given), _TITLES, _row, _NOTHING)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,15 +65,6 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["argument"] is not None and options["action"] is None:
         raise click.UsageError("An argument is one of an action: name the action.")
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _show(answer: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        say_json(answer)
-    elif answer["items"]:
-        table(("ACTION", "MOST", "WINDOW", "FOR EACH", "SET AT"), [_row(item) for item in answer["items"]])
-    else:
-        say("You have set no limits of your own.")
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
@@ -94,19 +79,15 @@ _SESSION = click.option("--session", help="Of this session only.")
 @click.command()
 @_SESSION
 @click.option("--reason", help="Why; agents are told.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def pause(
-    cli: CliContext, /, passphrase_fd: int | None, as_json: bool, session: str | None, reason: str | None
-) -> None:
+@operator_command
+def pause(command: OperatorCommand, /, session: str | None, reason: str | None) -> None:
     """Let nothing more begin: no call is taken, nothing can be approved.
 
     It stays so across restarts, until you resume it. What has begun is listed,
     and goes on; what is approved and has not begun waits.
     """
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.pause(session, reason))
-    if as_json:
+    answer = command.ask(lambda operator: operator.pause(session, reason))
+    if command.as_json:
         say_json(answer)
         return
     say("Paused since {since}. Nothing more begins.", since=answer["pause"]["since"])
@@ -116,16 +97,14 @@ def pause(
 
 @click.command()
 @_SESSION
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def resume(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, session: str | None) -> None:
+@operator_command
+def resume(command: OperatorCommand, /, session: str | None) -> None:
     """Take calls again; what was approved before waits until you approve it once more.
 
     A session that was paused for itself stays so: resume it by --session.
     """
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.resume(session))
-    if as_json:
+    answer = command.ask(lambda operator: operator.resume(session))
+    if command.as_json:
         say_json(answer)
         return
     say("Resumed.")

@@ -13,8 +13,8 @@ from aileron import __version__
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
-from aileron.cli._output import block, heading, in_words, listed, say, say_json, values
-from aileron.cli._session import as_operator
+from aileron.cli._output import block, heading, in_words, say, say_json, values
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 from aileron.values import Checkpoint, from_timestamp
 
@@ -37,29 +37,24 @@ def audit() -> None:
 @click.option("--run", help="Of this run only.")
 @click.option("--class", "class", help="Failures of this class only.", shell_complete=_completion.failures)
 @_options.paged
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_records(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | None) -> None:
+@operator_command
+def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List records, newest first."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.audit(_options.given(**filters)))
-    rows = (
-        (item["sequence"], item["at"], item["type"], _actor(item), item.get("action"), item.get("run_id"))
-        for item in answer["items"]
+    command.list(
+        lambda operator: operator.audit(_options.given(**filters)),
+        ("NO", "AT", "WHAT", "WHO", "ACTION", "RUN"),
+        lambda item: (item["sequence"], item["at"], item["type"], _actor(item), item.get("action"), item.get("run_id")),
+        "There are no such records.",
     )
-    titles = ("NO", "AT", "WHAT", "WHO", "ACTION", "RUN")
-    listed(as_json, answer, titles, rows, "There are no such records.")
 
 
 @audit.command("show")
 @click.argument("audit_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_record(cli: CliContext, audit_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_record(command: OperatorCommand, audit_id: str) -> None:
     """Show one record whole, with its place in the chain."""
-    record = as_operator(cli, passphrase_fd, lambda operator: operator.audit_record(audit_id))
-    if as_json:
+    record = command.ask(lambda operator: operator.audit_record(audit_id))
+    if command.as_json:
         say_json(record)
         return
     heading("{kind}", kind=record["type"])

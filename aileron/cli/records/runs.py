@@ -11,8 +11,8 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import block, heading, in_words, listed, say, say_json, table, values
-from aileron.cli._session import as_operator
+from aileron.cli._output import block, heading, in_words, say, say_json, table, values
+from aileron.cli._session import OperatorCommand, as_operator, operator_command
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
 
@@ -34,28 +34,24 @@ def runs() -> None:
 @click.option("--session", help="Of this session only.")
 @click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
 @_options.paged
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_runs(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None) -> None:
+@operator_command
+def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
-    rows = (
-        (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id"))
-        for item in answer["items"]
+    command.list(
+        lambda operator: operator.runs(_options.given(**filters)),
+        ("ID", "ACTION", "STATE", "RECEIVED AT", "SESSION"),
+        lambda item: (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id")),
+        "There are no runs.",
     )
-    listed(as_json, answer, ("ID", "ACTION", "STATE", "RECEIVED AT", "SESSION"), rows, "There are no runs.")
 
 
 @runs.command("show")
 @click.argument("run_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_run(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_run(command: OperatorCommand, run_id: str) -> None:
     """Show one run: its arguments, its attempts, its result or why it failed."""
-    run = as_operator(cli, passphrase_fd, lambda operator: operator.run(run_id))
-    if as_json:
+    run = command.ask(lambda operator: operator.run(run_id))
+    if command.as_json:
         say_json(run)
         return
     _show_run(run)
@@ -71,17 +67,13 @@ def show_run(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: b
 @click.option("--did-not-happen", "outcome", flag_value="did_not_happen", help="You found out that it did not.")
 @click.option("--run-again", "outcome", flag_value="run_again", help="Put it up for your decision once more.")
 @click.option("--note", default="", help="How you know; it goes on record.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def settle(
-    cli: CliContext, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
-) -> None:
+@operator_command
+def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str) -> None:
     """Say what became of a run whose outcome is unknown, or have it done again."""
     if outcome is None:
         raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
-    run = as_operator(cli, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
-    if as_json:
+    run = command.ask(lambda operator: operator.resolve(run_id, outcome, note))
+    if command.as_json:
         say_json(run)
     elif outcome == "run_again":
         say("It waits for your decision as {id}: aileron approval show {id}", id=run["id"])
@@ -91,13 +83,11 @@ def settle(
 
 @runs.command("reconcile")
 @click.argument("run_id", metavar="ID")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def reconcile(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def reconcile(command: OperatorCommand, run_id: str) -> None:
     """Look whether a run whose outcome is unknown happened, where its connector says how."""
-    found = as_operator(cli, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
-    if as_json:
+    found = command.ask(lambda operator: operator.reconcile_run(run_id))
+    if command.as_json:
         say_json(found)
         return
     say(_FOUND[found["happened"]])
@@ -109,16 +99,11 @@ def reconcile(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: 
 @runs.command("cancel")
 @click.argument("run_id", metavar="ID")
 @click.option("--reason", help="Why; the agent is told.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def cancel(cli: CliContext, run_id: str, reason: str | None, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
     """Take a run back that has not begun, approved or not: nothing is sent."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.withdraw(run_id, reason))
-    if as_json:
-        say_json(answer)
-    else:
-        say("Taken back; nothing was sent.")
+    answer = command.ask(lambda operator: operator.withdraw(run_id, reason))
+    command.say(answer, "Taken back; nothing was sent.")
 
 
 @runs.command("save")

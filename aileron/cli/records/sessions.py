@@ -10,8 +10,8 @@ import click
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._output import listed, note, say, say_json, values
-from aileron.cli._session import as_operator
+from aileron.cli._output import note, say, say_json, values
+from aileron.cli._session import OperatorCommand, as_operator, operator_command
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.daemon.status import tokens
@@ -28,31 +28,24 @@ def sessions() -> None:
 @sessions.command("list")
 @click.option("--live", is_flag=True, default=None, help="Only those that have not ended.")
 @_options.paged
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_sessions(
-    cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
-) -> None:
+@operator_command
+def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List sessions, newest first; agent and directory are what each claims."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.sessions(_options.given(**filters)))
-    rows = (tuple(_fields(item).values()) for item in answer["items"])
-    titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS")
-    listed(as_json, answer, titles, rows, "There are no sessions.")
+    command.list(
+        lambda operator: operator.sessions(_options.given(**filters)),
+        ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS"),
+        lambda item: tuple(_fields(item).values()),
+        "There are no sessions.",
+    )
 
 
 @sessions.command("show")
 @click.argument("session")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_session(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, session: str) -> None:
+@operator_command
+def show_session(command: OperatorCommand, /, session: str) -> None:
     """Show one session: what it claims, and the process that opened it."""
-    found = as_operator(cli, passphrase_fd, lambda operator: operator.session(session))
-    if as_json:
-        say_json(found)
-    else:
-        values({**_fields(found), **_more(found)})
+    found = command.ask(lambda operator: operator.session(session))
+    command.show(found, lambda _: values({**_fields(found), **_more(found)}))
 
 
 @sessions.command("open")
@@ -137,10 +130,8 @@ _ENDED = "session.ended"
 
 @sessions.command("watch")
 @click.argument("session")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def watch_session(cli: CliContext, session: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def watch_session(command: OperatorCommand, session: str) -> None:
     """Follow one session: what was recorded of it, and then whatever happens, until it ends.
 
     With --json each record is one JSON object.
@@ -148,11 +139,11 @@ def watch_session(cli: CliContext, session: str, passphrase_fd: int | None, as_j
 
     async def whole(operator: Operator) -> None:
         found = await operator.session(session)
-        if not as_json:
+        if not command.as_json:
             note("{agent}, session {id}, since {at}", agent=found["agent"], id=session, at=found["started_at"])
-        await Watch(cli, operator, session, as_json).run()
+        await Watch(command.cli, operator, session, command.as_json).run()
 
-    as_operator(cli, passphrase_fd, whole)
+    command.ask(whole)
 
 
 class Watch:

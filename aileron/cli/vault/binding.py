@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.addresses import base_url_problem
-from aileron.cli import _completion, _options
-from aileron.cli._context import CliContext, pass_cli
+from aileron.cli import _completion
+from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, listed, note, say, say_json, values
-from aileron.cli._session import as_operator
+from aileron.cli._output import heading, note, say, say_json, values
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import GATEWAY, JSON
@@ -34,31 +34,33 @@ def binding() -> None:
 
 
 @binding.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_bindings(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_bindings(command: OperatorCommand) -> None:
     """List what is bound to what; no secret is shown."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.bindings())
-    rows = (
-        (item["name"], item["connector"], _state(item), item["base_url"], item["account"], item["created_at"])
-        for item in answer["items"]
+    answer = command.list(
+        lambda operator: operator.bindings(),
+        ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE"),
+        lambda item: (
+            item["name"],
+            item["connector"],
+            _state(item),
+            item["base_url"],
+            item["account"],
+            item["created_at"],
+        ),
+        "Nothing is bound yet: aileron binding setup CONNECTOR",
     )
-    titles = ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE")
-    listed(as_json, answer, titles, rows, "Nothing is bound yet: aileron binding setup CONNECTOR")
-    if not as_json:
+    if not command.as_json:
         _tell_what_to_do(answer["items"])
 
 
 @binding.command("show")
 @click.argument("name")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def show_binding(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def show_binding(command: OperatorCommand, name: str) -> None:
     """Show one binding: for what it opens, and whether that is what its connector wants; its secret is never shown."""
-    found = as_operator(cli, passphrase_fd, lambda operator: operator.binding(name))
-    if as_json:
+    found = command.ask(lambda operator: operator.binding(name))
+    if command.as_json:
         say_json(found)
         return
     heading("{name}", name=found["name"])
@@ -79,18 +81,9 @@ def show_binding(cli: CliContext, name: str, passphrase_fd: int | None, as_json:
 @click.option(
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited descriptor."
 )
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
+@operator_command
 def setup(
-    cli: CliContext,
-    /,
-    connector: str,
-    service: str | None,
-    secret_fd: int | None,
-    passphrase_fd: int | None,
-    as_json: bool,
-    **more: str | None,
+    command: OperatorCommand, /, connector: str, service: str | None, secret_fd: int | None, **more: str | None
 ) -> None:
     """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
 
@@ -104,14 +97,14 @@ def setup(
     }
 
     def secret() -> str:
-        return cli.secret(f"Secret for {connector}", secret_fd)
+        return command.cli.secret(f"Secret for {connector}", secret_fd)
 
     if connector.startswith(GATEWAY):
-        work = _bind_provider(connector, body, secret, quiet=as_json)
+        work = _bind_provider(connector, body, secret, quiet=command.as_json)
     else:
         work = _bind({**body, "secret": secret()})
-    made = as_operator(cli, passphrase_fd, work)
-    if as_json:
+    made = command.ask(work)
+    if command.as_json:
         say_json(made)
     else:
         say("{name} is bound to {connector}.", name=made["name"], connector=made["connector"])
@@ -124,35 +117,25 @@ def setup(
 @binding.command("rebind")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask: rebind to what is shown.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def rebind(cli: CliContext, name: str, yes: bool, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
     """Let a bound credential go where its connector wants it now.
 
     A credential opens only for the hosts, the address and the place in a request that it was bound for. Where a
     connector that you trust asks for another, you are shown the difference.
     """
-    refuse_unasked(as_json, yes)
-    made = as_operator(cli, passphrase_fd, lambda operator: _rebind(cli, operator, name, yes, as_json))
-    if as_json:
-        say_json(made)
-    else:
-        say("{name} opens for that now (revision {revision}).", name=made["name"], revision=made["revision"])
+    refuse_unasked(command.as_json, yes)
+    made = command.ask(lambda operator: _rebind(command.cli, operator, name, yes, command.as_json))
+    command.say(made, "{name} opens for that now (revision {revision}).", name=made["name"], revision=made["revision"])
 
 
 @binding.command("revoke")
 @click.argument("name")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def revoke(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def revoke(command: OperatorCommand, name: str) -> None:
     """Remove a binding and its secret; what still waits with it becomes stale."""
-    gone = as_operator(cli, passphrase_fd, lambda operator: operator.revoke_binding(name))
-    if as_json:
-        say_json(gone)
-    else:
-        say("{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
+    gone = command.ask(lambda operator: operator.revoke_binding(name))
+    command.say(gone, "{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
 
 
 _Work = Callable[["Operator"], Awaitable[Mapping[str, Any]]]

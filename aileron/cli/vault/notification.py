@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED
-from aileron.cli._output import listed, note, say, say_json
-from aileron.cli._session import as_operator
+from aileron.cli._output import note
+from aileron.cli._session import OperatorCommand, operator_command
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import NOTICE
 
@@ -32,25 +30,19 @@ def notification() -> None:
 
 
 @notification.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_channels(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_channels(command: OperatorCommand) -> None:
     """List the channels, and how each does."""
-    _tell(as_operator(cli, passphrase_fd, lambda operator: operator.notifications()), as_json)
+    _list(command, lambda operator: operator.notifications())
 
 
 @notification.command("test")
-@_options.passphrase_fd
-@_options.as_json
-@click.pass_context
-@pass_cli
-def test(cli: CliContext, context: click.Context, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def test(command: OperatorCommand) -> None:
     """Send a test by every channel, once. The exit code is 1 if one did not take it, or there is none."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.try_notifications())
-    _tell(answer, as_json)
+    answer = _list(command, lambda operator: operator.try_notifications())
     if not answer["items"] or any(item["problem"] for item in answer["items"]):
-        context.exit(FAILED)
+        click.get_current_context().exit(FAILED)
 
 
 @notification.command("add")
@@ -58,36 +50,24 @@ def test(cli: CliContext, context: click.Context, passphrase_fd: int | None, as_
 @click.option(
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited descriptor."
 )
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def add(cli: CliContext, name: str, secret_fd: int | None, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     """Put into the vault what NAME of config.yaml needs.
 
     That is the address, such as ntfys://ntfy.sh/TOPIC or mailtos://USER:PASSWORD@example.com, or the key by which a
     webhook is signed. It is asked for in the terminal and not shown, or comes by --secret-fd.
     """
-    made = as_operator(cli, passphrase_fd, _adding(name, lambda what: cli.secret(what, secret_fd)))
-    if as_json:
-        say_json(made)
-    else:
-        say("{name} can be told now. Try it: aileron notification test", name=name)
+    made = command.ask(_adding(name, lambda what: command.cli.secret(what, secret_fd)))
+    command.say(made, "{name} can be told now. Try it: aileron notification test", name=name)
 
 
 @notification.command("remove")
 @click.argument("name")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def remove(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def remove(command: OperatorCommand, name: str) -> None:
     """Take the secret of NAME out of the vault; nothing is sent there any more."""
-    gone = as_operator(
-        cli, passphrase_fd, lambda operator: operator.revoke_binding(f"{DEFAULT_KIND}/{_SERVICE}/{name}")
-    )
-    if as_json:
-        say_json(gone)
-    else:
-        say("What {name} needs is no longer in the vault.", name=name)
+    gone = command.ask(lambda operator: operator.revoke_binding(f"{DEFAULT_KIND}/{_SERVICE}/{name}"))
+    command.say(gone, "What {name} needs is no longer in the vault.", name=name)
 
 
 def _adding(name: str, secret: Callable[[str], str]) -> Callable[[Operator], Any]:
@@ -104,19 +84,19 @@ def _adding(name: str, secret: Callable[[str], str]) -> Callable[[Operator], Any
     return work
 
 
-def _tell(answer: Mapping[str, Any], as_json: bool) -> None:
-    rows = (
-        (item["name"], item["kind"], _state(item), item["sent"], item["failed"], item["sent_at"])
-        for item in answer["items"]
+def _list(command: OperatorCommand, work: Callable[[Operator], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
+    answer = command.list(
+        work,
+        _TITLES,
+        lambda item: (item["name"], item["kind"], _state(item), item["sent"], item["failed"], item["sent_at"]),
+        _NOTHING,
     )
-    listed(as_json, answer, _TITLES, rows, _NOTHING)
-    if as_json:
-        return
-    for item in answer["items"]:
+    for item in () if command.as_json else answer["items"]:
         if item["problem"]:
             note("{name}: {problem}", name=item["name"], problem=item["problem"])
         elif item["needs_secret"] and not item["bound"]:
             note("{name} waits for its secret: aileron notification add {name}", name=item["name"])
+    return answer
 
 
 def _state(item: Mapping[str, Any]) -> str:

@@ -11,8 +11,8 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import listed, say, say_json
-from aileron.cli._session import as_operator, log_in
+from aileron.cli._output import say
+from aileron.cli._session import OperatorCommand, as_operator, log_in, operator_command
 
 
 @click.group()
@@ -82,16 +82,15 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
 
 
 @operator.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_logins(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_logins(command: OperatorCommand) -> None:
     """List your live logins, newest first; one of them is this command's own."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.operator_sessions())
-    rows = (
-        (item["id"], _where(item), item["started_at"], item["used_at"], item["expires_at"]) for item in answer["items"]
+    command.list(
+        lambda operator: operator.operator_sessions(),
+        ("ID", "WHERE", "SINCE", "LAST USED", "UNTIL"),
+        lambda item: (item["id"], _where(item), item["started_at"], item["used_at"], item["expires_at"]),
+        "Nobody is logged in.",
     )
-    listed(as_json, answer, ("ID", "WHERE", "SINCE", "LAST USED", "UNTIL"), rows, "Nobody is logged in.")
 
 
 def _where(item: Mapping[str, Any]) -> str:
@@ -103,22 +102,15 @@ def _where(item: Mapping[str, Any]) -> str:
 @operator.command("revoke")
 @click.argument("login", metavar="[ID]", required=False)
 @click.option("--all", "every", is_flag=True, help="All of them, which leaves you logged in nowhere.")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def revoke(cli: CliContext, login: str | None, every: bool, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
     """End one of your logins, or all: its browser or command can do nothing more."""
     if every is (login is not None):
         raise click.UsageError("Say which login: its ID, or --all.")
-    answer = as_operator(
-        cli,
-        passphrase_fd,
+    answer = command.ask(
         lambda operator: operator.end_operator_sessions() if login is None else operator.end_operator_session(login),
     )
-    if as_json:
-        say_json(answer)
-    else:
-        say("Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")
+    command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")
 
 
 @operator.group("passkey")
@@ -127,15 +119,16 @@ def passkey() -> None:
 
 
 @passkey.command("list")
-@_options.passphrase_fd
-@_options.as_json
-@pass_cli
-def list_passkeys(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+@operator_command
+def list_passkeys(command: OperatorCommand) -> None:
     """List the passkeys that count, and say what needs one."""
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.passkeys())
-    rows = ((item["name"], item["made_at"], item["id"]) for item in answer["items"])
-    listed(as_json, answer, ("NAME", "SINCE", "ID"), rows, "There is no passkey.")
-    if not as_json:
+    answer = command.list(
+        lambda operator: operator.passkeys(),
+        ("NAME", "SINCE", "ID"),
+        lambda item: (item["name"], item["made_at"], item["id"]),
+        "There is no passkey.",
+    )
+    if not command.as_json:
         say("{rule}", rule=_told(answer["rule"]))
 
 
