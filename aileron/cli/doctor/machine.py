@@ -60,7 +60,7 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
 
 def this_program() -> Iterator[Finding]:
     """L{program}, of what runs now."""
-    return program(Path(__file__).resolve().parents[1], Path(sys.executable), os.getuid())
+    return program(Path(__file__).resolve().parents[2], Path(sys.executable), os.getuid())
 
 
 def search_path(environ: Mapping[str, str]) -> Iterator[Finding]:
