@@ -17,7 +17,7 @@ from aileron.cli._output import note, say
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.drafting import Draft, Known, Wanted, known_connectors, text_of, wanted
 from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
-from aileron.cli.approvals.edit import edit_file
+from aileron.cli.approvals.edit import ask_again, edit_file
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
@@ -64,7 +64,7 @@ def edit_and_trust(cli: CliContext, path: Path, passphrase_fd: int | None) -> No
     while faults := _faults(path):
         for fault in faults:
             note("{fault}", fault=tell_fault(fault))
-        _ask_again(cli)
+        ask_again(cli, "It has faults, so it does nothing. Edit it again?", "It was left as it is, and is not trusted.")
         edit_file(path, cli.environ)
     trusted = trust_added(cli, passphrase_fd, TrustRequest("action", paths=(path,)))
     if trusted is not None:
@@ -109,19 +109,6 @@ def _find(home: Home, name: str) -> Path:
             if name.encode() in _SAYS.findall(read_private(other, _MAX_BYTES) or b""):
                 return other
     raise CommandError(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
-
-
-def _ask_again(cli: CliContext) -> None:
-    """Ask whether to edit the file again; anything but "no" means yes.
-
-    :raises CommandError: the answer is no, or there is no terminal to ask in.
-    """
-    try:
-        answer = cli.ask("It has faults, so it does nothing. Edit it again? [Y/n] ")
-    except InvalidRequest:
-        answer = "n"
-    if answer.strip().lower() in {"n", "no"}:
-        raise CommandError("It was left as it is, and is not trusted.")
 
 
 @click.command("new")

@@ -193,17 +193,17 @@ def _edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
                 return wanted
             problem = "The arguments must be one JSON object."
         say("{problem}", problem=problem)
-        _ask_again(cli)
+        ask_again(cli, "Edit it again?", "Nothing was edited; it waits as it was.")
 
 
-def _ask_again(cli: CliContext) -> None:
-    """Ask whether to edit the arguments again; anything but "no" means yes.
+def ask_again(cli: CliContext, question: str, refusal: str) -> None:
+    """Ask whether to edit a file again; anything but "no" means yes.
 
-    :raises CommandError: the answer is no, or there is no terminal to ask in.
+    :raises CommandError: the answer is no, or there is no terminal to ask in; its message is C{refusal}.
     """
     try:
-        answer = cli.ask("Edit it again? [Y/n] ")
+        answer = cli.ask(f"{question} [Y/n] ")
     except InvalidRequest:
         answer = "n"
     if answer.strip().lower() in {"n", "no"}:
-        raise CommandError("Nothing was edited; it waits as it was.")
+        raise CommandError(refusal)

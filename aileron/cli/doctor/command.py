@@ -14,7 +14,7 @@ from aileron.cli._errors import FAILED, CommandError, lines_of
 from aileron.cli._output import say_json
 from aileron.cli._session import as_operator, vault_state
 from aileron.cli.doctor.authority import Authority, ask, authority, network
-from aileron.cli.doctor.daemon import configuration, found_daemon, gateway, notifications, process, vault
+from aileron.cli.doctor.daemon import configuration, found_daemon, process, report_status, vault
 from aileron.cli.doctor.findings import Finding, Severity, remark, tell, wrong
 from aileron.cli.doctor.machine import files, search_path, this_program, tracing
 from aileron.errors import AileronError
@@ -75,8 +75,7 @@ def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Auth
     yield from vault(cli, state)
     yield from process(cli, found)
     yield from tracing()
-    yield from gateway(cli, found)
-    yield from notifications(cli, found)
+    yield from report_status(cli, found)
     if told is not None:
         yield from authority(told, datetime.now(UTC) - _OF_LATE)
     else:

@@ -143,10 +143,11 @@ def found_daemon(home: Home) -> Discovery | None:
         return None
 
 
-def gateway(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
-    """Report providers that were moved, added or given a key of the vault, and proxies that the gateway uses.
+def report_status(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
+    """Report what the daemon's status tells: providers, proxies, and each notification whose last attempt failed.
 
-    These are remarks, not faults: only the operator knows what was intended.
+    Providers that were moved, added or given a key of the vault, and proxies, are remarks, not faults: only the
+    operator knows what was intended.
     """
     if found is None:
         return
@@ -162,6 +163,8 @@ def gateway(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
                 f"The gateway reaches providers through the proxy {value} ({variable.upper()}).",
                 f"If you did not say that: unset it; then {_AGAIN}",
             )
+    for name in status.get("notifications", {}).get("failing", ()):
+        yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")
 
 
 def _moved(upstream: Upstream) -> Finding:
@@ -169,15 +172,3 @@ def _moved(upstream: Upstream) -> Finding:
     if upstream.said_by in BASE_URL_VARIABLES.values():
         return remark(says, f"If you did not say that: unset {upstream.said_by}; then {_AGAIN}")
     return remark(says)
-
-
-def notifications(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
-    """Each channel whose last attempt failed."""
-    if found is None:
-        return
-    try:
-        status = cli.probe(found.url, "/v1/status", found.launch_key)
-    except CommandError:
-        return  # that it does not answer is a finding of its own
-    for name in status.get("notifications", {}).get("failing", ()):
-        yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")
