@@ -5,11 +5,10 @@ from __future__ import annotations
 from .guard import ATTACKS, Guard
 
 _CONFIRMING = "cli/records/confirming.py"
-_VERDICT = "cli/records/verdict.py"
 _VERIFY = "audit/verify.py"
-_RECOVERY = "runner/_recovery.py"
+_ROLLBACK = "runner/_rollback.py"
 _VAULT_FILE = "vault/_vault_file.py"
-_INJECTION = "gateway/injecting/injection.py"
+_INJECTION = "gateway/_injection.py"
 
 _RECORD = "test_agent.RecordTests"
 _KEY = "test_gateway_key.GatewayKeyTests"
@@ -50,14 +49,14 @@ GUARDS = (
     ),
     _guard(
         "it is said that nothing is confirmed",
-        _VERDICT,
+        _CONFIRMING,
         "        if is_unconfirmed(found, running):\n",
         "        if False:\n",
         f"{_RECORD}.test_hidden",
     ),
     _guard(
         "it is said that the newest records are not signed",
-        _VERDICT,
+        _CONFIRMING,
         "    if found.sound and found.unsigned:\n",
         "    if False:\n",
         f"{_RECORD}.test_while_none_runs",
@@ -78,14 +77,14 @@ GUARDS = (
     ),
     _guard(
         "the record reaches what the vault sealed",
-        _RECOVERY,
+        _ROLLBACK,
         "        return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]\n",
         "        return True\n",
         "test_rollback.DatabaseTests.test_a_copy",
     ),
     _guard(
         "an older vault is known by the database",
-        _RECOVERY,
+        _ROLLBACK,
         "        old_vault = returned or reached.behind(remembered.get(reached.name))\n",
         "        old_vault = False\n",
         "test_rollback.VaultTests.test_no_trust",
