@@ -13,16 +13,16 @@ from tests.functional.process import Command, Finished, Running
 
 # A root may trace and read everything.  Without capabilities it is a user like any other, whose files are its own;
 # an empty bounding set keeps a program that it starts from getting them back.
-_WITHOUT_RIGHTS = """
+_GIVE_UP = """
 import ctypes, os, sys
 if os.geteuid() == 0:
     call = ctypes.CDLL(None, use_errno=True).prctl
     last = int(open("/proc/sys/kernel/cap_last_cap").read())
     for capability in range(last + 1):
         if call(24, capability, 0, 0, 0):
-            sys.exit("this machine's root cannot give up its rights: nothing can be shown here")
-os.execv(sys.argv[1], sys.argv[1:])
+            raise SystemExit("this machine's root cannot give up its rights: nothing can be shown here")
 """
+_WITHOUT_RIGHTS = f"{_GIVE_UP}\nos.execv(sys.argv[1], sys.argv[1:])"
 
 
 class AttackTestCase(OperatedTestCase):
@@ -31,6 +31,10 @@ class AttackTestCase(OperatedTestCase):
     def start(self, command: Command) -> Running:
         """Start a process without a root's rights."""
         return super().start(command.behind(sys.executable, "-I", "-c", _WITHOUT_RIGHTS))
+
+    def confine(self) -> None:
+        """The rights of a thread are its own, and of what is started there."""
+        exec(_GIVE_UP, {})
 
     async def attack(self, source: str, *arguments: str, seconds: float = 60, **environment: str) -> Any:
         """What a Python program of the attacker's prints as JSON, run in the project beside the agent."""

@@ -205,6 +205,8 @@ class CoreTests(AttackTestCase):
 class PoisonCase(AttackTestCase):
     """Modules that somebody put where the user's commands are started."""
 
+    as_processes = True
+
     def poison(self, directory: Path, names: tuple[str, ...]) -> Path:
         """Put modules into a directory that tell when they are loaded; where they tell it."""
         mark = self.home.root / "mark"

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
 from tests.functional.install import BROWSER
+from tests.functional.process import LEAD
 from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience, until
 
 _FLAGS = (
@@ -29,7 +29,6 @@ _FLAGS = (
     "--disable-sync",
     "--remote-debugging-pipe",
 )
-_LEAD = (sys.executable, "-I", "-c", "import os,sys;os.setsid();os.execvp(sys.argv[1],sys.argv[1:])")
 _COMMANDS, _EVENTS = 3, 4
 _CALL_SECONDS = 30.0
 _CLICK_SECONDS = 30.0
@@ -83,7 +82,7 @@ class Chromium(ProcessProtocol):
         if not BROWSER.exists():
             raise AssertionError(f"{BROWSER} is missing: python -m tests.functional.install DIRECTORY")
         browser = cls(reactor)
-        arguments = (*_LEAD, str(BROWSER), *_FLAGS, f"--user-data-dir={profile}", "about:blank")
+        arguments = (*LEAD, str(BROWSER), *_FLAGS, f"--user-data-dir={profile}", "about:blank")
         with open(os.devnull, "rb+") as nothing:
             silent = nothing.fileno()
             descriptors: dict[int, int | str] = {0: silent, 1: silent, 2: "r", _COMMANDS: "w", _EVENTS: "r"}

@@ -38,7 +38,7 @@ async def connected(url: str, token: str, era: Era, **options: Any) -> AsyncIter
 
 async def talk(reactor: IKitReactor, conversation: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Have a conversation in a loop of its own."""
-    thread = LoopThread(reactor, "client")  # type: ignore[arg-type]
+    thread = LoopThread(reactor, "client")
     await thread.start()
     try:
         talking: Deferred[T] = thread.bridge.ask(conversation)

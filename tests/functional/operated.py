@@ -20,6 +20,7 @@ from aileron.home import Home as State
 from aileron.home import running_pid
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
+from tests.functional.commands import ALONE, CommandLine
 from tests.functional.gallery import Gallery, looking
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import CLIENT, McpClient, Server
@@ -99,9 +100,13 @@ class OperatedTestCase(FunctionalTestCase):
     """The user's commands, and what is true before and after them.
 
     A test begins with `furnish`, or with those steps of it that it is about.
+
+    :cvar as_processes: whether commands are processes of their own, as they are for users.
     """
 
     maxDiff = None
+    as_processes = False
+    command_line: ClassVar[CommandLine]
     _furnished: ClassVar[dict[str, Furnished]] = {}
 
     def setUp(self) -> None:
@@ -111,6 +116,8 @@ class OperatedTestCase(FunctionalTestCase):
         self.web = Web(self.reactor)
         self.state = State(self.home.aileron)
         self._tokens: dict[str, str] = {}
+        if "command_line" not in OperatedTestCase.__dict__:
+            OperatedTestCase.command_line = CommandLine(self.reactor)
         self.finally_(self.kill_daemon)
         self.addCleanup(self.check_turns)
 
@@ -209,11 +216,18 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def command(self, *arguments: str, code: int = 0) -> Finished:
         """Run ``aileron`` without a passphrase; it must end with ``code``."""
-        return self._expect(await self.run_command(self.home.script("aileron", *arguments)), code)
+        return self._expect(await self._aileron(arguments, None), code)
 
     async def operator(self, *arguments: str, code: int = 0) -> Finished:
         """Run ``aileron`` with the passphrase on a descriptor; it must end with ``code``."""
-        return self._expect(await self.run_command(self._as_operator(*arguments)), code)
+        return self._expect(await self._aileron(arguments, PASSPHRASE), code)
+
+    async def _aileron(self, arguments: tuple[str, ...], passphrase: str | None) -> Finished:
+        if not self.as_processes and arguments[0] not in ALONE:
+            return await self.command_line.run(arguments, self.home.environment(), passphrase, self.confine)
+        if passphrase is None:
+            return await self.run_command(self.home.script("aileron", *arguments))
+        return await self.run_command(self._as_operator(*arguments))
 
     async def told(self, *arguments: str) -> Any:
         """What an operator's command says with ``--json``."""
@@ -229,7 +243,10 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def operator_token(self) -> str:
         """A token of the operator's, for requests that no command makes."""
-        return (await self.operator("operator", "login", "--token-fd", "1")).stdout
+        return await self.command_line.log_in(self.state, PASSPHRASE)
+
+    def confine(self) -> None:
+        """Called in each command's own thread before it; here nothing is taken from it."""
 
     def _as_operator(self, *arguments: str) -> Command:
         return self.home.with_passphrase(PASSPHRASE, "aileron", *arguments)
@@ -288,6 +305,8 @@ class OperatedTestCase(FunctionalTestCase):
         if pid:
             os.kill(pid, signal.SIGKILL)
             await until(self.reactor, lambda: running_pid(self.state) != pid, 30, "the end of a killed daemon")
+            with suppress(ChildProcessError):  # it is our child where a thread has started it
+                os.waitpid(pid, 0)
 
     async def unlock(self) -> None:
         """Start the daemon, or start it anew, with the vault open."""

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -16,8 +15,8 @@ from twisted.python.failure import Failure
 
 from tests.functional.reactor import DeadlinePassedError, IKitReactor, until
 
-# A child without a terminal makes itself leader of a session, so that its whole group can be ended with it.
-_LEAD = (sys.executable, "-I", "-c", "import os,sys;os.setsid();os.execvp(sys.argv[1],sys.argv[1:])")
+LEAD = ("/usr/bin/setsid",)
+"""A child without a terminal makes itself leader of a session, so that its whole group can be ended with it."""
 # What a terminal takes without showing anything, and pyte would draw in part.
 _SHOWS_NOTHING = re.compile(rb"\x1b(?:\[[<=>?][0-?]*[ -/]*[@-~]|[P_^X][^\x1b]*\x1b\\)")
 _BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[P_^X][^\x1b]*\x1b?)?\Z")
@@ -203,7 +202,7 @@ def _spawn(reactor: IKitReactor, running: Running) -> None:
         arguments: tuple[str, ...] = command.arguments
         reactor.spawnProcess(running, arguments[0], arguments, environment, directory, usePTY=True)
         return
-    arguments = (*_LEAD, *command.arguments)
+    arguments = (*LEAD, *command.arguments)
     with open(os.devnull, "rb") as nothing:
         descriptors: dict[int, int | str] = {0: nothing.fileno(), 1: "r", 2: "r"}
         descriptors.update(dict.fromkeys(command.feeds, "w"))

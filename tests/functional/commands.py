@@ -1,0 +1,147 @@
+"""The installed ``aileron`` in a thread of the test's own process, which spares the start of one for each command."""
+
+import io
+import os
+import secrets
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from typing import Any, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.threads import blockingCallFromThread
+from twisted.python.failure import Failure
+
+from aileron.cli._context import CliContext, Links
+from aileron.cli._main import run
+from aileron.cli.credentials.passphrase import Unattended, from_descriptor, new_passphrase, read_passphrase
+from aileron.client import Connections
+from aileron.errors import InvalidRequest
+from aileron.home import Home, live_discovery
+from aileron.vault import keys
+from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, operator_key, same
+from tests.functional.process import Finished
+from tests.functional.reactor import IKitReactor, until
+
+T = TypeVar("T")
+
+# Argon2id makes the same of the same at each login: in this process it is asked once.
+vars(keys)["stretch"] = cache(vars(keys)["stretch"])
+
+_SECONDS = 60.0
+ALONE = frozenset(("completion", "demo", "launch", "open", "operator"))
+"""Commands that want a process of their own: a terminal, a descriptor to write to, or signals."""
+
+
+@attrs.define
+class CommandLine:
+    """Runs commands one after another, as a person would, without a terminal.
+
+    What a process of its own would cost is its start, and Argon2id each time.  What a command does with a terminal,
+    signals and its own memory is not to be seen here.
+    """
+
+    _reactor: IKitReactor
+    _lock: DeferredLock = attrs.Factory(DeferredLock)
+
+    async def run(
+        self,
+        arguments: tuple[str, ...],
+        environment: Mapping[str, str],
+        passphrase: str | None = None,
+        confine: Callable[[], None] = lambda: None,
+    ) -> Finished:
+        """What came of one command.
+
+        :param passphrase: given by a descriptor, if any.
+        :param confine: called in the thread first, such as to give up rights that what it starts must not have.
+        """
+        await self._lock.acquire()
+        try:
+            began, ended = self._reactor.seconds(), Deferred[tuple[int, str, str]]()
+            given = (arguments, environment, passphrase, confine, ended)
+            threading.Thread(target=self._work, args=given, name=f"aileron {arguments[0]}", daemon=True).start()
+            await until(self._reactor, lambda: ended.called, _SECONDS, f"the end of {arguments}")
+            code, out, err = await ended
+            return Finished(code, None, out, err, self._reactor.seconds() - began)
+        finally:
+            self._lock.release()
+
+    async def log_in(self, home: Home, passphrase: str) -> str:
+        """A token of the operator's; what answers must prove that it is the daemon."""
+        found = live_discovery(home)
+        assert found is not None, "no daemon runs"
+        key = operator_key(keys.open_vault(home.secrets, passphrase))
+        connections = Connections(self._reactor)
+        try:
+            site, nonce = connections.operator(found.operator_url, None), new_nonce(secrets.token_bytes)
+            challenge = await site.challenge(nonce)
+            exchange = Exchange(nonce, str(challenge["nonce"]), found.instance, found.operator_url)
+            assert same(daemon_proof(key, exchange), str(challenge["proof"]))
+            return str((await site.login(exchange.daemon_nonce, client_proof(key, exchange)))["token"])
+        finally:
+            await connections.close()
+
+    def _work(
+        self,
+        arguments: tuple[str, ...],
+        environment: Mapping[str, str],
+        passphrase: str | None,
+        confine: Callable[[], None],
+        ended: "Deferred[tuple[int, str, str]]",
+    ) -> None:
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            confine()
+            fed = () if passphrase is None else ("--passphrase-fd", str(_feed(passphrase)))
+            with redirect_stdout(out), redirect_stderr(err):
+                code = run((*arguments, *fed), self._context(environment))
+        except BaseException:  # noqa: BLE001 - the rim of a thread
+            self._reactor.callFromThread(ended.errback, Failure())
+        else:
+            self._reactor.callFromThread(ended.callback, (code, out.getvalue(), err.getvalue()))
+
+    def _context(self, environment: Mapping[str, str]) -> CliContext:
+        return CliContext(
+            environment,
+            drive=self._drive,
+            ask=_nobody,
+            terminal=_nobody,
+            passphrase=_passphrase,
+            new_passphrase=lambda given: _nobody() if given is None else new_passphrase(given),
+            secret=lambda _, given: _nobody() if given is None else from_descriptor(given),
+            conceal=lambda: None,
+            interactive=lambda: False,
+        )
+
+    def _drive(self, work: Callable[[Links], Awaitable[T]]) -> T:
+        async def whole() -> T:
+            connections = Connections(self._reactor)
+            try:
+                return await work(connections)
+            finally:
+                await connections.close()
+
+        begin: Any = lambda: Deferred.fromCoroutine(whole())  # noqa: E731 - its type is more than the stub can say
+        ended: T = blockingCallFromThread(self._reactor, begin)
+        return ended
+
+
+def _feed(passphrase: str) -> int:
+    """A descriptor that gives it, closed by whoever reads it."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as pipe:
+        pipe.write(passphrase.encode())
+    return reading
+
+
+def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
+    if descriptor is None and (unattended is None or not {"AILERON_VAULT_PASSPHRASE"} & set(unattended.environ)):
+        _nobody()
+    return read_passphrase(prompt, descriptor, unattended)
+
+
+def _nobody(*_: object) -> Any:
+    raise InvalidRequest("There is no terminal to ask in: use --passphrase-fd.")
