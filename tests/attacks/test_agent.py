@@ -314,7 +314,7 @@ class RecordTests(AgentCase):
 
     async def verify(self) -> str | None:
         """What kind of change is found first, if any is; the exit code must say so too."""
-        ended = await self.run_command(self.home.script("aileron", "audit", "verify", "--json"))
+        ended = await self.aileron("audit", "verify", "--json")
         broken = json.loads(ended.stdout)["broken"]
         self.assertEqual(ended.exit_code, 0 if broken is None else 1, ended)
         return None if broken is None else str(broken["kind"])
@@ -396,7 +396,7 @@ class RecordTests(AgentCase):
 
     async def first_line(self) -> tuple[int | None, str]:
         """How the look ends, and what a person reads first."""
-        ended = await self.run_command(self.home.script("aileron", "audit", "verify"))
+        ended = await self.aileron("audit", "verify")
         return ended.exit_code, ended.stdout.partition("\n")[0]
 
     async def test_while_none_runs(self) -> None:

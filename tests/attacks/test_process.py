@@ -273,6 +273,7 @@ class SearchPathTests(PoisonCase):
         mark = self.poison(self.home.project, (*_SHADOWED, "twisted/plugins/evil.py"))
         self.poison(self.home.project / "src", _SHADOWED)
         by_module = (sys.executable, "-m", "aileron", "version")
+        paths = (f"{self.home.user}:.", f":{self.home.user}", "src")
         for command in (
             self.home.script("aileron", "version"),
             self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "init"),
@@ -283,7 +284,7 @@ class SearchPathTests(PoisonCase):
             attrs.evolve(self.home.script("aileron"), arguments=by_module),
             attrs.evolve(self.home.script("aileron"), arguments=(by_module[0], "-P", *by_module[1:])),
         ):
-            for path in (f":{self.home.user}", f"{self.home.user}:.", "src"):
+            for path in paths[: 1 if "demo" in command.arguments else None]:  # it runs most of the others
                 environment = {**command.environment, "PYTHONPATH": path}
                 ended = await self.run_command(attrs.evolve(command, environment=environment), seconds=120)
                 self.assertIn(ended.exit_code, (0, 1) if "init" in command.arguments else (0,), ended)

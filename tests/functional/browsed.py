@@ -1,10 +1,12 @@
-"""A user who looks at the pages: the daemon, an agent that asks, and a browser that ``aileron open`` logs in."""
+"""A user who looks at the pages: the daemon, an agent that asks, and a browser that is logged in."""
 
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from aileron.cli.credentials.open import write_page
+from aileron.client import Connections
 from tests.functional.chromium import Chromium, Page
 from tests.functional.operated import GATED, PASSPHRASE, AgentSession, OperatedTestCase
 from tests.functional.process import Running
@@ -32,7 +34,23 @@ class BrowsedTestCase(OperatedTestCase):
         self.browser = Chromium.start(self.reactor, profile, self.home.environment())
         self.finally_(self.browser.stop)
 
-    async def log_in(self, page: Page, *what: str) -> Path:
+    async def log_in(self, page: Page, path: str = "/") -> None:
+        """Let this tab in by the file, the code and the two words, as ``aileron open`` does, without a terminal."""
+        connections = Connections(self.reactor)
+        try:
+            site = str(self.home.discovery()["operator_url"])
+            operator = connections.operator(site, await self.operator_token())
+            file = write_page(self.state, site, (await operator.hand_over())["code"], path)
+            self.login_page = file.read_text()
+            await page.open(file.as_uri())
+            words = await page.text("#words")
+            file.unlink()
+            await operator.confirm_hand_over(words)
+        finally:
+            await connections.close()
+        await self._let_in(page)
+
+    async def open_pages(self, page: Page, *what: str) -> Path:
         """Run ``aileron open`` with this tab as the browser; the file that it was given."""
         place = self.home.temporary / "opened"
         place.unlink(missing_ok=True)
@@ -44,13 +62,15 @@ class BrowsedTestCase(OperatedTestCase):
         running.send(PASSPHRASE)
         await until(self.reactor, place.exists, 30, f"a file to open: {running!r}")
         file = Path(place.read_text())
-        self.login_page = file.read_text()
         await page.open(file.as_uri())
         await self.type_words(running, page)
         finished = await running.finish(30)
         self.assertEqual(finished.exit_code, 0, finished.stdout)
-        await page.until("location.pathname !== '/confirm' && document.querySelector('#main > [data-title]') !== null")
+        await self._let_in(page)
         return file
+
+    async def _let_in(self, page: Page) -> None:
+        await page.until("location.pathname !== '/confirm' && document.querySelector('#main > [data-title]') !== null")
 
     async def type_words(self, running: Running, page: Page) -> None:
         """Carry the two words from the page to the terminal, as the person does."""

@@ -216,13 +216,14 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def command(self, *arguments: str, code: int = 0) -> Finished:
         """Run ``aileron`` without a passphrase; it must end with ``code``."""
-        return self._expect(await self._aileron(arguments, None), code)
+        return self._expect(await self.aileron(*arguments), code)
 
     async def operator(self, *arguments: str, code: int = 0) -> Finished:
         """Run ``aileron`` with the passphrase on a descriptor; it must end with ``code``."""
-        return self._expect(await self._aileron(arguments, PASSPHRASE), code)
+        return self._expect(await self.aileron(*arguments, passphrase=PASSPHRASE), code)
 
-    async def _aileron(self, arguments: tuple[str, ...], passphrase: str | None) -> Finished:
+    async def aileron(self, *arguments: str, passphrase: str | None = None) -> Finished:
+        """What came of ``aileron``, which may end in any way."""
         if not self.as_processes and arguments[0] not in ALONE:
             return await self.command_line.run(arguments, self.home.environment(), passphrase, self.confine)
         if passphrase is None:

@@ -18,7 +18,7 @@ class ReviewTests(BrowsedTestCase):
         await self.begin()
         run_id = await self.ask(summary=summary, channel=channel)
         page = await self.browser.page()
-        await self.log_in(page, "approval", run_id)
+        await self.log_in(page, f"/approvals/{run_id}")
         await page.until("document.querySelector('#decision') !== null")
         return page, run_id
 

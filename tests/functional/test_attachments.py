@@ -45,5 +45,5 @@ class AttachmentTests(OperatedTestCase):
         self.assertIn("status: completed", status.text)
         shown = (await self.operator("runs", "show", approval["id"])).stdout
         self.assertEqual(("attachment 1: image/png" in shown, PNG in shown), (True, False))
-        saved = (await self.operator("runs", "save", approval["id"], "pictures")).stdout
+        saved = (await self.operator("runs", "save", approval["id"], str(self.home.project / "pictures"))).stdout
         self.assertEqual((self.home.project / saved.strip()).read_bytes(), picture())

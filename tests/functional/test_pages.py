@@ -21,7 +21,7 @@ class DecidingTests(BrowsedTestCase):
         """An approval comes up by itself, shows all that matters, and what it approves is done exactly once."""
         await self.begin()
         page = await self.browser.page()
-        file = await self.log_in(page)
+        file = await self.open_pages(page)
         self.assertFalse(file.exists())
         await page.shows("Nothing. Agents may ask")
         run_id = await self.ask(summary="Dark mode\nand search")
@@ -48,7 +48,7 @@ class DecidingTests(BrowsedTestCase):
         await self.begin()
         run_id = await self.ask(summary="one")
         page = await self.browser.page()
-        await self.log_in(page, "approval", run_id)
+        await self.log_in(page, f"/approvals/{run_id}")
         await self.ready(page)
         await page.click("#grant summary")
         await page.evaluate(
@@ -68,7 +68,7 @@ class DecidingTests(BrowsedTestCase):
         await self.begin()
         run_id = await self.ask()
         page = await self.browser.page()
-        await self.log_in(page, "approval", run_id)
+        await self.log_in(page, f"/approvals/{run_id}")
         await self.ready(page)
         for _ in range(40):
             await page.press("Tab")
@@ -91,7 +91,7 @@ class DecidingTests(BrowsedTestCase):
         await self.begin()
         run_id = await self.ask()
         page = await self.browser.page()
-        await self.log_in(page, "approval", run_id)
+        await self.log_in(page, f"/approvals/{run_id}")
         await self.ready(page)
         old = await page.evaluate("document.querySelector('article').dataset.digest")
         await page.evaluate("document.querySelector('#reason').focus()")

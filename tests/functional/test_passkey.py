@@ -19,7 +19,7 @@ class PasskeyTests(BrowsedTestCase):
             "WebAuthn.addVirtualAuthenticator",
             options={**options, "isUserVerified": True, "automaticPresenceSimulation": True},
         )
-        await self.log_in(page, "passkeys")
+        await self.open_pages(page, "passkeys")
         await page.shows("There is no passkey yet.")
         await page.click("#passkey-name")
         await page.write("My laptop")
