@@ -5,12 +5,13 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from unittest import TestCase, TestSuite
+from unittest import TestCase
 
 from twisted.trial.runner import TestLoader
 
 import tests.agents
 from tests.agents.kind import Kind
+from tests.installed import each_test
 
 
 def agents() -> list[str]:
@@ -31,18 +32,10 @@ def scenarios(agent: str, wanted: Callable[[str], bool]) -> Iterator[TestCase]:
 
     :param wanted: of a name such as ``07_action_added``.
     """
-    for test in _each(TestLoader().loadByName(_module(agent))):
+    for test in each_test(TestLoader().loadByName(_module(agent))):
         if wanted(test.id().rpartition(".test_")[2]):
             yield test
 
 
 def _module(agent: str) -> str:
     return f"tests.agents.test_{agent}"
-
-
-def _each(suite: TestSuite) -> Iterator[TestCase]:
-    for test in suite:
-        if isinstance(test, TestSuite):
-            yield from _each(test)
-        else:
-            yield test
