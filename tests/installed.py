@@ -16,7 +16,7 @@ from tests.__main__ import VARIABLE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_ROOMS = ("tests.functional", "tests.attacks")
+_ROOMS = ["tests.functional", "tests.attacks"]
 
 
 def seldom(test: F) -> F:

@@ -15,7 +15,8 @@ from tests.attacks.case import AttackTestCase
 from tests.functional.process import Command, Running
 
 # Keeps so many connections open, each with the bytes of a file sent over and over; one that is closed is opened anew.
-# A deaf one never reads an answer.  Prints a line when as many were opened, and when it is stopped how often anew.
+# A deaf one never reads an answer.  Prints a line when as many were opened, one when the first was opened anew, and
+# when it is stopped how often that was.
 _FLOOD = """
 import resource, selectors, signal, socket, sys
 host, port, count, deaf, again = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "deaf", 0
@@ -54,6 +55,8 @@ while True:
             connection.close()
             again += 1
             open_one()
+            if again == 1:
+                print("anew", flush=True)
 """
 # Connects and closes at once, a thousand times a second at most: more would only show who gets the processor.
 _CLOSED = """
@@ -71,6 +74,8 @@ while True:
     connection.connect_ex(address)
     connection.close()
     again += 1
+    if again == 1:
+        print("anew", flush=True)
     if not again % 50:
         time.sleep(0.05)
 """
@@ -122,6 +127,10 @@ class FloodTestCase(AttackTestCase):
     def start(self, command: Command) -> Running:
         """Start a process."""
         return super().start(command.behind(sys.executable, "-I", "-c", _FEW_DESCRIPTORS))
+
+    async def unlock(self) -> None:
+        """Start the daemon by a process, which hands its few descriptors on."""
+        self._expect(await self.run_command(self._as_operator("vault", "unlock")), 0)
 
     async def closed_at_once(self, site: str) -> Running:
         """Start a program that connects and closes.

@@ -199,17 +199,25 @@ class CommandTests(AgentCase):
         await self.operator("pause", "--session", self.given.id)
         (self.state.actions / "evil.md").write_text("+++\n+++\n")
         before = await self.state_of_things()
-        attempts = self.deeds()
-        ended = await self.attack(_RUN, installed("aileron"), json.dumps(attempts), seconds=300)
-        done = [words for words, (code, _) in zip(attempts, ended, strict=True) if code == 0]
+        alone, others = self.deeds()
+        ended = await self.attack(_RUN, installed("aileron"), json.dumps(alone), seconds=300)
+        done = [words for words, (code, _) in zip(alone, ended, strict=True) if code == 0]
+        done += [words for words in others if (await self.aileron(*words)).exit_code == 0]
         self.assertEqual(done, [])
         self.assertEqual(await self.state_of_things(), before)
         await self.assert_waits()
 
-    def deeds(self) -> list[list[str]]:
-        """Every kind of command that changes what the agent may do."""
-        lines = (
+    def deeds(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Every kind of command that changes what the agent may do: those that want a process, and the others."""
+        alone = (
             f"approval approve {self.run_id} --yes",
+            "resume",
+            "vault passphrase",
+            "operator login --token-fd 1",
+            "operator revoke --all",
+            "open",
+        )
+        others = (
             f"approval approve {self.run_id} --yes --grant --uses 5",
             f"approval edit {self.run_id} --arg summary=x",
             f"runs settle {self.run_id} --happened",
@@ -221,16 +229,11 @@ class CommandTests(AgentCase):
             f"cap set {GATED} --per-hour 1000",
             "cap remove",
             f"resume --session {self.given.id}",
-            "resume",
-            "vault passphrase",
             "vault init",
             "vault lock",
             "audit list",
-            "operator login --token-fd 1",
-            "operator revoke --all",
-            "open",
         )
-        return [line.split() for line in lines]
+        return [line.split() for line in alone], [line.split() for line in others]
 
     async def state_of_things(self) -> object:
         """What happened but for logins, what is bound, limited and allowed."""

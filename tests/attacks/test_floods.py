@@ -11,6 +11,8 @@ from tests.functional.browsed import BrowsedTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED
 from tests.functional.process import Running
+from tests.functional.reactor import until
+from tests.installed import seldom
 
 # Opens sessions one after the other with the launch key; how each was answered, by status.
 _SESSIONS = """
@@ -82,12 +84,12 @@ class FloodTests(FloodTestCase):
     timeout = 400
 
     async def test_sessions(self) -> None:
-        """Ten thousand sessions are asked for, few are opened, and one that was there before still runs actions."""
+        """A thousand sessions are asked for, few are opened, and one that was there before still runs actions."""
         await self.furnish()
         session, found = await self.session(), self.home.discovery()
-        answered = await self.attack(_SESSIONS, found["url"], found["launch_key"], "10000", seconds=300)
+        answered = await self.attack(_SESSIONS, found["url"], found["launch_key"], "1000", seconds=300)
         self.assertLessEqual(answered.get("201", 0), 64)
-        self.assertGreaterEqual(answered["429"], 9_900)
+        self.assertGreaterEqual(answered["429"], 900)
         self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
 
     async def test_approvals(self) -> None:
@@ -150,7 +152,9 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
         await self.pause(3)
 
     async def assert_flooded(self) -> None:
-        """Each flood has gone on until now, and connections were closed and made anew."""
+        """Each flood goes on, connections are closed and made anew, and none has ended by itself."""
+        anew = "a connection that was closed and made anew"
+        await until(self.reactor, lambda: any("anew" in flood.output for flood in self.floods), 90, anew)
         ended = [await flood.signal() for flood in self.floods]
         self.assertEqual([(each.exit_code, each.stderr) for each in ended], [(0, "")] * len(ended))
         self.assertGreater(sum(int(each.stdout.split()[-1]) for each in ended), 0)
@@ -184,6 +188,7 @@ class OperatorSiteTests(FloodedTestCase):
         await self.assert_operable()
         await self.assert_flooded()
 
+    @seldom
     async def test_at_once(self) -> None:
         """Nor do those full of requests that are answered at once: challenges, wrong tokens, the site's document."""
         await self.begin_flooded()
@@ -197,6 +202,7 @@ class OperatorSiteTests(FloodedTestCase):
         await self.assert_operable()
         await self.assert_flooded()
 
+    @seldom
     async def test_idle(self) -> None:
         """Nor do those that begin a head or a body and do not end it, say nothing more, or read no answer."""
         await self.begin_flooded()
@@ -270,6 +276,7 @@ class AgentSiteTests(FloodedTestCase):
         await self.assert_served()
         await self.assert_flooded()
 
+    @seldom
     async def test_busy(self) -> None:
         """Nor do as many connections with its token that ask again and again, wait or not."""
         await self.begin_flooded()
@@ -293,6 +300,7 @@ class AgentSiteTests(FloodedTestCase):
         await self.assert_served()
         await self.assert_flooded()
 
+    @seldom
     async def test_closed_at_once(self) -> None:
         """Nor do those that are closed as soon as they are made."""
         await self.begin_flooded()

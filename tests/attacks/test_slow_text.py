@@ -11,6 +11,7 @@ from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import CONNECTOR
 from tests.functional.slack import Workspace
+from tests.installed import seldom
 
 _LONGEST, _LONGEST_BEYOND_ASCII = 60_000, 24_000  # of which each takes six bytes
 _PIECES = (
@@ -126,6 +127,7 @@ class SlowTextTests(BrowsedTestCase):
         """The list, the approval and the run are shown, and no turn of the reactor is long while they are drawn."""
         await self.check_served(_PIECES)
 
+    @seldom
     async def test_letters(self) -> None:
         """So they are with letters in disguise, piled marks, and as many different letters and words as fit."""
         await self.check_served(_LETTERS)
@@ -152,6 +154,7 @@ class SlowTextTests(BrowsedTestCase):
         for path in (f"/approvals/{reads}", f"/runs/{reads}", "/runs", "/audit"):
             await self.opened(page, path)
 
+    @seldom
     async def test_many_values(self) -> None:
         """As many values as fit into a request, or an answer, are refused or taken without a long turn."""
         await self.begin()

@@ -104,6 +104,9 @@ class TwoAgentsTests(OperatedTestCase):
         self.assertEqual([each.exit_code for each in finished], [0, 0])
         self.assertEqual([opencode.texts(each) for each in finished], [[f"bye {name}"] for name in homes])
         results: dict[str, Any] = {name: llm.script.of(name)[1].tool_results for name in homes}
-        self.assertIn("no lunch", results["general"][0])
+        for part in ("no lunch", "approval_denied"):
+            self.assertIn(part, results["general"][0])
+        (denied,) = [each for each in await self.audit() if each["type"] == "approval.denied"]
+        self.assertEqual(denied["payload"]["reason"], "no lunch")
         self.assertEqual(json.loads(results["engineering"][0])["channel"], "C0002")
         self.assertEqual([message.text for message in self.workspace.messages], ["engineering"])

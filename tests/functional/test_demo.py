@@ -10,6 +10,7 @@ from tests.functional.browser import Browser, come
 from tests.functional.case import FunctionalTestCase
 from tests.functional.process import Finished, Running
 from tests.functional.reactor import until
+from tests.installed import seldom
 
 _PROMPT = r"\[y\]es, \[n\]o, \[b\]rowser: "
 
@@ -51,6 +52,7 @@ class DemoTests(FunctionalTestCase):
             self.assertIn(part, found.stdout)
         self.assertNotIn("demo-", found.stdout.replace("aileron-demo-", ""), "the chat's key shows")
 
+    @seldom
     async def test_no(self) -> None:
         """With --no nothing is sent, and the agent is told so."""
         found = await self.play("--no")
@@ -64,12 +66,11 @@ class DemoTests(FunctionalTestCase):
         found = await self.play()
         self.assertEqual((found.exit_code, "--yes" in found.stderr), (1, True), found)
 
+    @seldom
     async def test_terminal(self) -> None:
         """On a terminal the person is asked."""
         playing = self.on_terminal()
         await playing.expect(_PROMPT, 60)
-        playing.send("what?")
-        await playing.expect(_PROMPT)
         playing.send("y")
         await playing.expect("Shipped: The new parser is out")
         self.assertEqual((await playing.finish(30)).exit_code, 0)
@@ -79,6 +80,8 @@ class DemoTests(FunctionalTestCase):
         """While it asks, a browser may be let in, and a decision there counts."""
         playing = self.on_terminal()
         await playing.expect(_PROMPT, 60)
+        playing.send("what?")
+        await playing.expect(_PROMPT)
         playing.send("b")
         page = await playing.expect(r"within a minute: (\S+\.html)")
         approval = re.search(r"as a page: (\S+/approvals/(\w+))", playing.output)
@@ -108,6 +111,7 @@ class DemoTests(FunctionalTestCase):
         self.assertNotIn("Traceback", found.stdout)
         await self.nothing_left()
 
+    @seldom
     async def test_terminated(self) -> None:
         """SIGTERM while it works leaves nothing behind."""
         playing = self.start(self.home.script("aileron", "demo", "--yes"))

@@ -13,6 +13,7 @@ from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import SHIP
 from tests.functional.process import Command
 from tests.functional.script import Call, Received, Say
+from tests.installed import seldom
 
 GPT = "gpt-5.1"
 KEY = "sk-of-the-user"
@@ -76,6 +77,7 @@ class ThroughTheGatewayTests(GatewayedTestCase):
 class LeftAloneTests(GatewayedTestCase):
     """An agent whose user decides otherwise."""
 
+    @seldom
     async def test_own_base_url(self) -> None:
         """A provider that the user's own file sends elsewhere goes there, with nothing of ours, and it is said so."""
         llm = self.llm({opencode.CLAUDE: [Say("directly")]})

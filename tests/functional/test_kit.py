@@ -13,7 +13,7 @@ from tests.functional import canary, opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.llm import ScriptedLLM
 from tests.functional.reactor import DeadlinePassedError, until
-from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, found
+from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, Turn, found
 from tests.functional.web import Reply, Web
 
 SHIP = {"channel": "#engineering", "summary": "abc"}
@@ -43,7 +43,7 @@ class AgentTests(FunctionalTestCase):
         the server; the agent has the built-in provider's own format, and asks for a heading, which spends no turn.
         """
         both = Calls((Call("_ship_update", SHIP), Call("_check_action_status", {"approval_id": "apr_9"})))
-        turns = [both, Call("_check_action_status", approval_id), Say("all done")]
+        turns: list[Turn] = [both, Call("_check_action_status", approval_id), Say("all done")]
         llm = self.llm({opencode.CLAUDE: turns})
         path = opencode.configure_user(self.home, opencode.anthropic_configuration(llm.url, key="canary"))
         before = path.read_bytes()

@@ -57,20 +57,3 @@ class MainJobTests(OperatedTestCase):
         (ended,) = [each for each in record if each["type"] == "session.ended"]
         self.assertEqual(ended["session_id"], approval["run"]["session_id"])
         self.assertEqual(ended["payload"]["exit_code"], 0)
-
-    async def test_denied(self) -> None:
-        """A denied call never leaves, and the model learns that it was denied, and why."""
-        await self.furnish()
-        llm = self.llm([Call("_ship_update", SHIP), Say("I see")])
-        opencode.configure_user(self.home, opencode.configuration(llm.url))
-        agent = self.launch()
-        (approval,) = await self.waiting()
-        await self.operator("approval", "deny", approval["id"], "--reason", "Not before the release notes are out.")
-        finished = await agent.finish(60)
-        self.assertEqual(finished.exit_code, 0)
-        (result,) = llm.script.received[1].tool_results
-        self.assertIn("Not before the release notes are out.", result)
-        self.assertIn("approval_denied", result)
-        self.assertEqual(self.workspace.requests, [])
-        (denied,) = [each for each in await self.audit() if each["type"] == "approval.denied"]
-        self.assertEqual(denied["payload"]["reason"], "Not before the release notes are out.")
