@@ -50,18 +50,18 @@ class CommandLine:
         self,
         arguments: tuple[str, ...],
         environment: Mapping[str, str],
-        passphrase: str | None = None,
+        fed: Mapping[str, str],
         confine: Callable[[], None] = lambda: None,
     ) -> Finished:
         """What came of one command.
 
-        :param passphrase: given by a descriptor, if any.
+        :param fed: options, and what each is given by the descriptor that it names.
         :param confine: called in the thread first, such as to give up rights that what it starts must not have.
         """
         await self._lock.acquire()
         try:
             began, ended = self._reactor.seconds(), Deferred[tuple[int, str, str]]()
-            given = (arguments, environment, passphrase, confine, ended)
+            given = (arguments, environment, fed, confine, ended)
             threading.Thread(target=self._work, args=given, name=f"aileron {arguments[0]}", daemon=True).start()
             await until(self._reactor, lambda: ended.called, _SECONDS, f"the end of {arguments}")
             code, out, err = await ended
@@ -88,16 +88,16 @@ class CommandLine:
         self,
         arguments: tuple[str, ...],
         environment: Mapping[str, str],
-        passphrase: str | None,
+        fed: Mapping[str, str],
         confine: Callable[[], None],
         ended: "Deferred[tuple[int, str, str]]",
     ) -> None:
         out, err = io.StringIO(), io.StringIO()
         try:
             confine()
-            fed = () if passphrase is None else ("--passphrase-fd", str(_feed(passphrase)))
+            options = [word for option, text in fed.items() for word in (option, str(_feed(text)))]
             with redirect_stdout(out), redirect_stderr(err):
-                code = run((*arguments, *fed), self._context(environment))
+                code = run((*arguments, *options), self._context(environment))
         except BaseException:  # noqa: BLE001 - the rim of a thread
             self._reactor.callFromThread(ended.errback, Failure())
         else:
@@ -129,11 +129,17 @@ class CommandLine:
         return ended
 
 
-def _feed(passphrase: str) -> int:
+@cache
+def command_line(reactor: IKitReactor) -> CommandLine:
+    """The one of this process."""
+    return CommandLine(reactor)
+
+
+def _feed(text: str) -> int:
     """A descriptor that gives it, closed by whoever reads it."""
     reading, writing = os.pipe()
     with open(writing, "wb") as pipe:
-        pipe.write(passphrase.encode())
+        pipe.write(text.encode())
     return reading
 
 

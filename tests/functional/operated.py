@@ -20,7 +20,7 @@ from aileron.home import Home as State
 from aileron.home import running_pid
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
-from tests.functional.commands import ALONE, CommandLine
+from tests.functional.commands import ALONE, command_line
 from tests.functional.gallery import Gallery, looking
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import CLIENT, McpClient, Server
@@ -106,7 +106,6 @@ class OperatedTestCase(FunctionalTestCase):
 
     maxDiff = None
     as_processes = False
-    command_line: ClassVar[CommandLine]
     _furnished: ClassVar[dict[str, Furnished]] = {}
 
     def setUp(self) -> None:
@@ -116,8 +115,7 @@ class OperatedTestCase(FunctionalTestCase):
         self.web = Web(self.reactor)
         self.state = State(self.home.aileron)
         self._tokens: dict[str, str] = {}
-        if "command_line" not in OperatedTestCase.__dict__:
-            OperatedTestCase.command_line = CommandLine(self.reactor)
+        self.command_line = command_line(self.reactor)
         self.finally_(self.kill_daemon)
         self.addCleanup(self.check_turns)
 
@@ -208,9 +206,9 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def bind(self) -> None:
         """Bind the service's token."""
-        command = self._as_operator("binding", "setup", CONNECTOR, "--secret-fd", str(SECRET_DESCRIPTOR))
-        feeds = {**command.feeds, SECRET_DESCRIPTOR: self.workspace.token.encode()}
-        self._expect(await self.run_command(attrs.evolve(command, feeds=feeds)), 0)
+        fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": self.workspace.token}
+        setup = ("binding", "setup", CONNECTOR)
+        self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
 
     # commands ---------------------------------------------------------------------------------
 
@@ -225,7 +223,8 @@ class OperatedTestCase(FunctionalTestCase):
     async def aileron(self, *arguments: str, passphrase: str | None = None) -> Finished:
         """What came of ``aileron``, which may end in any way."""
         if not self.as_processes and arguments[0] not in ALONE:
-            return await self.command_line.run(arguments, self.home.environment(), passphrase, self.confine)
+            fed = {} if passphrase is None else {"--passphrase-fd": passphrase}
+            return await self.command_line.run(arguments, self.home.environment(), fed, self.confine)
         if passphrase is None:
             return await self.run_command(self.home.script("aileron", *arguments))
         return await self.run_command(self._as_operator(*arguments))
@@ -293,9 +292,12 @@ class OperatedTestCase(FunctionalTestCase):
     def check_turns(self) -> None:
         """Nobody was kept waiting: no turn of the daemon's reactor computed for over 250 ms, or took many seconds.
 
-        One that is kept from computing for a moment is the machine's, which has others to serve.
+        One that is kept from computing for a moment is the machine's, which has others to serve.  Where a command
+        has started a daemon its log is there, or nothing was looked at.
         """
         lines = [line for path in self.state.log.glob("aileron.log*") for line in path.read_text().splitlines()]
+        if (self.state.log / "daemon.out").exists():
+            self.assertTrue(lines, f"the daemon has left no log in {self.state.log}")
         found = [turn for line in lines if (turn := TURN.search(line))]
         long = [turn[0] for turn in found if turn["kind"] == "busy" or float(turn["seconds"]) > _STUCK]
         self.assertFalse(long, "\n".join((f"{len(long)} turns were too long, among them:", *long[:10])))

@@ -8,11 +8,13 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import attrs
 from twisted.internet.threads import deferToThread
 
 from tests.functional import canary
 from tests.functional.browser import Browser, come
 from tests.functional.case import FunctionalTestCase
+from tests.functional.commands import command_line
 from tests.functional.process import Command, Finished
 from tests.functional.reactor import until
 from tests.functional.slack import FakeSlack, refusal
@@ -88,23 +90,25 @@ class CommandLineCase(FunctionalTestCase):
         """A command that is given the passphrase by a descriptor."""
         return await self.run_command(self.home.with_passphrase(PASSPHRASE, "aileron", *arguments))
 
+    async def prepare(self, *arguments: str, **fed: str) -> None:
+        """A command that is not what the test is about, in no process of its own."""
+        given = {"--passphrase-fd": PASSPHRASE, **fed}
+        done = await command_line(self.reactor).run(arguments, self.home.environment(), given)
+        self.assertEqual(done.exit_code, 0, done)
+
     async def with_action(self) -> FakeSlack:
         """A daemon with an open vault, a gated action, and a bound key for the service that it talks to."""
         slack = self.slack(KEY)
-        await self.ok(self.operator("vault", "init"))
+        await self.prepare("vault", "init")
         connector = CONNECTOR.format(url=slack.url, host=slack.url.removeprefix("http://"))
         (self.home.aileron / "connectors" / "chat.toml").write_text(connector)
         file = self.home.project / "ship-update.md"
         file.write_text(ACTION)
-        await self.ok(self.operator("action", "add", str(file), "--yes"))
-        setup = self.home.with_passphrase(PASSPHRASE, "aileron", "binding", "setup", "local://me/chat")
-        bound = Command(
-            arguments=(*setup.arguments, "--secret-fd", "4"),
-            environment=setup.environment,
-            directory=setup.directory,
-            feeds={**setup.feeds, 4: KEY.encode()},
+        await self.prepare("action", "add", str(file), "--yes")
+        setup = self.home.with_passphrase(
+            PASSPHRASE, "aileron", "binding", "setup", "local://me/chat", "--secret-fd", "4"
         )
-        await self.ok(self.run_command(bound))
+        await self.ok(self.run_command(attrs.evolve(setup, feeds={**setup.feeds, 4: KEY.encode()})))
         await self._until_offered()
         return slack
 
@@ -126,7 +130,7 @@ class CommandLineCase(FunctionalTestCase):
             listed = await self.ok(self.aileron("action", "list"))
 
     async def _stop(self) -> None:
-        await self.aileron("daemon", "stop")
+        await command_line(self.reactor).run(("daemon", "stop"), self.home.environment(), {})
 
 
 class DaemonTests(CommandLineCase):
@@ -143,7 +147,7 @@ class DaemonTests(CommandLineCase):
 
     async def test_environment(self) -> None:
         """The daemon gets nothing of our environment but what is allowed, and works in its home."""
-        await self.ok(self.operator("vault", "init"))
+        await self.prepare("vault", "init")
         await self.ok(self.aileron("daemon", "stop"))
         found = await self.aileron(
             "daemon", "start", AILERON_VAULT_PASSPHRASE=PASSPHRASE, PYTHONPATH="/nowhere", SECRET=KEY
@@ -201,8 +205,8 @@ class VaultTests(CommandLineCase):
 
     async def test_unlock(self) -> None:
         """A locked daemon is replaced by an unlocked one at the same addresses; a wrong passphrase replaces nothing."""
-        await self.ok(self.operator("vault", "init"))
-        await self.ok(self.operator("vault", "lock"))
+        await self.prepare("vault", "init")
+        await self.prepare("vault", "lock")
         locked = self.home.discovery()
         wrong = self.home.with_passphrase("not the passphrase 1", "aileron", "vault", "unlock")
         self.assertEqual((await self.run_command(wrong)).exit_code, 1)
@@ -214,7 +218,7 @@ class VaultTests(CommandLineCase):
 
     async def test_unattended(self) -> None:
         """Environment and file unlock, and decide nothing."""
-        await self.ok(self.operator("vault", "init"))
+        await self.prepare("vault", "init")
         await self.ok(self.aileron("daemon", "stop"))
         file = self.home.root / "passphrase"
         file.write_text(PASSPHRASE)
@@ -334,8 +338,8 @@ class LaunchTests(CommandLineCase):
 
     async def test_locked(self) -> None:
         """A locked vault is unlocked on the way; where nobody can be asked the agent starts with a warning."""
-        await self.ok(self.operator("vault", "init"))
-        await self.ok(self.operator("vault", "lock"))
+        await self.prepare("vault", "init")
+        await self.prepare("vault", "lock")
         found = await self.run_command(self.launched(terminal=False))
         self.assertEqual((found.exit_code, "The vault is locked" in found.stderr), (7, True), found)
         launching = self.start(self.launched())
@@ -365,7 +369,7 @@ class LaunchTests(CommandLineCase):
 class OpenTests(CommandLineCase):
     async def opened(self) -> str:
         """The page that a browser was given, while the command waits for it."""
-        await self.ok(self.operator("vault", "init"))
+        await self.prepare("vault", "init")
         seen, program = self.home.root / "seen", self.home.root / "browser"
         program.write_text(f'#!/bin/sh\nls -l "$1" > {seen}\ncat "$1" >> {seen}\n')
         program.chmod(0o700)
@@ -390,29 +394,6 @@ class OpenTests(CommandLineCase):
         self.assertEqual(found.exit_code, 0, found)
         status, answer = await deferToThread(browser.ask, url)
         self.assertEqual((status, answer["items"]), (200, []))
-
-    async def test_used_twice(self) -> None:
-        """If the page is used twice nobody is let in, and the terminal says so while it asks."""
-        page = await self.opened()
-        browser = await deferToThread(come, page)
-        assert isinstance(browser, Browser)
-        await self.opening.expect("The two words that your page at .* shows: ")
-        self.assertEqual(await deferToThread(come, page), 409)
-        await self.opening.expect("Somebody else opened it")
-        self.assertEqual((await self.opening.finish(30)).exit_code, 1)
-        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
-        self.assertEqual((await deferToThread(browser.ask, url))[0], 401)
-        self.assertIn("operator.handover_refused", await self.ok(self.operator("audit", "list")))
-
-    async def test_wrong_words(self) -> None:
-        """Wrong words let nobody in, and there is no second try."""
-        browser = await deferToThread(come, await self.opened())
-        assert isinstance(browser, Browser)
-        await self.opening.expect("The two words that your page at .* shows: ")
-        self.opening.send("not these")
-        await self.opening.expect("These are not the words")
-        self.assertEqual((await self.opening.finish(30)).exit_code, 1)
-        self.assertEqual(await deferToThread(browser.words), "")
 
     async def test_interrupted(self) -> None:
         """Ctrl-C while it waits removes the file."""
