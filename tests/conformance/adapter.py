@@ -34,7 +34,7 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
 
     async def serving(self) -> str:
         """Where a judge finds it."""
-        thread: Any = LoopThread(self.reactor)  # type: ignore[arg-type]
+        thread: Any = LoopThread(self.reactor)
         endpoint = HttpEndpoint(self.reactor, _SETTINGS, thread, _everything)
         self.build(mcp=endpoint)
         resource = agent_site(self.deps)
