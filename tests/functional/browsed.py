@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from aileron.cli.credentials.open import write_page
+from aileron.cli.vault.open import write_page
 from aileron.client import Connections
 from tests.functional.chromium import Chromium, Page
 from tests.functional.operated import GATED, PASSPHRASE, AgentSession, OperatedTestCase

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from aileron.cli._context import CliContext, Links
 from aileron.cli._main import run
-from aileron.cli.credentials.passphrase import Unattended, from_descriptor, new_passphrase, read_passphrase
+from aileron.cli.vault.passphrase import Unattended, from_descriptor, new_passphrase, read_passphrase
 from aileron.client import Connections
 from aileron.errors import InvalidRequest
 from aileron.home import Home, live_discovery
