@@ -70,6 +70,16 @@ class TreeTests(SynchronousTestCase):
         told = {room: set(re.findall(r"`([\w.]+)`", names)) for room, names in rows}
         self.assertEqual(told, {room: _beyond_the_ground(room) for room in rules.ALLOWED})
 
+    def test_every_place_to_change_something(self) -> None:
+        """Each file to which CONTRIBUTING.md sends who wants to change something is there."""
+        page = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        section = page[page.index("## To change something") : page.index("## Add an agent")]
+        rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
+        named = [path for row in rows[1:] for path in re.findall(r"`([\w./-]+)`", row)]
+        self.assertGreater(len(named), 30)
+        missing = [path for path in named if not (_ROOT / "aileron" / path).exists() and not (_ROOT / path).exists()]
+        self.assertEqual(missing, [])
+
     def test_no_reactor_is_installed(self) -> None:
         """Importing any module but those that hold Klein leaves the choice of the reactor open."""
         klein = ("aileron.api", "aileron.gateway", "aileron.web")
