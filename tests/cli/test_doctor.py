@@ -16,10 +16,11 @@ from typing import Any
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+import aileron
 from aileron.cli.doctor.authority import Authority, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.findings import Finding, Severity, fine, remark, tell
-from aileron.cli.doctor.machine import files, program, search_path, tracing
+from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from aileron.vault import keys
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
@@ -123,6 +124,10 @@ class FilesTests(SynchronousTestCase):
         )
         noted = [text for severity, text in _told(program(package, executable, _UID)) if severity is Severity.NOTE]
         self.assertEqual(len([text for text in noted if "runs as you" in text]), 2 if _UID else 0)
+
+    def test_this_package(self) -> None:
+        """The whole package is looked at, not a part of it."""
+        self.assertEqual(THIS_PACKAGE, Path(str(aileron.__file__)).resolve().parent)
 
 
 class SearchPathTests(SynchronousTestCase):

@@ -35,6 +35,10 @@ def files(home: Home, uid: int) -> Iterator[Finding]:
     yield from _above(home.root.resolve(), uid)
 
 
+THIS_PACKAGE = Path(__file__).resolve().parents[2]
+"""Where Aileron is installed."""
+
+
 def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
     """What is wrong with the code that runs here.
 
@@ -60,7 +64,7 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
 
 def this_program() -> Iterator[Finding]:
     """L{program}, of what runs now."""
-    return program(Path(__file__).resolve().parents[2], Path(sys.executable), os.getuid())
+    return program(THIS_PACKAGE, Path(sys.executable), os.getuid())
 
 
 def search_path(environ: Mapping[str, str]) -> Iterator[Finding]:
