@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from attrs import field, frozen
 
 from aileron.errors import STATUS, AileronError, InvalidRequest, NotFound
-from aileron.values import JSON, Fault, writer
+from aileron.values import JSON, Fault, to_json, writer
 
 HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
@@ -68,7 +68,7 @@ def failure(
 
     :param status: where the class of C{fault} does not say it (405, 413, 415, …).
     """
-    inside = fault.as_json()
+    inside = to_json(fault)
     if audit_id is not None:
         inside["audit_id"] = audit_id
     if run_id is not None:

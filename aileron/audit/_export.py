@@ -7,7 +7,7 @@ from itertools import chain
 
 from attrs import frozen
 
-from aileron.values import JSON, ROW, Checkpoint, Row, compact
+from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, to_json
 
 from ._export_line import json_line, read_json, read_own_line
 from ._seal import GENESIS
@@ -64,7 +64,7 @@ class Exporting:
             }
         )
         for each in self.checkpoints:
-            yield json_line({"kind": "checkpoint", **each.as_json()})
+            yield json_line({"kind": "checkpoint", **to_json(each)})
 
     def end(self) -> str:
         """The line after them."""
@@ -170,7 +170,7 @@ def _row(found: dict[str, JSON]) -> Row:
 def _checkpoint(found: dict[str, JSON]) -> Checkpoint:
     found.pop("kind", None)
     try:
-        return Checkpoint.from_json(found)
+        return from_json(Checkpoint, found)
     except ValueError as error:
         raise NotAnExport("a line of it is no checkpoint") from error
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from attrs import define, frozen
 
-from aileron.values import Fault
+from aileron.values import Fault, from_json
+
+_FAULT = ("class", "message", "retriable", "boundary", "details")
 
 
 @define(eq=False)
@@ -98,8 +100,8 @@ def _read_envelope(status: int, body: Any) -> DaemonFault | None:
     """The daemon's refusal, if it is one."""
     try:
         envelope: Any = body["error"]
-        fault = Fault.from_json(envelope)
-    except (KeyError, TypeError, AttributeError):
+        fault = from_json(Fault, {name: envelope[name] for name in _FAULT})
+    except (KeyError, TypeError, ValueError):
         return None
     return DaemonFault(fault.message, status, fault, _text(envelope.get("run_id")), _text(envelope.get("audit_id")))
 

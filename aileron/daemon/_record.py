@@ -24,7 +24,7 @@ from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, Retention
 from aileron.home import Home
 from aileron.interfaces import IAnchor, IStore
 from aileron.notices import post
-from aileron.values import DAEMON, JSON, Checkpoint, Event, utc
+from aileron.values import DAEMON, JSON, Checkpoint, Event, to_json, utc
 from aileron.vault import Vault
 
 from ._config import AuditSettings
@@ -121,7 +121,7 @@ class Anchor:
 
     def tell(self, checkpoint: Checkpoint) -> None:
         """Queue a checkpoint, which is delivered when those before it were."""
-        self._waiting.append((json.dumps(checkpoint.as_json()) + "\n").encode("ascii"))
+        self._waiting.append((json.dumps(to_json(checkpoint)) + "\n").encode("ascii"))
         if not self._busy and not self._stopped:
             self._busy = True
             self._delivering = Deferred.fromCoroutine(self._deliver_all())

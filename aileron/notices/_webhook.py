@@ -21,7 +21,7 @@ from zope.interface import implementer
 
 from aileron.addresses import system_authorities
 from aileron.interfaces import IChannel
-from aileron.values import Message
+from aileron.values import Message, to_json
 
 from ._delivery import Undelivered
 
@@ -51,7 +51,7 @@ class WebhookChannel:
 
     async def deliver(self, message: Message) -> None:
         """Post a message, as L{IChannel} says."""
-        body = json.dumps(message.as_json()).encode("ascii")
+        body = json.dumps(to_json(message)).encode("ascii")
         headers = {"Aileron-Delivery": message.id, **await self._signature(body)}
         status = await post(self._url, body, self._reactor, headers)
         if not 200 <= status < 300:

@@ -40,6 +40,7 @@ from aileron.values import (
     canonical,
     differences,
     heavy,
+    to_json,
 )
 
 MOST_LOOKED_AT = 200
@@ -204,7 +205,7 @@ class ApprovalEditor:
 
     def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
         run, now = approval.run, self._runs.events.now()
-        changes: JSON = [change.as_json() for change in differences(run.arguments, edited.arguments)]
+        changes: JSON = [to_json(change) for change in differences(run.arguments, edited.arguments)]
         event = self._runs.events.of_run(
             "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
         )

@@ -36,6 +36,7 @@ from aileron.values import (
     StandingGrant,
     Transition,
     timestamp,
+    to_json,
 )
 
 ALLOWED = "Allowed by a standing grant."
@@ -315,7 +316,7 @@ def _describe(grant: Grant) -> Mapping[str, JSON]:
     """What the record says of a new grant: all that it allows."""
     return {
         "run": grant.run_id,
-        "predicates": [each.as_json() for each in grant.predicates],
+        "predicates": [to_json(each) for each in grant.predicates],
         "exact": grant.exact,
         "uses": grant.uses,
         "not_after": timestamp(grant.not_after),

@@ -34,6 +34,7 @@ from aileron.values import (
     compact,
     digest_of_bytes,
     timestamp,
+    to_json,
 )
 
 MAX_RETRIES = 3
@@ -104,8 +105,8 @@ def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None)
         "ended_at": None if ended.ended_at is None else timestamp(ended.ended_at),
         "sent": outcome.sent,
         "status": outcome.status,
-        **({"output": _measured(outcome.output)} if outcome.fault is None else {"failure": outcome.fault.as_json()}),
-        **({} if built is None else {"request": built.as_json()}),
+        **({"output": _measured(outcome.output)} if outcome.fault is None else {"failure": to_json(outcome.fault)}),
+        **({} if built is None else {"request": to_json(built)}),
     }
 
 
@@ -255,7 +256,7 @@ def require_unchanged(read: Run) -> Verify:
 
 def _standing(run: Run) -> tuple[object, ...]:
     """What others may have written, as it is kept."""
-    return run.state, run.changed_at, run.reason, compact(None if run.fault is None else run.fault.as_json())
+    return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))
 
 
 LATE_SECONDS = 60.0

@@ -27,7 +27,8 @@ from aileron.values import (
     Run,
     VaultState,
     compact,
-    from_timestamp,
+    from_json,
+    to_json,
 )
 from aileron.waiting import Waiting
 
@@ -186,7 +187,7 @@ class Pauses:
         return True
 
     def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
-        event = self._events.of_home(type_, actor, reason=pause.reason, since=pause.as_json()["since"])
+        event = self._events.of_home(type_, actor, reason=pause.reason, since=to_json(pause)["since"])
         return evolve(event, session_id=pause.session_id)
 
 
@@ -197,13 +198,13 @@ def _is_own(pause: Pause) -> bool:
 
 def _refusal(pause: Pause) -> Paused:
     whose = "Everything is paused" if pause.session_id is None else "This session is paused"
-    details = {**pause.as_json(), "retry_after": _RETRY_AFTER_SECONDS}
+    details = {**to_json(pause), "retry_after": _RETRY_AFTER_SECONDS}
     because = f" ({pause.reason})" if pause.reason else ""
     return Paused(f"{whose}{because}: nothing begins until the operator resumes it.", details)
 
 
 def _written(standing: Mapping[str | None, Pause]) -> str:
-    return compact([pause.as_json() for pause in standing.values()])
+    return compact([to_json(pause) for pause in standing.values()])
 
 
 def _read(written: str | None, now: datetime) -> tuple[Pause, ...]:
@@ -211,17 +212,9 @@ def _read(written: str | None, now: datetime) -> tuple[Pause, ...]:
     if written is None:
         return ()
     try:
-        return tuple(_one(each) for each in json.loads(written))
-    except (ValueError, TypeError, KeyError, AttributeError):
+        return tuple(from_json(Pause, each) for each in json.loads(written))
+    except (ValueError, TypeError):
         return (Pause(now, "service", "what was paused cannot be read any more"),)
-
-
-def _one(said: Mapping[str, str | None]) -> Pause:
-    texts = [said[name] for name in ("since", "by")]
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text is missing")
-    reason, session_id = (None if said[name] is None else str(said[name]) for name in ("reason", "session_id"))
-    return Pause(from_timestamp(str(texts[0])), str(texts[1]), reason, session_id)
 
 
 @define(eq=False)

@@ -22,6 +22,7 @@ from aileron.values import (
     Run,
     Step,
     digest,
+    to_json,
 )
 
 _DIGEST_TAG = "aileron.approval.v1"
@@ -73,8 +74,8 @@ class PlannedStep:
             "content_hash": self.description.content_hash,
             "operation": self.step.operation,
             "base_url": self.base_url,
-            "binding": None if self.binding is None else self.binding.as_json(),
-            "request": None if self.request is None else self.request.as_json(),
+            "binding": None if self.binding is None else to_json(self.binding),
+            "request": None if self.request is None else to_json(self.request),
         }
 
 

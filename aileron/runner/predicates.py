@@ -24,6 +24,7 @@ from aileron.values import (
     compact,
     json_pointer,
     json_problems,
+    to_json,
 )
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def _mismatches(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) 
 
 
 def _too_long(wish: NewGrant, arguments: Mapping[str, JSON]) -> Iterator[_Fault]:
-    kept: JSON = [select_exact(wish.predicates, arguments), [each.as_json() for each in wish.predicates]]
+    kept: JSON = [select_exact(wish.predicates, arguments), [to_json(each) for each in wish.predicates]]
     if len(compact(kept)) > _MOST_KEPT_CHARACTERS:
         yield "/grant/predicates", "leave too much that would have to stay the same: name the long arguments as well"
 

@@ -31,6 +31,7 @@ from aileron.values import (
     differences,
     digest,
     timestamp,
+    to_json,
 )
 
 _NOTHING = Echoes()
@@ -204,7 +205,7 @@ class ApprovalRequests:
 
 def describe_approval(approval: Approval) -> Mapping[str, JSON]:
     """Describe, for a program, the question that stands there instead of the one that it named."""
-    changes: JSON = [change.as_json() for change in approval.changes]
+    changes: JSON = [to_json(change) for change in approval.changes]
     return {"digest": approval.digest, "stale": approval.stale, "changes": changes}
 
 

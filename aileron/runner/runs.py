@@ -14,7 +14,20 @@ from twisted.logger import Logger
 from aileron.errors import Conflict, NotFound, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IRuns
 from aileron.runner.scheduling import ResultWaiters
-from aileron.values import DAEMON, JSON, Actor, Approval, Event, Fault, PendingLimits, Run, RunState, Transition, utc
+from aileron.values import (
+    DAEMON,
+    JSON,
+    Actor,
+    Approval,
+    Event,
+    Fault,
+    PendingLimits,
+    Run,
+    RunState,
+    Transition,
+    to_json,
+    utc,
+)
 
 _R = RunState
 
@@ -94,7 +107,7 @@ class EventFactory:
     ) -> Event:
         """An event of C{run}.  C{payload} holds no secret; a C{fault} is recorded whole."""
         if fault is not None:
-            payload["failure"] = fault.as_json()
+            payload["failure"] = to_json(fault)
         return Event(
             id=self._ids(),
             type=type_,

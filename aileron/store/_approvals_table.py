@@ -6,15 +6,15 @@ import json
 import sqlite3
 from datetime import datetime
 
-from aileron.values import Approval, Change, Run, RunQuery, RunState, compact
+from aileron.values import Approval, Change, Run, RunQuery, RunState, compact, from_json, to_json
 
 from ._queries import moment
 from ._runs_table import RUNS, SIZE, fitting, matching
 from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Codec, Table
 
 _CHANGES = Codec(
-    lambda changes: compact([change.as_json() for change in changes]) if changes else None,
-    lambda text: () if text is None else tuple(Change(**change) for change in json.loads(text)),
+    lambda changes: compact([to_json(change) for change in changes]) if changes else None,
+    lambda text: () if text is None else tuple(from_json(Change, change) for change in json.loads(text)),
 )
 _COLUMNS = {
     "digest": PLAIN,

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from attrs import frozen
 
 from aileron.errors import LimitExceeded
-from aileron.values import AttemptRow, Charge, StepRow, from_timestamp, timestamp
+from aileron.values import AttemptRow, Charge, Fault, StepRow, from_timestamp, timestamp
 
-from ._table import FAULT, FLAG, JSON_TEXT, MOMENT, PLAIN, Table
+from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Table, value
 
 STEPS = Table(
     "run_steps",
@@ -28,7 +28,7 @@ ATTEMPTS = Table(
         "state": PLAIN,
         "started_at": MOMENT,
         "ended_at": MOMENT.or_null(),
-        "fault": FAULT.or_null(),
+        "fault": value(Fault).or_null(),
         "sent": FLAG.or_null(),
     },
 )

@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from aileron.values import Run, RunQuery, RunState, timestamp
+from aileron.values import Fault, Run, RunQuery, RunState, timestamp
 
 from ._queries import among, conditions, fit
-from ._table import FAULT, FLAG, JSON_TEXT, MOMENT, PLAIN, Table, enum
+from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Table, enum, value
 
 RUNS = Table(
     "runs",
@@ -28,7 +28,7 @@ RUNS = Table(
         "session_id": PLAIN,
         "idempotency_key": PLAIN,
         "result": JSON_TEXT.or_null(),
-        "fault": FAULT.or_null(),
+        "fault": value(Fault).or_null(),
         "reason": PLAIN,
         "audit_id": PLAIN,
         "asked": JSON_TEXT.or_null(),

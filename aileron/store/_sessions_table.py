@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from aileron.values import Process, Session, SessionEnding, SessionTally, compact, from_timestamp, timestamp
+from aileron.values import Process, Session, SessionEnding, SessionTally, from_timestamp, timestamp
 
 from ._queries import conditions
-from ._table import FLAG, MOMENT, PLAIN, Codec, Table, enum
+from ._table import FLAG, MOMENT, PLAIN, Table, enum, value
 
 _COLUMNS = {
     "id": PLAIN,
@@ -20,7 +19,7 @@ _COLUMNS = {
     "seen_at": MOMENT,
     "ended_at": MOMENT.or_null(),
     "exit_code": PLAIN,
-    "peer": Codec(lambda peer: compact(peer.as_json()), lambda text: Process(**json.loads(text))).or_null(),
+    "peer": value(Process).or_null(),
     "leased": FLAG,
     "ends_at": MOMENT.or_null(),
     "ending": enum(SessionEnding).or_null(),

@@ -9,9 +9,9 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import AttrsInstance, field, frozen
 
-from aileron.values import Fault, compact, from_timestamp, timestamp
+from aileron.values import compact, from_json, from_timestamp, timestamp, to_json
 
 T = TypeVar("T")
 
@@ -36,6 +36,11 @@ def _unless_none(convert: Callable[[Any], object] | None) -> Callable[[Any], obj
     return None if convert is None else lambda value: None if value is None else convert(value)
 
 
+def value(cls: type[AttrsInstance]) -> Codec:
+    """A value of C{cls}, as JSON."""
+    return Codec(lambda kept: compact(to_json(kept)), lambda text: from_json(cls, json.loads(text)))
+
+
 def enum(values: type[StrEnum]) -> Codec:
     """One of C{values}, by its text."""
     return Codec(lambda value: value.value, values)
@@ -46,7 +51,6 @@ PLAIN = Codec()
 
 MOMENT = Codec(timestamp, from_timestamp)
 JSON_TEXT = Codec(compact, json.loads)
-FAULT = Codec(lambda fault: compact(fault.as_json()), lambda text: Fault.from_json(json.loads(text)))
 FLAG = Codec(None, bool)
 
 

@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.errors import BindingFailed, CapabilityDenied
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, READ, WRITE, Outcome, Request, Sought, utc
+from aileron.values import JSON, READ, WRITE, Outcome, Request, Sought, to_json, utc
 
 if TYPE_CHECKING:
     from twisted.trial.unittest import SynchronousTestCase as _Mixed
@@ -125,7 +125,7 @@ class ConnectorContract(_Mixed):
         """The effect key is in the request, so the digest binds it."""
         rig = self.rig()
         self.assertNotEqual(
-            self.prepared(rig, rig.writes, "effect-1").as_json(), self.prepared(rig, rig.writes, "effect-2").as_json()
+            to_json(self.prepared(rig, rig.writes, "effect-1")), to_json(self.prepared(rig, rig.writes, "effect-2"))
         )
 
     def test_unknown_operation(self) -> None:

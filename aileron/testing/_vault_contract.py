@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 from aileron.credentials import DEFAULT_KIND
 from aileron.errors import AileronError, BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import Binding, NewBinding, Scope, VaultState
+from aileron.values import Binding, NewBinding, Scope, VaultState, to_json
 
 if TYPE_CHECKING:
     from twisted.trial.unittest import SynchronousTestCase as _Case
@@ -230,7 +230,7 @@ class BindingsContract(_Case):
             other = bindings.credential(made, attrs.evolve(example_scope(), **change))
             error = does_not_open(self, other, BindingFailed)
             self.assertNotIn("canary", f"{error}{error.details}")
-            self.assertEqual(error.details["sealed_for"], example_scope().as_json())
+            self.assertEqual(error.details["sealed_for"], to_json(example_scope()))
 
     def test_no_scope(self) -> None:
         """A credential that was kept without a scope opens for none."""

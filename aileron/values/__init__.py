@@ -30,6 +30,7 @@ from ._connectors import (
     Request,
     Sought,
 )
+from ._converter import INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
 from ._faults import Fault
 from ._gateway import (
     ANTHROPIC,
@@ -114,6 +115,7 @@ __all__ = [
     "CHATGPT",
     "DAEMON",
     "GATEWAY",
+    "INLINE",
     "JSON",
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
@@ -122,7 +124,9 @@ __all__ = [
     "MOST_VALUES",
     "NOTICE",
     "NO_CHECKPOINT",
+    "OMITTED",
     "OPENAI",
+    "OWN",
     "PROXY_VARIABLES",
     "READ",
     "ROW",
@@ -169,6 +173,7 @@ __all__ = [
     "HandOverState",
     "Histogram",
     "Input",
+    "JsonConverter",
     "Link",
     "LoadError",
     "LockedPeriod",
@@ -179,6 +184,7 @@ __all__ = [
     "McpReply",
     "McpRequest",
     "McpSettings",
+    "Member",
     "Message",
     "NewBinding",
     "NewGrant",
@@ -241,6 +247,7 @@ __all__ = [
     "digest_of_bytes",
     "edits",
     "fits",
+    "from_json",
     "from_timestamp",
     "heavy",
     "json_pointer",
@@ -256,6 +263,7 @@ __all__ = [
     "strings_in",
     "texts_in",
     "timestamp",
+    "to_json",
     "utc",
     "violation",
     "visible",

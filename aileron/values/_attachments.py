@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from ._converter import differ_wholly
 from ._json import JSON
 
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
@@ -46,10 +47,15 @@ class Attachment:
         """Its bytes."""
         return base64.b64decode(self.base64) if self.text is None else self.text.encode()
 
-    def as_json(self) -> dict[str, JSON]:
-        """As it stands in an output."""
-        content = {"base64": self.base64} if self.text is None else {"text": self.text}
-        return {"media_type": self.media_type, **content}
+
+def _write(attachment: Attachment) -> JSON:
+    """As it stands in an output."""
+    if attachment.text is None:
+        return {"media_type": attachment.media_type, "base64": attachment.base64}
+    return {"media_type": attachment.media_type, "text": attachment.text}
+
+
+differ_wholly(Attachment, _write)
 
 
 def media_type_of(said: str) -> str:

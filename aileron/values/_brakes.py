@@ -7,9 +7,7 @@ from datetime import datetime
 from attrs import frozen
 
 from ._actions import Cap
-from ._json import JSON
 from ._runs import Run
-from ._time import timestamp
 
 
 @frozen
@@ -24,15 +22,6 @@ class Pause:
     by: str
     reason: str | None = None
     session_id: str | None = None
-
-    def as_json(self) -> dict[str, JSON]:
-        """For rows, the record and people."""
-        return {
-            "since": timestamp(self.since),
-            "by": self.by,
-            "reason": self.reason,
-            "session_id": self.session_id,
-        }
 
 
 @frozen

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, TypeAlias
 
-from attrs import asdict, field, fields, frozen
+from attrs import field, frozen
 
+from ._converter import differ, to_json
 from ._json import JSON, digest
 
 NO_CHECKPOINT = "sha256:" + "0" * 64
@@ -58,29 +59,12 @@ class Checkpoint:
 
     def statement(self) -> dict[str, JSON]:
         """What is signed."""
-        return {name: value for name, value in self.as_json().items() if name != "signature"} | {"tag": _TAG}
+        return {name: value for name, value in to_json(self).items() if name != "signature"} | {"tag": _TAG}
 
     @property
     def digest(self) -> str:
         """Of the statement, as the next one names it."""
         return digest(self.statement())
-
-    def as_json(self) -> dict[str, JSON]:
-        """As it is exported and told to others."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, given: object) -> Checkpoint:
-        """What L{as_json} made.
-
-        :raises ValueError: it is no such object.
-        """
-        if not isinstance(given, Mapping) or set(given) != {each.name for each in fields(cls)}:
-            raise ValueError("not a checkpoint")
-        texts = [value for name, value in given.items() if name != "sequence"]
-        if type(given["sequence"]) is not int or not all(type(text) is str for text in texts):
-            raise ValueError("not a checkpoint")
-        return cls(**given)
 
 
 @frozen
@@ -136,9 +120,8 @@ class Verdict:
         """Whether all holds."""
         return self.broken is None
 
-    def as_json(self) -> dict[str, JSON]:
-        """As the commands and the routes tell it."""
-        return {"sound": self.sound, **asdict(self, recurse=True), "keys": list(self.keys)}
+
+differ(Verdict, computed={"sound": attrgetter("sound")})
 
 
 @frozen

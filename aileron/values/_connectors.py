@@ -8,6 +8,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
+from ._converter import OMITTED, Member, differ
 from ._faults import Fault
 from ._json import JSON
 from ._vault import Scope
@@ -94,27 +95,18 @@ class Request:
     body: bytes | None = None
     credential_header: str | None = None
 
-    def as_json(self) -> dict[str, JSON]:
-        """The form for digest, review and record: the credential is a placeholder; a body that is no UTF-8, base64."""
-        return {
-            "connector": self.connector,
-            "operation": self.operation,
-            "effect": self.effect,
-            "method": self.method,
-            "url": self.url,
-            "headers": [[name, value] for name, value in self.headers],
-            "body": _text(self.body),
-            "credential": self.credential_header,
-        }
-
 
 def _text(body: bytes | None) -> JSON:
+    """A body for the eyes of people: what is no UTF-8, as base64."""
     if body is None:
         return None
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(body).decode("ascii")}
+
+
+differ(Request, idempotent=OMITTED, body=Member(write=_text), credential_header=Member("credential"))
 
 
 @frozen

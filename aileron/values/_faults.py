@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
-from ._json import JSON, plain
+from ._converter import Member, differ
+from ._json import JSON
 
 
 @frozen
@@ -29,24 +30,5 @@ class Fault:
         """The same fault that says more."""
         return evolve(self, details={**self.details, **details})
 
-    def as_json(self) -> dict[str, JSON]:
-        """The envelope's inside."""
-        return {
-            "class": self.kind,
-            "message": self.message,
-            "retriable": self.retriable,
-            "boundary": self.boundary,
-            "details": plain(self.details),
-        }
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, JSON]) -> Fault:
-        """What L{as_json} wrote."""
-        details = value.get("details") or {}
-        return cls(
-            kind=str(value["class"]),
-            message=str(value["message"]),
-            boundary=str(value["boundary"]),
-            retriable=bool(value["retriable"]),
-            details=details if isinstance(details, Mapping) else {},
-        )
+differ(Fault, kind=Member("class"))

@@ -48,10 +48,6 @@ class Predicate:
     kind: PredicateKind
     given: JSON = None
 
-    def as_json(self) -> dict[str, JSON]:
-        """As it travels and is kept."""
-        return {"argument": self.argument, "kind": self.kind.value, "given": self.given}
-
     def in_words(self) -> str:
         """For the operator, who reads it after the argument's name; whoever shows it makes it visible."""
         given, several = self.given, isinstance(self.given, Sequence) and not isinstance(self.given, str)

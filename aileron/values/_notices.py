@@ -8,8 +8,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from ._json import JSON
-from ._time import timestamp
+from ._converter import OMITTED, Member, differ
 from ._vault import Scope
 
 NOTICE = "notice://"
@@ -54,18 +53,13 @@ class Notice:
     agent: str | None = None
     arguments: str | None = None
 
-    def as_json(self) -> dict[str, JSON]:
-        """For a program; its texts are foreign."""
-        told: dict[str, JSON] = {
-            "kind": self.kind.value,
-            "at": timestamp(self.at),
-            "action": self.action,
-            "agent": self.agent,
-            "session": self.session_id,
-            "run_id": self.run_id,
-            "reason": self.why,
-        }
-        return told if self.arguments is None else {**told, "arguments": self.arguments}
+
+differ(
+    Notice,
+    session_id=Member("session"),
+    why=Member("reason"),
+    arguments=Member(optional=True),
+)
 
 
 @frozen
@@ -92,18 +86,17 @@ class Message:
     contents: tuple[str, ...] = ()
     more: int = 0
 
-    def as_json(self) -> dict[str, JSON]:
-        """What a webhook is sent."""
-        return {
-            "id": self.id,
-            "at": timestamp(self.at),
-            "title": self.title,
-            "text": "\n".join((*self.lines, *self.contents)),
-            "url": self.url,
-            "urgent": self.urgent,
-            "count": len(self.notices) + self.more,
-            "notices": [each.as_json() for each in self.notices],
-        }
+
+differ(
+    Message,
+    lines=OMITTED,
+    contents=OMITTED,
+    more=OMITTED,
+    computed={
+        "text": lambda message: "\n".join((*message.lines, *message.contents)),
+        "count": lambda message: len(message.notices) + message.more,
+    },
+)
 
 
 @frozen
@@ -174,16 +167,3 @@ class ChannelState:
     problem: str | None = None
     problem_at: datetime | None = None
     sent_at: datetime | None = None
-
-    def as_json(self) -> dict[str, JSON]:
-        """For the operator."""
-        moments = {"problem_at": self.problem_at, "sent_at": self.sent_at}
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "sent": self.sent,
-            "failed": self.failed,
-            "waiting": self.waiting,
-            "problem": self.problem,
-            **{name: None if moment is None else timestamp(moment) for name, moment in moments.items()},
-        }

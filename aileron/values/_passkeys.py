@@ -7,6 +7,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
+from ._converter import to_json
 from ._grants import NewGrant
 from ._json import JSON
 from ._runs import Decision
@@ -64,14 +65,5 @@ def approval_statement(run_id: str, decision: Decision, wish: NewGrant | None) -
         "digest": decision.digest,
         "reason": decision.reason,
         "not_before": None if decision.not_before is None else timestamp(decision.not_before),
-        "grant": None if wish is None else _wish_json(wish),
-    }
-
-
-def _wish_json(wish: NewGrant) -> dict[str, JSON]:
-    return {
-        "predicates": [each.as_json() for each in wish.predicates],
-        "uses": wish.uses,
-        "not_after": timestamp(wish.not_after),
-        "session": wish.session,
+        "grant": None if wish is None else to_json(wish),
     }

@@ -118,10 +118,6 @@ class Change:
     before: JSON = None
     after: JSON = None
 
-    def as_json(self) -> dict[str, JSON]:
-        """For the record, the operator and, of edited arguments, the agent."""
-        return {"path": self.path, "kind": self.kind, "before": self.before, "after": self.after}
-
 
 @frozen
 class Approval:

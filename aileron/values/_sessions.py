@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from ._json import JSON
-
 
 @frozen
 class Process:
@@ -21,10 +19,6 @@ class Process:
     pid: int
     executable: str | None = None
     working_dir: str | None = None
-
-    def as_json(self) -> dict[str, JSON]:
-        """For the database, the record and people."""
-        return {"pid": self.pid, "executable": self.executable, "working_dir": self.working_dir}
 
 
 class SessionEnding(StrEnum):
@@ -55,17 +49,6 @@ class SessionTally:
     denials: int = 0
     effects: int = 0
     in_doubt: int = 0
-
-    def as_json(self) -> dict[str, JSON]:
-        """For programs."""
-        return {
-            "calls": self.calls,
-            "waiting": self.waiting,
-            "approvals": self.approvals,
-            "denials": self.denials,
-            "effects": self.effects,
-            "in_doubt": self.in_doubt,
-        }
 
 
 @frozen

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from aileron.addresses import base_url_problem
 
-from ._json import JSON
+from ._converter import OMITTED, differ
 
 
 class VaultState(StrEnum):
@@ -35,10 +35,6 @@ class Scope:
     base_url: str
     header: str
     format: str
-
-    def as_json(self) -> dict[str, JSON]:
-        """What the entry is sealed with, and what the operator is shown."""
-        return {"hosts": list(self.hosts), "base_url": self.base_url, "header": self.header, "format": self.format}
 
 
 @frozen
@@ -67,16 +63,9 @@ class Binding:
         """Why it opens nowhere, whatever its scope is: what its base URL must be; L{None}: nothing is wrong with it."""
         return None if self.base_url is None else base_url_problem(self.base_url)
 
-    def as_json(self) -> dict[str, JSON]:
-        """What the digest binds and the review shows: who it is, never the secret."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "connector": self.connector,
-            "revision": self.revision,
-            "base_url": self.base_url,
-            "account": self.account,
-        }
+
+differ(Binding, service=OMITTED, identity=OMITTED, created_at=OMITTED, scope=OMITTED)
+"""Under a digest and in a review it says whose it is, and nothing that a rebinding keeps."""
 
 
 @frozen

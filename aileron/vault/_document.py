@@ -21,17 +21,25 @@ class Entry:
 
 
 @frozen
+class Stretch:
+    """The first key of a stretch of the record, sealed."""
+
+    id: str
+    sealed: Sealed
+
+
+@frozen
 class RecordKeys:
     """The keys of the record.
 
     :ivar public_key: Ed25519, in hexadecimal.
     :ivar signing: the private one, sealed.
-    :ivar stretches: the first key of each stretch that is not over, sealed, by its id.
+    :ivar stretches: of each that is not over.
     """
 
     public_key: str
     signing: Sealed
-    stretches: tuple[tuple[str, Sealed], ...] = ()
+    stretches: tuple[Stretch, ...] = ()
 
 
 @frozen

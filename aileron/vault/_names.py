@@ -7,7 +7,7 @@ from datetime import datetime
 
 from aileron.credentials import KINDS, CredentialKind
 from aileron.errors import BindingFailed, InvalidRequest
-from aileron.values import Binding, NewBinding, Scope
+from aileron.values import Binding, NewBinding, Scope, to_json
 
 _SERVICE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
@@ -104,14 +104,14 @@ def check_scope(binding: Binding, scope: Scope) -> None:
     :raises BindingFailed: C{details} holds both, C{sealed_for} and C{in_force}.
     """
     if binding.scope != scope:
-        sealed_for = None if binding.scope is None else binding.scope.as_json()
+        sealed_for = None if binding.scope is None else to_json(binding.scope)
         raise BindingFailed(
             f"The connector would use {binding.name} elsewhere, or in another way, than you agreed to: rebind it.",
             {
                 "binding": binding.name,
                 "connector": binding.connector,
                 "sealed_for": sealed_for,
-                "in_force": scope.as_json(),
+                "in_force": to_json(scope),
             },
         )
 

@@ -13,7 +13,7 @@ from aileron.errors import Conflict
 from aileron.interfaces import IRecordKeys
 from aileron.values import JSON, LockedPeriod, canonical
 
-from ._document import RecordKeys
+from ._document import RecordKeys, Stretch
 from ._sealing import SIGNING, seal_part, unseal_part
 from ._vault_file import OpenVault
 
@@ -52,12 +52,12 @@ class FileRecordKeys:
         """See L{IRecordKeys}."""
         key, document = self._file.opened()
         kept = () if document.record is None else document.record.stretches
-        return tuple(LockedPeriod(name, unseal_part(document, key, name, sealed)) for name, sealed in kept)
+        return tuple(LockedPeriod(each.id, unseal_part(document, key, each.id, each.sealed)) for each in kept)
 
     def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
         """See L{IRecordKeys}."""
         key, document = self._file.opened()
-        sealed = tuple((each.id, seal_part(document, key, each.id, each.key)) for each in periods)
+        sealed = tuple(Stretch(each.id, seal_part(document, key, each.id, each.key)) for each in periods)
         self._file.write(evolve(document, record=evolve(_made(document.record), stretches=sealed)))
 
 

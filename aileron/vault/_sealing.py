@@ -12,7 +12,7 @@ from aileron.values import JSON, Binding, canonical
 
 from ._cipher import DataKey, KdfParameters, Sealed, seal, unseal
 from ._document import Entry, VaultDocument
-from ._format import binding_json, body_json, kdf_json
+from ._format import body_json, part_json
 
 SIGNING = "record signing"
 """The part that is the record's private key."""
@@ -20,7 +20,7 @@ SIGNING = "record signing"
 
 def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
     """What the wrapped data key is bound to."""
-    return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": kdf_json(kdf)}
+    return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": part_json(kdf)}
 
 
 def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
@@ -82,4 +82,4 @@ def _entry_key(key: DataKey) -> bytes:
 
 
 def _entry_context(vault: str, binding: Binding) -> JSON:
-    return {"tag": "aileron.vault.entry.v1", "vault": vault, "entry": binding_json(binding)}
+    return {"tag": "aileron.vault.entry.v1", "vault": vault, "entry": part_json(binding)}

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from aileron.errors import Conflict, StoreUnavailable
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
-from ._document import RecordKeys, VaultDocument
+from ._document import RecordKeys, Stretch, VaultDocument
 from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase, damaged
 from ._passphrase import check_passphrase, generate_words
 from ._proofs import NONCE_BYTES, Exchange, base64url, client_proof, daemon_proof, operator_key, same
@@ -243,7 +243,7 @@ def _record_under(document: VaultDocument, record: RecordKeys, old: DataKey, new
     def moved(name: str, sealed: Sealed) -> Sealed:
         return seal_part(document, new, name, unseal_part(document, old, name, sealed))
 
-    stretches = tuple((name, moved(name, sealed)) for name, sealed in record.stretches)
+    stretches = tuple(Stretch(each.id, moved(each.id, each.sealed)) for each in record.stretches)
     return evolve(record, signing=moved(SIGNING, record.signing), stretches=stretches)
 
 

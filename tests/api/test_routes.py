@@ -24,6 +24,7 @@ from aileron.values import (
     RunState,
     UpstreamSource,
     VaultState,
+    to_json,
     utc,
 )
 
@@ -369,7 +370,7 @@ class ApprovalTests(ApiCase):
         changes = (Change("/fields/0/value", "changed", "a", "b"),)
         self.runner._approvals["run-1"] = evolve(self.runner._approvals["run-1"], changes=changes)
         heard = self.operator.ask("GET", "/v1/action-approvals/run-1", self.operator_key)
-        self.assertEqual(heard.json["changes"], [changes[0].as_json()])
+        self.assertEqual(heard.json["changes"], [to_json(changes[0])])
 
     def test_denied_result(self) -> None:
         """The agent learns that it was denied, and why."""

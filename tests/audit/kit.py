@@ -18,7 +18,7 @@ from aileron.audit import Verification
 from aileron.audit.verify import BEFORE_ALL
 from aileron.store.copy import opened
 from aileron.testing import example_event, unopened_store
-from aileron.values import NO_CHECKPOINT, Checkpoint, Verdict, canonical
+from aileron.values import NO_CHECKPOINT, Checkpoint, Verdict, canonical, to_json
 
 STAY = ("audit_events_stay", "audit_events_last", "audit_checkpoints_stay", "audit_checkpoints_last")
 
@@ -73,7 +73,7 @@ class RecordCase(SynchronousTestCase):
             head = copy.at(sequence)
         assert head is not None
         checkpoint = self.signer.sign(sequence, head)
-        values = tuple(checkpoint.as_json().values())
+        values = tuple(to_json(checkpoint).values())
         columns = "vault, seq, head, at, previous, key, signature"
         self.alter(path, f"INSERT INTO audit_checkpoints ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *values)
         return checkpoint

@@ -27,6 +27,7 @@ from aileron.cli._main import run
 from aileron.client import Daemon, DaemonClient, Operator
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
+from aileron.values import to_json
 from aileron.vault.keys import DataKey, Exchange, WrongPassphrase, client_proof, daemon_proof, new_nonce, operator_key
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class MemoryDaemon(Resource):
             body = self._body(asked)
         except AileronError as error:
             request.setResponseCode(error.status)
-            body = {"error": {**error.fault().as_json(), "run_id": RUN}}
+            body = {"error": {**to_json(error.fault()), "run_id": RUN}}
         if isinstance(body, Mapping) and body.get("status") == "pending_approval" and asked.path.endswith("/run"):
             request.setResponseCode(202)
         return body if isinstance(body, bytes) else json.dumps(body).encode()

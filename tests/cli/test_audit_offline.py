@@ -15,6 +15,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.home import release_lock
 from aileron.store.copy import opened
+from aileron.values import to_json
 from tests.audit.kit import RecordCase, Signer
 from tests.cli.daemon import CommandCase, MemoryDaemon
 
@@ -124,7 +125,7 @@ class OfflineTests(CommandCase, RecordCase):
         more = Path(self.mktemp())
         copyfile(self.path, more)
         kept = Path(self.mktemp())
-        kept.write_text(json.dumps(self.endorse(more, 6).as_json()) + "\n", encoding="utf-8")
+        kept.write_text(json.dumps(to_json(self.endorse(more, 6))) + "\n", encoding="utf-8")
         self.assertEqual(self.found(self.path, "--anchor", str(kept))["covered"], 6)
         for table in ("audit_payloads", "audit_events"):
             self.alter(self.path, f"DELETE FROM {table} WHERE seq = 6")

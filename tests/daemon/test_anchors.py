@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit.verify import read_anchor
 from aileron.daemon._record import Anchor, file_anchor, web_anchor
-from aileron.values import NO_CHECKPOINT, Checkpoint
+from aileron.values import NO_CHECKPOINT, Checkpoint, from_json
 from tests.notices.wired import Server
 
 
@@ -68,7 +68,7 @@ class WebTests(SynchronousTestCase):
         server = Server.accept(self.reactor)
         self.assertTrue(server.head.startswith("POST /anchor?of=me HTTP/1.1\r\n"))
         self.assertIn("\r\nContent-Type: application/json", server.head)
-        self.assertEqual(Checkpoint.from_json(json.loads(server.body)), checkpoint(1))
+        self.assertEqual(from_json(Checkpoint, json.loads(server.body)), checkpoint(1))
         self.assertEqual(self.reactor.tcpClients, [])
         server.answer(b"HTTP/1.1 204 No Content\r\n\r\n")
         self.assertEqual(json.loads(Server.accept(self.reactor).body)["sequence"], 2)

@@ -21,6 +21,7 @@ from aileron.launch import Bell, DaemonFacts, Invocation, Launcher, Upstream, fi
 from aileron.launch._bell import LOOK_SECONDS
 from aileron.launch._process import Deliver
 from aileron.testing import ScriptedSite
+from aileron.values import Fault, to_json
 
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g_secret"}
 
@@ -323,8 +324,7 @@ class EndTests(LaunchCase):
         """A session that is ended already is no reason to fail."""
         launching = self.running()
         self.machine.exit(0)
-        fault = {"class": "unauthorized", "message": "ended", "retriable": False, "boundary": "user"}
-        self.site.answer(401, {"error": fault})
+        self.site.answer(401, {"error": to_json(Fault("unauthorized", "ended", "user"))})
         self.assertEqual(self.successResultOf(launching), 0)
         self.assertIn("ended", self.said[-1])
 
@@ -356,7 +356,7 @@ class RefusalTests(LaunchCase):
     def test_no_session(self) -> None:
         """A daemon that opens no session: nothing runs, and its own words are raised."""
         launching = self.launch()
-        fault = {"class": "vault_locked", "message": "The vault is missing.", "retriable": False, "boundary": "runtime"}
-        self.site.answer(423, {"error": fault})
+        fault = Fault("vault_locked", "The vault is missing.")
+        self.site.answer(423, {"error": to_json(fault)})
         self.assertEqual(str(self.failureResultOf(launching, DaemonFault).value), "The vault is missing.")
         self.assertEqual(self.machine.spawned, [])

@@ -10,6 +10,7 @@ from aileron.client import Daemon, DaemonClient, Lease
 from aileron.client._agent_site import LEASE_PAUSE_SECONDS
 from aileron.errors import NotFound, Unauthorized
 from aileron.testing import ScriptedSite
+from aileron.values import to_json
 
 from .test_launch import LaunchCase
 
@@ -53,13 +54,13 @@ class LeaseTests(SynchronousTestCase):
         self.running, self.key = True, "ail_l_two"
         self.clock.advance(LEASE_PAUSE_SECONDS)
         self.assertEqual(self.site.asked[-1].headers["authorization"], "Bearer ail_l_two")
-        self.site.answer(401, {"error": Unauthorized("Nobody knows this.").fault().as_json()})
+        self.site.answer(401, {"error": to_json(Unauthorized("Nobody knows this.").fault())})
         self.clock.advance(LEASE_PAUSE_SECONDS)
         self.assertEqual(len(self.site.asked), 3)
 
     def test_over(self) -> None:
         """Of a session that is no more nothing is held."""
-        self.site.answer(404, {"error": NotFound("There is no such session.").fault().as_json()})
+        self.site.answer(404, {"error": to_json(NotFound("There is no such session.").fault())})
         self.clock.advance(LEASE_PAUSE_SECONDS)
         self.assertIsNone(self.successResultOf(self.holding))
 

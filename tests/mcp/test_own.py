@@ -23,6 +23,7 @@ from aileron.errors import Forbidden
 from aileron.home import Discovery
 from aileron.mcp._daemon import Opener, OwnSession, find_daemon, make_own_session
 from aileron.testing import ScriptedSite
+from aileron.values import to_json
 
 FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g"}
@@ -70,7 +71,7 @@ class OwnSessionTests(SynchronousTestCase):
         """A client that is not let in has no session, says what the daemon says, and tries again when asked again."""
         for _ in range(2):
             asking = self.ask()
-            self.site.answer(403, {"error": Forbidden("not allowed: aileron config trust").fault().as_json()})
+            self.site.answer(403, {"error": to_json(Forbidden("not allowed: aileron config trust").fault())})
             self.assertIn("config trust", str(self.failureResultOf(asking, DaemonFault).value))
         self.assertEqual([each.path for each in self.site.asked], ["/v1/sessions"] * 2)
 

@@ -53,7 +53,7 @@ GUARDS = (
         3,
         "the digest binds the credential",
         _PLAN,
-        '            "binding": None if self.binding is None else self.binding.as_json(),\n',
+        '            "binding": None if self.binding is None else to_json(self.binding),\n',
         "",
         "ReviewedTests.test_binding_changed",
     ),
@@ -62,9 +62,9 @@ GUARDS = (
         "the digest binds the place and the request",
         _PLAN,
         '            "base_url": self.base_url,\n'
-        '            "binding": None if self.binding is None else self.binding.as_json(),\n'
-        '            "request": None if self.request is None else self.request.as_json(),\n',
-        '            "binding": None if self.binding is None else self.binding.as_json(),\n'
+        '            "binding": None if self.binding is None else to_json(self.binding),\n'
+        '            "request": None if self.request is None else to_json(self.request),\n',
+        '            "binding": None if self.binding is None else to_json(self.binding),\n'
         '            "request": None,\n',
         "ReviewedTests",
     ),

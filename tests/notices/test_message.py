@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.notices._composer import MOST_LINES, MessageContext, message_of
-from aileron.values import Message, Notice, NoticeKind, visible
+from aileron.values import Message, Notice, NoticeKind, to_json, visible
 
 from .case import AT, PAGE, notice
 
@@ -39,7 +39,7 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual((told.title, told.url), ("Aileron: 12 calls wait for your approval", PAGE))
         (line,) = told.lines
         self.assertIn("(12 times)", line)
-        self.assertEqual(told.as_json()["count"], 12)
+        self.assertEqual(to_json(told)["count"], 12)
 
     def test_worst_first(self) -> None:
         """What is wrong stands first, and makes the message urgent."""
@@ -53,7 +53,7 @@ class MessageTests(SynchronousTestCase):
         told = said(*(notice(action=f"action-{number}", number=number) for number in range(10)), more=5)
         self.assertEqual(len(told.lines), MOST_LINES + 1)
         self.assertEqual(told.lines[-1], f"… and {10 - MOST_LINES + 5} more.")
-        self.assertEqual(told.as_json()["count"], 15)
+        self.assertEqual(to_json(told)["count"], 15)
 
     def test_around(self) -> None:
         """How many wait in all is said, for how long the oldest does, and that the vault is locked."""

@@ -26,7 +26,7 @@ from aileron.testing import (
     example_transition,
     memory_store,
 )
-from aileron.values import Event, Message, NoticeKind, Page, PendingLimits, Run, RunQuery, RunState
+from aileron.values import Event, Message, NoticeKind, Page, PendingLimits, Run, RunQuery, RunState, to_json
 
 from .case import ScriptedChannel
 
@@ -129,7 +129,7 @@ class NotifierTests(NotifierCase):
             self.assertEqual(message.title, "Aileron: 7 calls wait for your approval")
             self.assertEqual(message.url, "http://localhost:7001/approvals")
             self.assertIn("claude", message.lines[0])
-            self.assertNotIn(CANARY, json.dumps(message.as_json()) + repr(message))
+            self.assertNotIn(CANARY, json.dumps(to_json(message)) + repr(message))
         self.wait(1000)
         self.assertEqual(len(self.told()), 1)
 

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict
-from aileron.values import Decision, NewBinding, Run
+from aileron.values import Decision, NewBinding, Run, to_json
 from tests.runner.kit import manifest, step
 
 from .case import OPERATOR, PromiseCase
@@ -23,7 +23,7 @@ class ReviewedTests(PromiseCase):
         run = self.submit("gated", {"text": "exactly this", "times": 3})
         steps: Any = self.sync(self.runner.decisions.approval(run.id)).review["steps"]
         self.approve(run)
-        self.assertEqual([self.connector.sendings[0].request.as_json()], [each["request"] for each in steps])
+        self.assertEqual([to_json(self.connector.sendings[0].request)], [each["request"] for each in steps])
 
     def test_digest(self) -> None:
         """A decision that does not name what is shown decides nothing."""

@@ -27,6 +27,7 @@ from aileron.values import (
     RunQuery,
     RunState,
     VaultState,
+    to_json,
 )
 
 from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
@@ -58,7 +59,7 @@ class GatedTests(RunnerCase):
         )
         steps = shown.review["steps"]
         assert isinstance(steps, list)
-        asked = {**request.as_json(), "headers": [[EFFECT_HEADER, f"{run.effect_key}.only"]]}
+        asked = {**to_json(request), "headers": [[EFFECT_HEADER, f"{run.effect_key}.only"]]}
         self.assertEqual([each["request"] for each in steps], [asked])
 
     def test_approved(self) -> None:

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from aileron.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
 from aileron.runner import Runner
 from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
-from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState
+from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState, to_json
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .test_decisions import DecidedCase
@@ -388,4 +388,4 @@ class PauseValueTests(PausedCase):
         """The refusal tells since when and by whom."""
         pause: Pause = self.pause().pause
         refused = self.fails(self.runner.submission.submit(self.call()), Paused)
-        self.assertEqual(refused.details, {**pause.as_json(), "retry_after": 60})
+        self.assertEqual(refused.details, {**to_json(pause), "retry_after": 60})

@@ -18,6 +18,7 @@ from aileron.values import (
     Run,
     RunQuery,
     RunState,
+    to_json,
 )
 
 from .kit import AGENT, OPERATOR, manifest, step
@@ -303,7 +304,7 @@ class FreshTests(PreviewedCase):
         self.assertEqual(shown.stale, "What the preview shows was changed since.")
         (change,) = shown.changes
         self.assertEqual((change.path, change.before, change.after), ("/preview/fields/0/value", "Hello", "Another"))
-        self.assertEqual(error.details["changes"], [change.as_json()])
+        self.assertEqual(error.details["changes"], [to_json(change)])
         self.decide(run, shown.digest)
         self.assertEqual(self.effects(), ["post"])
 

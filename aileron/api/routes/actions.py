@@ -6,7 +6,7 @@ from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, LIMIT, TEXT, WAIT, list_of, made_of, ref
-from aileron.api.shapes.values import action_json, connector_json, load_error_json
+from aileron.api.shapes.values import to_json
 from aileron.errors import NotFound
 from aileron.values import JSON, Offering
 
@@ -36,7 +36,7 @@ async def show_action(context: RequestContext, deps: Dependencies, name: str) ->
     offer = deps.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
-    return answer(action_json(offer))
+    return answer(to_json(offer))
 
 
 @TABLE.route(
@@ -49,7 +49,7 @@ async def show_action(context: RequestContext, deps: Dependencies, name: str) ->
 async def switch_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Switch an action on or off."""
     enabled = context.body["enabled"] is True
-    return answer(action_json(await deps.trust.set_enabled(name, enabled, context.caller.actor)))
+    return answer(to_json(await deps.trust.set_enabled(name, enabled, context.caller.actor)))
 
 
 @TABLE.route(
@@ -76,8 +76,8 @@ async def _offering(context: RequestContext, deps: Dependencies) -> Offering:
 def _offering_json(offering: Offering) -> dict[str, JSON]:
     return {
         "generation": offering.generation,
-        "items": [action_json(offer) for _, offer in sorted(offering.offers.items())],
-        "load_errors": [load_error_json(error) for error in offering.load_errors],
+        "items": [to_json(offer) for _, offer in sorted(offering.offers.items())],
+        "load_errors": [to_json(error) for error in offering.load_errors],
     }
 
 
@@ -89,7 +89,7 @@ async def list_connectors(context: RequestContext, deps: Dependencies) -> Answer
     """Every connector that loaded, and why others did not."""
     return answer(
         {
-            "items": [connector_json(connector) for connector in deps.connectors.descriptions()],
-            "problems": [load_error_json(problem) for problem in deps.connectors.problems()],
+            "items": [to_json(connector) for connector in deps.connectors.descriptions()],
+            "problems": [to_json(problem) for problem in deps.connectors.problems()],
         }
     )

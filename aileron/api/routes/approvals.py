@@ -28,10 +28,10 @@ from aileron.api.shapes.schemas import (
     page_of,
     ref,
 )
-from aileron.api.shapes.values import approval_json, moment, page, status_of
+from aileron.api.shapes.values import approval_json, moment, new_grant_json, page, status_of, to_json
 from aileron.values import JSON, Assertion, Decision, Run, RunState
 
-from .grants import NEW_GRANT, new_grant_json, take_decision
+from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
 from .runs import awaited_run, run_query, visible_run
 
@@ -69,7 +69,7 @@ async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
 async def show_approval(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
     """One approval, whole, its staleness checked now."""
     approval = await deps.decisions.approval(approval_id)
-    suggested: JSON = [each.as_json() for each in deps.decisions.suggested(approval)]
+    suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
     return answer({**approval_json(approval, deps.review_url), "suggested": suggested})
 
 
@@ -163,5 +163,5 @@ def _result(run: Run, deps: Dependencies) -> Mapping[str, JSON]:
     if run.state is RunState.COMPLETED:
         shown["result"] = run.result
     elif settled:
-        shown["failure"] = fault_of(run).as_json()
+        shown["failure"] = to_json(fault_of(run))
     return shown

@@ -6,7 +6,7 @@ from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
-from aileron.api.shapes.values import page, record_json
+from aileron.api.shapes.values import page, to_json
 from aileron.errors import NotFound
 from aileron.values import AuditQuery
 
@@ -46,13 +46,13 @@ async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
         limit=int(context.number("limit", 100)),
         cursor=context.text("cursor"),
     )
-    return answer(page(await deps.audit.list(query), record_json))
+    return answer(page(await deps.audit.list(query), to_json))
 
 
 @TABLE.route("GET", "/v1/audit/verify", operators=Who.OPERATOR, answers={200: ref("Verdict")})
 async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
     """Whether the whole record holds, and what does not."""
-    return answer((await deps.signer.verify()).as_json())
+    return answer(to_json(await deps.signer.verify()))
 
 
 @TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
@@ -67,4 +67,4 @@ async def show_record(context: RequestContext, deps: Dependencies, audit_id: str
     record = await deps.audit.get(audit_id)
     if record is None:
         raise NotFound("There is no such record.")
-    return answer(record_json(record))
+    return answer(to_json(record))

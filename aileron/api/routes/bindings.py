@@ -13,9 +13,10 @@ from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, ref
+from aileron.api.shapes.values import optional_json
 from aileron.credentials import DEFAULT_KIND
 from aileron.errors import Conflict, NotFound, StoreUnavailable
-from aileron.values import JSON, Binding, Event, NewBinding, Scope
+from aileron.values import JSON, Binding, Event, NewBinding
 
 from .scopes import Target, binding_payload, current_target, trusted_target
 
@@ -94,7 +95,7 @@ async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
     """For what a credential would be sealed, were it bound now; C{null}: the connector wants none."""
     connector = str(context.body["connector"])
     target = await trusted_target(deps, connector, context.text("base_url"))
-    return answer({"connector": connector, "scope": _json(target.scope)})
+    return answer({"connector": connector, "scope": optional_json(target.scope)})
 
 
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
@@ -142,7 +143,8 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     target = await _target_of(deps, binding)
     if target.scope is None or target.scope == binding.scope:
         raise Conflict("There is nothing to rebind: the binding is what its connector asks for.")
-    event = _event(context, deps, "binding.rebound", binding, before=_json(binding.scope), now=_json(target.scope))
+    before, now = optional_json(binding.scope), optional_json(target.scope)
+    event = _event(context, deps, "binding.rebound", binding, before=before, now=now)
     await deps.audit.append(event)
     return await _shown(deps, await deps.bindings.rebind(name, target.scope, target.base_url))
 
@@ -171,10 +173,6 @@ async def _target_of(deps: Dependencies, binding: Binding) -> Target:
     """What it would be sealed for; its own address stays, where the connector still lets it have one."""
     now = current_target(deps, binding)
     return await trusted_target(deps, binding.connector, None if now is None else now.base_url)
-
-
-def _json(scope: Scope | None) -> JSON:
-    return None if scope is None else scope.as_json()
 
 
 def _event(context: RequestContext, deps: Dependencies, kind: str, binding: Binding, **more: JSON) -> Event:

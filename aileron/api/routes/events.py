@@ -8,6 +8,7 @@ from aileron.api._endpoint import Dependencies, RequestContext, Table
 from aileron.api._faults import Answer, Streamed, answer, encode
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, COUNT, MOMENT_OR_NULL, TEXT, TEXT_OR_NULL, list_of, made_of
+from aileron.api.shapes.values import to_json
 from aileron.values import JSON, NOTICE, ChannelState, Record, timestamp
 
 TABLE = Table()
@@ -97,4 +98,4 @@ def _channels(deps: Dependencies, states: Sequence[ChannelState]) -> JSON:
 def _channel(deps: Dependencies, state: ChannelState) -> JSON:
     fqn = NOTICE + state.name
     needs = deps.notices.bound_by(fqn) is not None
-    return {**state.as_json(), "needs_secret": needs, "bound": needs and bool(deps.bindings.for_connector(fqn))}
+    return {**to_json(state), "needs_secret": needs, "bound": needs and bool(deps.bindings.for_connector(fqn))}

@@ -9,7 +9,7 @@ from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
-from aileron.api.shapes.values import grant_json
+from aileron.api.shapes.values import new_grant_json, to_json
 from aileron.errors import InvalidRequest
 from aileron.values import (
     JSON,
@@ -17,11 +17,9 @@ from aileron.values import (
     Approval,
     Decision,
     Grant,
-    GrantState,
     NewGrant,
     Predicate,
     PredicateKind,
-    StandingGrant,
     from_timestamp,
 )
 
@@ -43,13 +41,13 @@ _APPROVED_WITH = made_of(
 @TABLE.route("GET", "/v1/grants", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(ref("Grant"))})})
 async def list_grants(context: RequestContext, deps: Dependencies) -> Answer:
     """All grants, oldest first; those that ended some days ago are forgotten."""
-    return answer({"items": [grant_json(each) for each in await deps.grants.grants()]})
+    return answer({"items": [to_json(each) for each in await deps.grants.grants()]})
 
 
 @TABLE.route("GET", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
 async def show_grant(context: RequestContext, deps: Dependencies, grant_id: str) -> Answer:
     """One grant: what it allows, and whether it does now."""
-    return answer(grant_json(await deps.grants.grant(grant_id)))
+    return answer(to_json(await deps.grants.grant(grant_id)))
 
 
 @TABLE.route("POST", "/v1/grants", operators=Who.OPERATOR, body=_APPROVED_WITH, answers={201: ref("Grant")})
@@ -64,7 +62,7 @@ async def make_grant(context: RequestContext, deps: Dependencies) -> Answer:
 @TABLE.route("DELETE", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
 async def revoke_grant(context: RequestContext, deps: Dependencies, grant_id: str) -> Answer:
     """Revoke a grant: nothing more begins by it.  Twice is safe."""
-    return answer(grant_json(await deps.grants.revoke_grant(grant_id, context.caller.actor)))
+    return answer(to_json(await deps.grants.revoke_grant(grant_id, context.caller.actor)))
 
 
 async def take_decision(
@@ -91,11 +89,6 @@ def read_new_grant(context: RequestContext) -> NewGrant:
     predicates = cast("Sequence[Mapping[str, JSON]]", asked.get("predicates", ()))
     uses = int(cast("float", asked["uses"]))
     return NewGrant(tuple(map(_predicate, predicates)), uses, not_after, asked.get("session", True) is True)
-
-
-def new_grant_json(grant: Grant) -> dict[str, JSON]:
-    """A grant as it was made just now."""
-    return grant_json(StandingGrant(grant, GrantState.LIVE))
 
 
 def _predicate(asked: Mapping[str, JSON]) -> Predicate:

@@ -21,7 +21,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.traffic import TOTALS, totals, totals_json
 from aileron.api.shapes.upstreams import UPSTREAMS, upstreams_json
-from aileron.api.shapes.values import pause_json
+from aileron.api.shapes.values import to_json
 from aileron.errors import StoreUnavailable
 from aileron.values import JSON, Session, timestamp
 
@@ -85,7 +85,7 @@ async def status(context: RequestContext, deps: Dependencies) -> Answer:
             "vault_state": deps.vault.state().value,
             "counts": counts,
             "paused": paused is not None,
-            **({} if paused is None else {"pause": pause_json(paused)}),
+            **({} if paused is None else {"pause": to_json(paused)}),
             "store": "ok" if kept is not None else "unavailable",
             "record": _record(deps),
             **({} if context.caller.session else {"gateway": _gateway(deps), "notifications": _notifications(deps)}),

@@ -6,9 +6,9 @@ from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, MOMENT, REASON, TEXT, TEXT_OR_NULL, list_of, made_of, ref
-from aileron.api.shapes.values import approval_json, pause_json, run_json
+from aileron.api.shapes.values import ANSWERS, approval_json, to_json
 from aileron.errors import InvalidRequest, NotFound
-from aileron.values import JSON, Cap, OwnCap, Pause, Run, timestamp
+from aileron.values import INLINE, JSON, Cap, OwnCap, Pause
 
 TABLE = Table()
 
@@ -43,7 +43,7 @@ _CAPS = made_of({"items": list_of(_CAP)})
 async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     """Let nothing more begin, of all or of one session; an agent, of its own. What has begun is told, and goes on."""
     halt = await deps.limits.pause(await _session(context, deps), context.text("reason"), context.caller.actor)
-    return answer({"pause": pause_json(halt.pause), "under_way": _runs(halt.under_way)})
+    return answer(to_json(halt))
 
 
 @TABLE.route(
@@ -56,7 +56,7 @@ async def pause(context: RequestContext, deps: Dependencies) -> Answer:
 async def resume(context: RequestContext, deps: Dependencies) -> Answer:
     """Lift a pause; what was approved and had not begun is asked anew, to be released one by one."""
     asked = await deps.limits.resume(context.text("session"), context.caller.actor)
-    return answer({"asked_anew": _runs(asked)})
+    return answer({"asked_anew": [to_json(run) for run in asked]})
 
 
 @TABLE.route("GET", "/v1/caps", operators=Who.OPERATOR, answers={200: _CAPS})
@@ -134,21 +134,13 @@ def _own(context: RequestContext, deps: Dependencies, window: str) -> OwnCap:
     return OwnCap(cap, deps.now(), context.caller.actor.id, action)
 
 
+ANSWERS.differ(OwnCap, cap=INLINE)
+
+
 def _cap_json(own: OwnCap) -> dict[str, JSON]:
-    cap = own.cap
-    return {
-        "action": own.action,
-        "argument": cap.argument,
-        "per_session": cap.per_session,
-        "window": _NAMES[cap.seconds],
-        "most": cap.most,
-        "set_at": timestamp(own.set_at),
-        "set_by": own.set_by,
-    }
-
-
-def _runs(runs: tuple[Run, ...]) -> list[JSON]:
-    return [run_json(run) for run in runs]
+    shown = to_json(own)
+    del shown["seconds"]
+    return {**shown, "window": _NAMES[own.cap.seconds]}
 
 
 def paused_for(deps: Dependencies, session_id: str | None) -> Pause | None:

@@ -10,8 +10,9 @@ from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import ANY_OBJECT, BOOLEAN, COUNT, MOMENT, TEXT, list_of, made_of
+from aileron.api.shapes.values import to_json
 from aileron.errors import Forbidden
-from aileron.values import JSON, Passkey, PasskeyRule, approval_statement, timestamp
+from aileron.values import JSON, PasskeyRule, approval_statement
 
 from .approvals import DECISION, read_decision
 from .grants import read_new_grant
@@ -69,7 +70,7 @@ async def confirm_passkey(context: RequestContext, deps: Dependencies) -> Answer
     _in_terminal(context)
     key = deps.passkeys.confirm(str(context.body["words"]))
     await deps.access_log.record("operator.passkey_added", context.caller.actor, {"id": key.id, "name": key.name})
-    return answer(_shown(key))
+    return answer(to_json(key))
 
 
 @TABLE.route("POST", "/v1/operator/passkeys/rule", operators=Who.OPERATOR, body=_RULE, answers={200: _BOOK})
@@ -79,8 +80,7 @@ async def require_passkey(context: RequestContext, deps: Dependencies) -> Answer
     names = cast("list[str]", context.body["actions"])
     rule = PasskeyRule(context.body["everything"] is True, tuple(dict.fromkeys(names)))
     deps.passkeys.require(rule)
-    told: dict[str, JSON] = {"everything": rule.everything, "actions": list(rule.actions)}
-    await deps.access_log.record("operator.passkey_required", context.caller.actor, told)
+    await deps.access_log.record("operator.passkey_required", context.caller.actor, to_json(rule))
     return _book(deps)
 
 
@@ -110,12 +110,8 @@ async def ask_passkey(context: RequestContext, deps: Dependencies, approval_id: 
 
 def _book(deps: Dependencies) -> Answer:
     rule = deps.passkeys.passkey_rule()
-    items: list[JSON] = [_shown(key) for key in deps.passkeys.passkeys()]
-    return answer({"items": items, "rule": {"everything": rule.everything, "actions": list(rule.actions)}})
-
-
-def _shown(key: Passkey) -> dict[str, JSON]:
-    return {"id": key.id, "name": key.name, "made_at": timestamp(key.made_at), "count": key.count}
+    items: list[JSON] = [to_json(key) for key in deps.passkeys.passkeys()]
+    return answer({"items": items, "rule": to_json(rule)})
 
 
 def _in_fresh_browser(context: RequestContext, deps: Dependencies) -> None:

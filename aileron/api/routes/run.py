@@ -9,7 +9,7 @@ from aileron.api._faults import Answer, answer, failure
 from aileron.api._guard import Who
 from aileron.api._serving import MAX_WAIT_SECONDS
 from aileron.api.shapes.schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
-from aileron.api.shapes.values import changes_json, moment, status_of
+from aileron.api.shapes.values import moment, status_of, to_json
 from aileron.errors import (
     ApprovalDenied,
     ApprovalExpired,
@@ -103,7 +103,7 @@ def outcome(run: Run, deps: Dependencies) -> Answer:
 def edits_payload(run: Run) -> dict[str, JSON]:
     """That the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
     changes = edits(run) if run.state in _CARRIED_OUT else ()
-    return {"edited": changes_json(changes)} if changes else {}
+    return {"edited": [to_json(change) for change in changes]} if changes else {}
 
 
 def fault_of(run: Run) -> Fault:
@@ -130,7 +130,7 @@ def _unknown(cause: Fault | None, details: dict[str, JSON]) -> Fault:
             {**details, "run_again": again},
         )
     if cause is not None:
-        message, details = f"{message} {cause.message}", {**details, "cause": cause.as_json()}
+        message, details = f"{message} {cause.message}", {**details, "cause": to_json(cause)}
     return OutcomeUnknown(message, details).fault()
 
 

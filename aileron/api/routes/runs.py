@@ -22,9 +22,9 @@ from aileron.api.shapes.schemas import (
     page_of,
     ref,
 )
-from aileron.api.shapes.values import listed_run_json, moment, page, run_json
+from aileron.api.shapes.values import listed_run_json, optional_json, page, to_json
 from aileron.errors import NotFound
-from aileron.values import JSON, MOST_PAGE_BYTES, AttemptRow, Run, RunQuery, RunState, StepRow, timestamp
+from aileron.values import MOST_PAGE_BYTES, Run, RunQuery, RunState
 
 TABLE = Table()
 
@@ -131,11 +131,11 @@ async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
 async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """One run, as soon as it is settled or the wait is over; the operator sees its steps and attempts."""
     run = await awaited_run(context, deps, run_id)
-    shown = run_json(run)
+    shown = to_json(run)
     if context.caller.operator is not None:
         steps, attempts = await deps.submission.history(run_id)
-        shown["steps"] = [_step(step) for step in steps]
-        shown["attempts"] = [_attempt(attempt) for attempt in attempts]
+        shown["steps"] = [to_json(step) for step in steps]
+        shown["attempts"] = [to_json(attempt) for attempt in attempts]
     return answer(shown)
 
 
@@ -153,29 +153,12 @@ async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) 
     """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
     outcome, note, actor = context.text("outcome"), context.text("note") or "", context.caller.actor
     if outcome == "run_again":
-        return answer(run_json(await deps.reconciliation.run_again(run_id, note, actor)))
-    return answer(run_json(await deps.reconciliation.settle(run_id, outcome == "happened", note, actor)))
+        return answer(to_json(await deps.reconciliation.run_again(run_id, note, actor)))
+    return answer(to_json(await deps.reconciliation.settle(run_id, outcome == "happened", note, actor)))
 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
 async def reconcile_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """Look now whether a run whose outcome is unknown happened."""
     run, finding = await deps.reconciliation.find_out(run_id, context.caller.actor)
-    failure = None if finding.fault is None else finding.fault.as_json()
-    return answer({"run": run_json(run), "happened": finding.happened, "failure": failure})
-
-
-def _step(step: StepRow) -> JSON:
-    return {"id": step.step_id, "position": step.position, "state": step.state, "output": step.output}
-
-
-def _attempt(attempt: AttemptRow) -> JSON:
-    return {
-        "step": attempt.step_id,
-        "number": attempt.number,
-        "state": attempt.state,
-        "started_at": timestamp(attempt.started_at),
-        "ended_at": moment(attempt.ended_at),
-        "sent": attempt.sent,
-        "failure": None if attempt.fault is None else attempt.fault.as_json(),
-    }
+    return answer({"run": to_json(run), "happened": finding.happened, "failure": optional_json(finding.fault)})

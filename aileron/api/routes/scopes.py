@@ -6,7 +6,7 @@ from attrs import frozen
 
 from aileron.addresses import base_url_problem
 from aileron.api._dependencies import Dependencies
-from aileron.api.shapes.values import binding_json
+from aileron.api.shapes.values import optional_json, to_json
 from aileron.errors import Conflict, InvalidRequest
 from aileron.values import (
     GATEWAY,
@@ -19,7 +19,6 @@ from aileron.values import (
     TrustItem,
     TrustKind,
     TrustState,
-    timestamp,
 )
 
 _UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
@@ -90,11 +89,10 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
     told = flag if flag is not None and flag.revision == binding.revision else None
     now = None if target is None else target.scope
     return {
-        **binding_json(binding),
-        "scope": None if binding.scope is None else binding.scope.as_json(),
-        "in_force": None if now is None else now.as_json(),
+        **to_json(binding),
+        "in_force": optional_json(now),
         "fits": target is not None and binding.scope == now and binding.address_problem is None,
-        "flag": None if told is None else {"since": timestamp(told.since), "reason": told.reason},
+        "flag": optional_json(told),
     }
 
 

@@ -27,7 +27,7 @@ from aileron.api.shapes.schemas import (
     ref,
 )
 from aileron.api.shapes.traffic import session_traffic
-from aileron.api.shapes.values import moment, page, peer_json, session_json
+from aileron.api.shapes.values import moment, optional_json, page, session_json, to_json
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.values import JSON, Approval, Decision, Event, RunQuery, RunState, Session, VaultState, timestamp
 
@@ -73,7 +73,7 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     _refuse_without_vault(deps)
     session = _claimed(context, deps)
     token, gateway_key = mint(AGENT_TOKEN, deps.randomness), mint(GATEWAY_KEY, deps.randomness)
-    peer = peer_json(session.peer)
+    peer = optional_json(session.peer)
     claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
     lasts: Mapping[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
     event = _event(context, deps, "session.started", session, **claims, peer=peer, **lasts)
@@ -141,7 +141,7 @@ async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, 
     tally = await deps.sessions.tally(session.id)
     until = session.ended_at or deps.now()
     seconds = max(0, int((until - session.started_at).total_seconds()))
-    return {**session_payload(session, deps), "summary": {**tally.as_json(), "seconds": seconds}}
+    return {**session_payload(session, deps), "summary": {**to_json(tally), "seconds": seconds}}
 
 
 def session_payload(session: Session, deps: Dependencies) -> Mapping[str, JSON]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+from typing import cast
+
 from aileron.api._dependencies import Dependencies
-from aileron.values import JSON, Ending, GatewayTotals, Traffic
+from aileron.values import INLINE, JSON, OMITTED, Ending, GatewayTotals, Member, Traffic, Usage
 
 from .schemas import CALLS, COUNT, TEXT, list_of, made_of
+from .values import ANSWERS, to_json
 
 _PROVIDER = made_of(
     {
@@ -30,36 +34,26 @@ def totals(deps: Dependencies) -> GatewayTotals:
 
 def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
     """All calls since the daemon's start, and those of each provider."""
-    providers = counted.providers.items()
-    return {
-        **_sums([traffic for _, traffic in providers]),
-        "providers": [_provider_json(name, traffic) for name, traffic in providers],
-    }
+    providers: list[dict[str, JSON]] = [
+        {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
+    ]
+    return {**{name: sum(cast("int", each[name]) for each in providers) for name in CALLS}, "providers": providers}
 
 
 def session_traffic(deps: Dependencies, session_id: str) -> dict[str, JSON]:
     """The member C{gateway} of a session, where there is something to tell."""
     traffic = None if deps.totals is None else deps.totals.of_session(session_id)
-    return {} if traffic is None else {"gateway": _sums([traffic])}
+    return {} if traffic is None else {"gateway": {name: to_json(traffic)[name] for name in CALLS}}
 
 
-def _provider_json(name: str, traffic: Traffic) -> dict[str, JSON]:
-    return {
-        "name": name,
-        **_sums([traffic]),
-        "cached_tokens": traffic.usage.cached,
-        "untold": traffic.untold,
-        "under_way": traffic.under_way,
-        "answers": dict(traffic.answers),
-        "endings": {ending.value: count for ending, count in traffic.endings.items()},
-        "sent_bytes": traffic.sent_bytes,
-        "received_bytes": traffic.received_bytes,
-    }
-
-
-def _sums(found: list[Traffic]) -> dict[str, JSON]:
-    return {
-        "requests": sum(traffic.begun for traffic in found),
-        "input_tokens": sum(traffic.usage.input for traffic in found),
-        "output_tokens": sum(traffic.usage.output for traffic in found),
-    }
+ANSWERS.differ(
+    Traffic,
+    begun=Member("requests"),
+    usage=INLINE,
+    told=OMITTED,
+    first_byte=OMITTED,
+    added=OMITTED,
+    whole=OMITTED,
+    computed={"under_way": attrgetter("under_way")},
+)
+ANSWERS.differ(Usage, input=Member("input_tokens"), output=Member("output_tokens"), cached=Member("cached_tokens"))

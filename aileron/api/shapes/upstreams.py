@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from aileron.api._endpoint import Schema
-from aileron.values import JSON, GatewaySettings, Provider, UpstreamSource
+from aileron.values import JSON, OMITTED, GatewaySettings, Member, Provider, UpstreamSource
 
 from .schemas import BOOLEAN, TEXT, list_of, made_of
+from .values import ANSWERS, to_json
 
 _SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
 _PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
@@ -34,19 +35,12 @@ UPSTREAMS: dict[str, Schema] = {
 def upstreams_json(settings: GatewaySettings) -> dict[str, JSON]:
     """Every provider, and what the environment says of proxies without user and password."""
     return {
-        "providers": [_provider_json(each) for each in settings.providers],
+        "providers": [to_json(each) for each in settings.providers],
         "proxies": [{"variable": name, "value": _shown(name, text)} for name, text in settings.environment],
     }
 
 
-def _provider_json(provider: Provider) -> dict[str, JSON]:
-    return {
-        "name": provider.name,
-        "base_url": provider.base_url,
-        "prefix": provider.prefix,
-        "credential": provider.credential is not None,
-        "source": provider.source.value,
-    }
+ANSWERS.differ(Provider, dialect=OMITTED, credential=Member(write=lambda name: name is not None))
 
 
 def _shown(variable: str, text: str) -> str:

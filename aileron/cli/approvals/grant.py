@@ -13,7 +13,7 @@ from attrs import frozen
 
 from aileron.cli._output import heading, say, value, values
 from aileron.cli._session import OperatorCommand, operator_command
-from aileron.values import JSON, Predicate, PredicateKind, timestamp
+from aileron.values import JSON, Predicate, PredicateKind, timestamp, to_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +62,7 @@ class GrantRequest:
         :param arguments: of the call: a value is read as what stands there, a text as a text.
         :raises click.UsageError: a predicate that cannot be read.
         """
-        predicates = [_predicate(text, arguments).as_json() for text in self.allowed]
+        predicates = [to_json(_predicate(text, arguments)) for text in self.allowed]
         until = timestamp(now + self.lasting)
         return {"predicates": predicates, "uses": self.uses, "not_after": until, "session": self.session}
 

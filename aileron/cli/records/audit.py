@@ -16,7 +16,7 @@ from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
 from aileron.cli._output import block, heading, in_words, say, say_json, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
-from aileron.values import Checkpoint, from_timestamp
+from aileron.values import Checkpoint, from_timestamp, to_json
 
 if TYPE_CHECKING:
     from aileron.store.copy import Copy
@@ -109,7 +109,7 @@ def verify(
         found = held_against(cli, path, found)
     if as_json:
         told = None if running is None else running.as_json()
-        say_json({**found.as_json(), "fingerprints": fingerprints(found), "daemon": told})
+        say_json({**to_json(found), "fingerprints": fingerprints(found), "daemon": told})
     else:
         tell(found, running)
     if is_unconfirmed(found, running):
