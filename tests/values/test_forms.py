@@ -1,0 +1,201 @@
+"""The JSON of each value that is kept, signed, put on record or sent by a webhook: frozen, member by member."""
+
+from __future__ import annotations
+
+from attrs import AttrsInstance, evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.values import (
+    JSON,
+    OWN,
+    Attachment,
+    Binding,
+    Break,
+    Change,
+    ChannelState,
+    Checkpoint,
+    Fault,
+    Message,
+    Notice,
+    NoticeKind,
+    Pause,
+    Predicate,
+    PredicateKind,
+    Process,
+    Request,
+    Scope,
+    SessionTally,
+    Verdict,
+    from_json,
+    to_json,
+    utc,
+)
+
+_NOON = utc(1_700_000_000.25)
+_AT = "2023-11-14T22:13:20.250000Z"
+_SCOPE = Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}")
+_BINDING = Binding("api_key/slack/me", "api_key", "slack", "me", "builtin://slack", _NOON, 2, None, "T1", _SCOPE)
+_REQUEST = Request(
+    "builtin://slack",
+    "post",
+    "write",
+    False,
+    "POST",
+    "https://slack.com/x",
+    (("A", "b"),),
+    b"\xc3\xa4",
+    "Authorization",
+)
+_NOTICE = Notice(NoticeKind.FLOOD, _NOON, "ship", "session-1", "run-1", "It asks.", "claude", "to=you")
+_NOTICE_JSON: dict[str, JSON] = {
+    "kind": "session_floods",
+    "at": _AT,
+    "action": "ship",
+    "session": "session-1",
+    "run_id": "run-1",
+    "reason": "It asks.",
+    "agent": "claude",
+    "arguments": "to=you",
+}
+_READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
+    (
+        Fault("conflict", "Look again.", "user", True, {"revision": 2}),
+        {
+            "class": "conflict",
+            "message": "Look again.",
+            "boundary": "user",
+            "retriable": True,
+            "details": {"revision": 2},
+        },
+    ),
+    (Change("/to", "changed", None, [1]), {"path": "/to", "kind": "changed", "before": None, "after": [1]}),
+    (Process(7, "/bin/agent"), {"pid": 7, "executable": "/bin/agent", "working_dir": None}),
+    (
+        Pause(_NOON, "operator-1", "look", "session-1"),
+        {"since": _AT, "by": "operator-1", "reason": "look", "session_id": "session-1"},
+    ),
+    (
+        Predicate("count", PredicateKind.RANGE, {"minimum": 1.0}),
+        {"argument": "count", "kind": "range", "given": {"minimum": 1.0}},
+    ),
+    (
+        _SCOPE,
+        {
+            "hosts": ["slack.com:443"],
+            "base_url": "https://slack.com",
+            "header": "Authorization",
+            "format": "Bearer {key}",
+        },
+    ),
+    (
+        Checkpoint("vault-1", 3, "sha256:a", _AT, "sha256:b", "00", "ff"),
+        {
+            "vault": "vault-1",
+            "sequence": 3,
+            "head": "sha256:a",
+            "at": _AT,
+            "previous": "sha256:b",
+            "key": "00",
+            "signature": "ff",
+        },
+    ),
+)
+"""What is read back as well."""
+
+_WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
+    (Attachment("text/csv", "a,b"), {"media_type": "text/csv", "text": "a,b"}),
+    (Attachment("image/png", base64="iVBORw=="), {"media_type": "image/png", "base64": "iVBORw=="}),
+    (
+        _BINDING,
+        {
+            "name": "api_key/slack/me",
+            "kind": "api_key",
+            "connector": "builtin://slack",
+            "revision": 2,
+            "base_url": None,
+            "account": "T1",
+        },
+    ),
+    (
+        _REQUEST,
+        {
+            "connector": "builtin://slack",
+            "operation": "post",
+            "effect": "write",
+            "method": "POST",
+            "url": "https://slack.com/x",
+            "headers": [["A", "b"]],
+            "body": "ä",
+            "credential": "Authorization",
+        },
+    ),
+    (_NOTICE, _NOTICE_JSON),
+    (evolve(_NOTICE, arguments=None), {name: value for name, value in _NOTICE_JSON.items() if name != "arguments"}),
+    (
+        Message("m", _NOON, "Two calls", ("one", "two"), "http://localhost/", (_NOTICE,), True, ("to=you",), 1),
+        {
+            "id": "m",
+            "at": _AT,
+            "title": "Two calls",
+            "text": "one\ntwo\nto=you",
+            "url": "http://localhost/",
+            "urgent": True,
+            "count": 2,
+            "notices": [_NOTICE_JSON],
+        },
+    ),
+    (
+        ChannelState("phone", "apprise", 1, 2, 3, "It is busy.", _NOON),
+        {
+            "name": "phone",
+            "kind": "apprise",
+            "sent": 1,
+            "failed": 2,
+            "waiting": 3,
+            "problem": "It is busy.",
+            "problem_at": _AT,
+            "sent_at": None,
+        },
+    ),
+    (
+        SessionTally(1, 2, 3, 4, 5, 6),
+        {"calls": 1, "waiting": 2, "approvals": 3, "denials": 4, "effects": 5, "in_doubt": 6},
+    ),
+    (
+        Verdict(1, 9, "sha256:a", 2, 3, 4, 5, ("00",), True, 6, Break("altered", 9, "It is another.")),
+        {
+            "first": 1,
+            "last": 9,
+            "head": "sha256:a",
+            "pruned": 2,
+            "checkpoints": 3,
+            "signed": 4,
+            "covered": 5,
+            "keys": ["00"],
+            "compared": True,
+            "anchored": 6,
+            "broken": {"kind": "altered", "sequence": 9, "why": "It is another."},
+            "sound": False,
+        },
+    ),
+)
+
+
+class FormTests(SynchronousTestCase):
+    """What stands in rows, in the record, under digests and in messages."""
+
+    maxDiff = None
+
+    def test_written(self) -> None:
+        """Each value is the JSON that it always was: no member more, and none of another name."""
+        for value, written in (*_READ, *_WRITTEN):
+            self.assertEqual(to_json(value), written)
+
+    def test_read(self) -> None:
+        """What is kept is read back as the value that it was."""
+        for value, written in _READ:
+            self.assertEqual(from_json(type(value), written), value)
+
+    def test_every_form(self) -> None:
+        """No class has a form of its own that is not frozen here."""
+        self.assertEqual(OWN.forms.keys() - {type(value) for value, _ in (*_READ, *_WRITTEN)}, set())
