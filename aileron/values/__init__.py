@@ -1,6 +1,7 @@
 """The frozen values that travel between rooms, and nothing that acts."""
 
 from ._actions import (
+    SEMVER,
     Action,
     ApprovalRule,
     Cap,
@@ -13,11 +14,9 @@ from ._actions import (
     PreviewRule,
     Step,
 )
-from ._advice import ADVICE, Advice, what_then, what_was_kept
 from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
-from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
-from ._brakes import Halt, OwnCap, Pause
-from ._changes import differences, edits
+from ._audit import DAEMON, Actor, Event, Link, Record
+from ._changes import Precedents, differences, edits, place
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, LockedPeriod, Maced, Row, Verdict
 from ._connectors import (
     READ,
@@ -31,7 +30,7 @@ from ._connectors import (
     Sought,
 )
 from ._converter import INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
-from ._faults import Fault
+from ._faults import ADVICE, Advice, Fault, what_then, what_was_kept
 from ._gateway import (
     ANTHROPIC,
     BASE_URL_VARIABLES,
@@ -60,17 +59,13 @@ from ._grants import (
     StandingGrant,
 )
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, heavy, plain, strings_in, texts_in, writer
+from ._limits import Halt, LoopLimits, OwnCap, Pause, PendingLimits
 from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
-from ._output_schemas import fits, schema_problem
-from ._pages import Page
 from ._passkeys import Passkey, PasskeyRule, approval_statement
-from ._places import place
-from ._plainly import plainly
-from ._precedents import Precedents
+from ._queries import MOST_PAGE_BYTES, AuditQuery, Page, RunQuery
 from ._runs import (
-    MOST_PAGE_BYTES,
     Approval,
     Ask,
     Assertion,
@@ -79,15 +74,13 @@ from ._runs import (
     Change,
     Charge,
     Decision,
-    LoopLimits,
-    PendingLimits,
     Progress,
     Run,
-    RunQuery,
     RunState,
     StepRow,
     Transition,
 )
+from ._schemas import fits, plainly, schema_problem, violation
 from ._sessions import (
     HandOver,
     HandOverState,
@@ -103,8 +96,6 @@ from ._time import from_timestamp, timestamp, utc
 from ._traffic import GatewayTotals, Histogram, LongTurns, Traffic
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState, comparing_steps
 from ._vault import Binding, BindingFlag, NewBinding, Scope, VaultState
-from ._versions import SEMVER
-from ._violations import violation
 from ._visible import visible
 
 __all__ = [

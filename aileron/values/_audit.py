@@ -77,23 +77,3 @@ class Record:
     def pruned(self) -> bool:
         """Whether the contents were deleted by retention."""
         return self.salt is None
-
-
-@frozen
-class AuditQuery:
-    """Which records, newest first; every given field must match.
-
-    :ivar types: any of these; none given: of every type.
-    """
-
-    since: datetime | None = None
-    until: datetime | None = None
-    type: str | None = None
-    action: str | None = None
-    connector: str | None = None
-    session_id: str | None = None
-    run_id: str | None = None
-    failure_class: str | None = None
-    types: tuple[str, ...] = ()
-    limit: int = 100
-    cursor: str | None = None

@@ -1,9 +1,11 @@
-"""In which places two JSON values differ, told so that a person finds them."""
+"""Where two JSON values differ, told so that a person finds it; and how a call differs from earlier ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+
+from attrs import frozen
 
 from ._json import JSON
 from ._runs import Change, Run
@@ -59,3 +61,57 @@ def _is_array(value: JSON) -> bool:
 
 def _same(before: JSON, after: JSON) -> bool:
     return isinstance(before, bool) is isinstance(after, bool) and before == after
+
+
+def place(pointer: str, review: JSON) -> str:
+    """What stands at C{pointer} of C{review}: an argument or a line of the preview by its label, a step by its id.
+
+    :param pointer: RFC 6901; what it leads to need not be there any more.
+    :return: foreign words among it; of a place that is not known the pointer.
+    """
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    match parts:
+        case ["fields", index, *_]:
+            return _label(review, "fields", index, "label") or pointer
+        case ["preview", "fields", index, *rest]:
+            label = _label(_get(review, "preview"), "fields", index, "label")
+            return f"preview: {' '.join([label, *(each for each in rest if each != 'value')])}" if label else pointer
+        case ["preview", *rest]:
+            return " ".join(["preview:", *rest]).replace("_", " ") if rest else "preview"
+        case ["steps", index, *rest]:
+            return " ".join([f"step {_label(review, 'steps', index, 'id') or index}:", *rest]).replace("_", " ")
+        case ["manifest_digest"]:
+            return "the action's file"
+    return pointer
+
+
+def _label(value: JSON, name: str, index: str, label: str) -> str | None:
+    """What the item at C{index} of the array C{name} is called."""
+    items = _get(value, name)
+    if not isinstance(items, Sequence) or isinstance(items, str) or not index.isdecimal() or len(index) > 6:
+        return None
+    found = _get(items[int(index)], label) if int(index) < len(items) else None
+    return found if isinstance(found, str) else None
+
+
+def _get(value: JSON, name: str) -> JSON:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+@frozen
+class Precedents:
+    """How a call compares with the calls of the same action that were done before it.
+
+    :ivar looked_at: how many of those were looked at, the newest first.
+    :ivar whole: whether these are all that there are.
+    :ivar novel: by argument, what of its short values none of them had; of an array, which elements,
+        and all that stand too far behind to be compared.
+    :ivar action_changed: whether the action's file is another than it was when it was done last.
+    :ivar connectors_changed: which connectors are others than they were then.
+    """
+
+    looked_at: int
+    whole: bool
+    novel: Mapping[str, tuple[JSON, ...]]
+    action_changed: bool = False
+    connectors_changed: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Finds letters and signs that look like other ones, and text that is read from right to left, by Unicode's data.
+"""Finds letters and signs that look like others, marks nobody sees, and what is read from right to left (Unicode).
 
 Characters are alike as Unicode's confusables say (UTS 39).  A word is told of where it would be read as another one: it
 mixes letters of two scripts that look alike, or it has letters or digits in disguise.  A whole word that looks like
@@ -15,9 +15,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from ._scripts import EAST_ASIAN, OF_NO_SCRIPT, about_marks, is_mark, script
 from ._visible import visible
 
+_EAST_ASIAN = "EAST ASIAN"
+_OF_NO_SCRIPT = frozenset(("COMMON", "INHERITED", "Unknown"))
+
+_MARK = "\u0301"
+_STRANGE = "\ue000"  # neither a mark nor a letter
+_STRANGE_MARK = re.compile(rf"[A-Za-z]{_STRANGE}")
+# Letters with a dot, which a dot above takes the place of; in Lithuanian an accent follows, and both are seen.
+_HIDDEN_DOT = re.compile(
+    r"[ij\u012f\u0249\u0268\u029d\u0456\u0458\u1e2d\u1ecb][\u0316-\u0333]*+\u0307(?![\u0300\u0301\u0303])"
+)
 MOST_WORDS = 6
 """So many words of a text are told of."""
 
@@ -50,7 +59,7 @@ def cautions(text: str) -> Iterator[str]:
         yield _described(word, alike)
     if len(found) > MOST_WORDS:
         yield f"{len(found) - MOST_WORDS:,} more words look like others."
-    yield from about_marks(text, characters)
+    yield from _about_marks(text, characters)
     if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
         yield "Parts are read from right to left: words and signs may be shown in another order than they are sent in."
 
@@ -66,7 +75,7 @@ class _Words:
         self._letters = {each: read for each, read in alike.items() if read.isalnum()}
         self._signs = {each: read for each, read in alike.items() if not read.isalnum()}
         self._tokens = dict.fromkeys(text.split())
-        self._scripts_of = {each: script(each) for each in set(text)}
+        self._scripts_of = {each: _script(each) for each in set(text)}
         self._shapes = {ord(each): self._shape(each) for each in self._scripts_of}
         self._names: dict[str, bool] = {}
         gaps = {ord(each): " " for each in self._scripts_of if not self._in_words(each)}
@@ -83,7 +92,7 @@ class _Words:
             yield from filter(None, dict.fromkeys(map(self._with_signs, self._tokens)))
 
     def _in_words(self, character: str) -> bool:
-        return character.isalnum() or character == "_" or character in self._letters or is_mark(character)
+        return character.isalnum() or character == "_" or character in self._letters or _is_mark(character)
 
     def _shape(self, character: str) -> str:
         if character in self._signs:
@@ -113,16 +122,16 @@ class _Words:
         return self._looks_ascii(word) and (self._names[word] or not scripts <= self._written_in)
 
     def _looks_ascii(self, word: str) -> bool:
-        return word.isascii() or all(self._letters.get(each, each).isascii() or is_mark(each) for each in word)
+        return word.isascii() or all(self._letters.get(each, each).isascii() or _is_mark(each) for each in word)
 
     def _scripts(self, word: str) -> set[str]:
-        return {self._scripts_of[each] for each in word} - OF_NO_SCRIPT
+        return {self._scripts_of[each] for each in word} - _OF_NO_SCRIPT
 
     def _with_signs(self, token: str) -> str:
         """What surrounds the first sign in a token that looks like another and matters; empty where there is none."""
         for found in _BETWEEN.finditer(token.translate(self._shapes)):
             start, run = found.start(), token[found.start() : found.end()]
-            wide = EAST_ASIAN in self._written_in and all(self._scripts_of[each] == EAST_ASIAN for each in run)
+            wide = _EAST_ASIAN in self._written_in and all(self._scripts_of[each] == _EAST_ASIAN for each in run)
             matters = start > 0 or self._signs[run[0]] in _BEFORE_NAMES
             if matters and not (wide and _NAMING.isdisjoint(token)):
                 return token[max(0, start - _EDGE) : found.end() + _EDGE]
@@ -155,7 +164,7 @@ def _with_its_marks(character: str) -> str:
     """The same of a letter that has marks, such as C{ё}; empty for others."""
     parts = unicodedata.normalize("NFD", character)
     letter, marks = parts[0], parts[1:]
-    read = _lookalike(letter) if marks and all(map(is_mark, marks)) else ""
+    read = _lookalike(letter) if marks and all(map(_is_mark, marks)) else ""
     return unicodedata.normalize("NFC", read + marks) if read.isalnum() else ""
 
 
@@ -165,3 +174,47 @@ def _confusables() -> Mapping[str, Sequence[str]]:
     from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]
 
     return {each: [other["c"] for other in others] for each, others in confusables_data.items()}
+
+
+def _script(character: str) -> str:
+    """Its script; wide forms of Latin letters are written in East Asia."""
+    if unicodedata.east_asian_width(character) in ("F", "H", "W"):
+        return _EAST_ASIAN
+    # Imported here: it reads a megabyte of data, and most texts are ASCII.
+    from confusable_homoglyphs.categories import alias  # type: ignore[import-untyped]
+
+    return str(alias(character))
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character is a combining mark, which attaches to the character before it."""
+    return unicodedata.category(character)[0] == "M"
+
+
+def _about_marks(text: str, characters: set[str]) -> Iterator[str]:
+    """One sentence for each way in which marks in C{text} may not be seen, or hide something.
+
+    :param characters: of the text.
+    """
+    if _HIDDEN_DOT.search(text):
+        yield "A dot is put on an i or j, which has one: nobody sees that it is another word than it looks like."
+    if _has_strange_marks(text, characters):
+        yield "Marks of other scripts are put on ASCII letters: they may be seen badly, or not at all."
+    if _has_piles(text, characters):
+        yield "Marks are piled on letters: they may cover what stands around."
+
+
+def _has_strange_marks(text: str, characters: set[str]) -> bool:
+    strange = {ord(each) for each in characters if _is_mark(each) and _script(each) not in _OF_NO_SCRIPT}
+    return bool(strange) and _STRANGE_MARK.search(text.translate(dict.fromkeys(strange, _STRANGE))) is not None
+
+
+def _has_piles(text: str, characters: set[str]) -> bool:
+    """Return whether a letter has three or more marks of a combining class other than 0, or five or more of any."""
+    marks = {each for each in characters if unicodedata.category(each) == "Mn"}
+    placed = {ord(each): _MARK for each in marks if unicodedata.combining(each)}
+    return any(
+        _MARK * most in text.translate(mapping)
+        for mapping, most in ((placed, 3), ({ord(each): _MARK for each in marks}, 5))
+        if mapping
+    )

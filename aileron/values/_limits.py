@@ -1,4 +1,4 @@
-"""What the operator, or an agent for itself, has put between approved runs and their effects."""
+"""What stands between a call and its effect beside a decision: pauses, the operator's own caps, and limits."""
 
 from __future__ import annotations
 
@@ -51,3 +51,30 @@ class OwnCap:
     def name(self) -> tuple[str, str, bool, float]:
         """What there is one cap for."""
         return self.action or "", self.cap.argument or "", self.cap.per_session, self.cap.seconds
+
+
+@frozen
+class PendingLimits:
+    """How many approvals may wait at once."""
+
+    per_session: int = 20
+    per_home: int = 200
+    per_action: int = 50
+
+
+@frozen
+class LoopLimits:
+    """What stops an agent that goes on and on.
+
+    :ivar denials: of one session within ten minutes.
+    :ivar denials_of_action: of one action within ten minutes, whatever the session.
+    :ivar same_calls: of one session within a minute, with the same arguments.
+    :ivar same_calls_of_all: the same, whatever the session.
+    :ivar writes_an_hour: of one session and action that nobody approves, unless another hourly limit is said.
+    """
+
+    denials: int = 5
+    denials_of_action: int = 10
+    same_calls: int = 30
+    same_calls_of_all: int = 90
+    writes_an_hour: int | None = 60

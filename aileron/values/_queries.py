@@ -1,0 +1,66 @@
+"""What is asked of a list of runs or records, and one page of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from attrs import frozen
+
+from ._runs import RunState
+
+T = TypeVar("T")
+
+
+@frozen
+class Page(Generic[T]):
+    """Some items and where the next page begins.
+
+    :ivar cursor: hand it back for more; L{None} at the end.  Opaque.
+    """
+
+    items: tuple[T, ...]
+    cursor: str | None = None
+
+
+MOST_PAGE_BYTES = 4 * 1024 * 1024
+"""Of a page of runs that somebody is shown: agents say how large their runs are, and one answer is written at once."""
+
+
+@frozen
+class RunQuery:
+    """Filters of a list of runs, newest first; every given field must match.
+
+    :ivar most_bytes: a page ends sooner than C{limit} says where its runs would be larger together, but never without
+        one; L{None}: it does not.
+    """
+
+    states: tuple[RunState, ...] = ()
+    session_id: str | None = None
+    action: str | None = None
+    gated: bool | None = None
+    limit: int = 100
+    cursor: str | None = None
+    oldest_first: bool = False
+    parent_id: str | None = None
+    most_bytes: int | None = None
+
+
+@frozen
+class AuditQuery:
+    """Which records, newest first; every given field must match.
+
+    :ivar types: any of these; none given: of every type.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    type: str | None = None
+    action: str | None = None
+    connector: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    failure_class: str | None = None
+    types: tuple[str, ...] = ()
+    limit: int = 100
+    cursor: str | None = None
