@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from attrs import frozen
 
 from aileron.redaction import REDACTED, Redactor
-from aileron.values import JSON, READ, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, to_json
+from aileron.values import JSON, READ, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
 
 from ._answer import Answer
 from ._decode import proper
@@ -40,7 +40,7 @@ class Part:
         if not isinstance(found, str):
             return ABSENT
         if not self.encoded:
-            return to_json(Attachment(self.media_type, found))
+            return Attachment(self.media_type, found).as_output()
         encoded = regular_base64(found)
         return attachment(self.media_type, base64.b64decode(encoded), echo) if encoded else ABSENT
 
@@ -54,7 +54,7 @@ def attachment(media_type: str, content: bytes, echo: Redactor) -> JSON:
     made = attached(media_type, content)
     if made.text is None and echo.holds(content):
         made = Attachment(media_type, REDACTED)
-    return echo.value(to_json(made))
+    return echo.value(made.as_output())
 
 
 def chosen(parts: Parts, content: JSON, echo: Redactor) -> dict[str, JSON]:

@@ -51,13 +51,11 @@ INLINE = Member(inline=True)
 
 @frozen
 class _Form:
-    """How the JSON of one class differs from its attributes; or how it is written and read that has another form."""
+    """How the JSON of one class differs from its attributes."""
 
     members: Mapping[str, Member] = field(factory=dict)
     computed: Mapping[str, Callable[[Any], object]] = field(factory=dict)
     constants: Mapping[str, JSON] = field(factory=dict)
-    write: Callable[[Any], JSON] | None = None
-    read: Callable[[Any], Any] | None = None
 
     def name(self, attribute: str) -> str:
         """The member that an attribute is."""
@@ -128,10 +126,6 @@ class JsonConverter:
             raise ValueError(f"{cls.__name__} was converted already, in another form")
         self.forms[cls] = _Form(members=members, computed=computed or {}, constants=constants or {})
 
-    def differ_wholly(self, cls: type[T], write: Callable[[T], JSON], read: Callable[[Any], T] | None = None) -> None:
-        """Say how a class is written and read that has another form than an object of its attributes."""
-        self.forms[cls] = _Form(write=write, read=read)
-
     def to_json(self, value: AttrsInstance) -> dict[str, JSON]:
         """Return the JSON of a value."""
         return cast("dict[str, JSON]", self._converter.unstructure(value))
@@ -166,8 +160,6 @@ class JsonConverter:
         from cattrs.gen import make_dict_unstructure_fn
 
         form = self._form(cls)
-        if form.write is not None:
-            return form.write
         resolve_types(cls)
         _check_open(cls, form)
         write: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(cls, self._converter, **form.overrides())
@@ -189,8 +181,6 @@ class JsonConverter:
         from cattrs.gen import make_dict_structure_fn
 
         form = self._form(cls)
-        if form.read is not None:
-            return _ignoring_type(form.read)
         resolve_types(cls)
         read: Callable[[Any, Any], Any] = make_dict_structure_fn(cls, self._converter, **form.overrides())
         required, known = form.names(cls)
@@ -223,7 +213,7 @@ class JsonConverter:
 OWN = JsonConverter()
 """The form that a value has wherever no room says otherwise: in rows, in the record, under a digest."""
 
-differ, differ_wholly, to_json, from_json = OWN.differ, OWN.differ_wholly, OWN.to_json, OWN.from_json
+differ, to_json, from_json = OWN.differ, OWN.to_json, OWN.from_json
 
 
 def _step(note: Any, form: _Form) -> str | int:

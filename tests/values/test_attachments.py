@@ -17,7 +17,6 @@ from aileron.values import (
     media_type_of,
     regular_base64,
     set_apart,
-    to_json,
 )
 
 PICTURE: JSON = {"media_type": "image/png", "base64": "AAEC"}
@@ -43,10 +42,10 @@ class AttachmentTests(SynchronousTestCase):
 
     def test_which_is_a_text(self) -> None:
         """A written type, in UTF-8, without NUL."""
-        self.assertEqual(to_json(attached("text/csv", "ü".encode())), {"media_type": "text/csv", "text": "ü"})
+        self.assertEqual(attached("text/csv", "ü".encode()).as_output(), {"media_type": "text/csv", "text": "ü"})
         for media_type, content in (("application/pdf", b"a"), ("text/plain", b"\xff"), ("text/plain", b"a\0")):
             encoded = base64.b64encode(content).decode()
-            self.assertEqual(to_json(attached(media_type, content)), {"media_type": media_type, "base64": encoded})
+            self.assertEqual(attached(media_type, content).as_output(), {"media_type": media_type, "base64": encoded})
 
     def test_media_type(self) -> None:
         """Of a header its first part, in lower case; of what is none that nobody knows."""

@@ -8,7 +8,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.values import (
     JSON,
     OWN,
-    Attachment,
     Binding,
     Break,
     Change,
@@ -103,8 +102,6 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
 """What is read back as well."""
 
 _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
-    (Attachment("text/csv", "a,b"), {"media_type": "text/csv", "text": "a,b"}),
-    (Attachment("image/png", base64="iVBORw=="), {"media_type": "image/png", "base64": "iVBORw=="}),
     (
         _BINDING,
         {
