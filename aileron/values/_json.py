@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from json.encoder import c_make_encoder, encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]
-from typing import Any, TypeAlias
+from json.encoder import encode_basestring
+from typing import TypeAlias
 
 import rfc8785
 
@@ -129,18 +129,14 @@ def bare(value: object) -> object:
 
 
 def writer(*, sort_keys: bool, allow_nan: bool) -> Callable[[JSON], str]:
-    """A function that writes a value as JSON without blanks, in ASCII.
-
-    The library makes its encoder in C anew at each call, which takes longer than the writing of what we write.
+    """Make a function that writes a value as JSON without blanks, in ASCII.
 
     :param allow_nan: whether what is not finite is written, as no JSON; else it is a C{ValueError}.
     """
-    make: Any = c_make_encoder
-    if make is None:  # a Python without the accelerator
-        slow = json.JSONEncoder(sort_keys=sort_keys, separators=(",", ":"), allow_nan=allow_nan, default=bare)
-        return slow.encode
-    chunks = make(None, bare, encode_basestring_ascii, None, ":", ",", sort_keys, False, allow_nan)
-    return lambda value: "".join(chunks(value, 0))
+    encoder = json.JSONEncoder(
+        check_circular=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=allow_nan, default=bare
+    )
+    return encoder.encode
 
 
 _compact = writer(sort_keys=True, allow_nan=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import JSON, _json, bare, strings_in, writer
+from aileron.values import JSON, bare, strings_in, writer
 
 VALUES: st.SearchStrategy[JSON] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -59,9 +59,3 @@ class WriterTests(SynchronousTestCase):
         """What JSON cannot say is refused where that was asked for."""
         self.assertRaises(ValueError, writer(sort_keys=False, allow_nan=False), {"a": [float("inf")]})
         self.assertEqual(writer(sort_keys=False, allow_nan=True)(float("inf")), "Infinity")
-
-    def test_without_accelerator(self) -> None:
-        """A Python that brings no encoder in C writes the same."""
-        self.patch(_json, "c_make_encoder", None)
-        slow = writer(sort_keys=True, allow_nan=False)
-        self.assertEqual(slow({"b": (1,), "a": MappingProxyType({})}), '{"a":{},"b":[1]}')
