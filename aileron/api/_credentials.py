@@ -25,7 +25,7 @@ def mint(prefix: str, randomness: Callable[[int], bytes]) -> str:
 
 
 def token_digest(token: str) -> bytes:
-    """What is kept of C{token}: its SHA-256; 32 random bytes need no salt and no slow hash."""
+    """Return what is kept of C{token}, its SHA-256: 32 random bytes need no salt and no slow hash."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -102,7 +102,7 @@ _log = Logger()
 
 @frozen
 class Received:
-    """What came with a request beside its path and its credential.
+    """A request without its path and credential.
 
     :ivar body: reads it; not before the caller is known.
     :ivar prefer: the values of the field C{Prefer}.
@@ -148,7 +148,7 @@ async def respond(
     allowed: Who,
     identify: Callable[[], Awaitable[Caller]],
 ) -> Answer | Streamed:
-    """What C{endpoint} answers a caller whom it allows; and every failure in the one envelope.
+    """Return the answer of C{endpoint} to a caller whom it allows, or a failure in the one envelope.
 
     :param identify: reads the credential that came with the request.
     """
@@ -221,7 +221,7 @@ def routing_failed(request: IRequest, failure: Failure) -> bytes:
 
 
 def not_routed(error: Exception) -> Answer:
-    """What the router's refusal is to the caller."""
+    """Make the answer for a request that no route takes: 404, or 405 with the methods that are taken."""
     if isinstance(error, MethodNotAllowed):
         methods = ", ".join(sorted(error.valid_methods or ()))
         return evolve(http_failure(405, f"This path takes {methods} only."), headers={"Allow": methods})

@@ -115,14 +115,14 @@ class Waits:
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
 
     def allows(self, session_id: str | None) -> bool:
-        """Whether one more request may wait.
+        """Return whether one more request may wait.
 
         :param session_id: the agent's; L{None}: it is the operator's, whose are not counted.
         """
         return session_id is None or len(self._waiting.get(session_id, ())) < self._most
 
     async def wait(self, session_id: str | None, waiting: Coroutine[Any, Any, T]) -> T:
-        """What C{waiting} brings.
+        """Wait for C{waiting} and return its result.
 
         :param session_id: as of L{allows}.
         :raises LimitExceeded: the session has too many already; C{waiting} was not begun.

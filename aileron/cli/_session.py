@@ -35,7 +35,7 @@ def as_operator(
     *,
     key: bytes | None = None,
 ) -> T:
-    """What C{work} returns, given the operator site after a login that is ended afterwards.
+    """Log in, run C{work} with the operator site, log out, and return what it returned.
 
     :param descriptor: where the passphrase is read, or L{None}: in the terminal.
     :param key: the operator's, where it is in hand; then no passphrase is asked for.
@@ -71,7 +71,7 @@ class OperatorCommand:
     as_json: bool
 
     def ask(self, work: Callable[[Operator], Awaitable[T]]) -> T:
-        """What C{work} returns, given the operator site."""
+        """Run C{work} with the operator site and return what it returned."""
         return as_operator(self.cli, self.passphrase_fd, work)
 
     def list(

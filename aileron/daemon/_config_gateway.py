@@ -98,7 +98,7 @@ def _silence(node: Node, name: str, line: int) -> float:
 
 
 def _certificates(node: Node, name: str, line: int) -> str:
-    """Return the certificates alone: whoever reads them next finds nothing else in them."""
+    """Return the certificates alone, without anything else that the file holds."""
     text = scalar(node, "str") or ""
     if len(text) > _MOST_PEM:
         raise NotConfig(f"{name} must have {_MOST_PEM} characters at most", line)

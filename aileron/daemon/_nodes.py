@@ -92,7 +92,7 @@ def scalar(node: Node, type_: str) -> str | None:
 def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
     """Return the items of a list.
 
-    :param of: what it is a list of, for whoever reads that it is none.
+    :param of: what it is a list of, for the message where it is not a list.
     :raises NotConfig: it is no list, or longer than C{most}.
     """
     from yaml import SequenceNode

@@ -161,7 +161,7 @@ class Sites:
 
 
 def _landing() -> Any:
-    """Answer whoever is led to the operator site by another site, before anything else looks at the request."""
+    """Answer a browser that another site sent to the operator site, before anything else looks at the request."""
     from aileron.api import Answer
     from aileron.web import LANDING_POLICY, landing
 

@@ -59,7 +59,7 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) 
 
 
 async def _pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str, Any]:
-    """What waits for the person."""
+    """Wait for the first pending approval and return it."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _ASK_SECONDS
     while loop.time() < deadline:

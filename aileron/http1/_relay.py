@@ -1,4 +1,4 @@
-"""How a site's channel gives a request away before its body has come: to whoever relays it."""
+"""Lets a site's channel hand a request to a relay before its body has arrived."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._heads import RequestHead
 
 
 class Client(Protocol):
-    """The client's end of a request that was taken, as whoever took it sees it."""
+    """The client's side of a request that a relay has taken over."""
 
     @property
     def transport(self) -> ITCPTransport:

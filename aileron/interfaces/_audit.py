@@ -147,7 +147,7 @@ class ICheckpointSigner(Interface):
 
 
 class IAnchor(Interface):
-    """A place of the operator's choice that is told of every checkpoint."""
+    """A place of the operator's choice to which every checkpoint is sent."""
 
     def tell(checkpoint: Checkpoint) -> None:
         """Have C{checkpoint} kept there.  It returns at once and never raises: what fails is logged and tried again."""

@@ -112,10 +112,10 @@ class ICatalogue(Interface):
 
 
 class IConfigFile(Interface):
-    """C{config.yaml}: what lies there now, and whether it is what this life of the daemon goes by."""
+    """C{config.yaml}: the file on disk, and whether the running daemon uses it."""
 
     def candidate() -> Candidate | None:
-        """The file as it lies there now, or L{None}: there is none, or it is not sound."""
+        """Return the file on disk, or L{None} if it is missing or invalid."""
 
     def problems() -> tuple[LoadError, ...]:
-        """Why what lies there is not in force: unsound, untrusted, or trusted only since this life began."""
+        """Return why the file is not in force: it is invalid, untrusted, or trusted only since the daemon started."""

@@ -116,7 +116,7 @@ def _question(peer: IPAddress, own: IPAddress, sequence: int) -> bytes:
 
 
 MOST_DESCRIPTORS = 20_000
-"""Looked at for one answer, some 40 ms; newer processes first, since whoever asks has mostly just begun."""
+"""Most processes to look at for one answer, which takes some 40 ms; new ones come first, as most callers are new."""
 
 _PROC = "/proc"
 
@@ -125,7 +125,7 @@ Lookup = Callable[[IAddress, IAddress], Process | None]
 
 
 def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int = MOST_DESCRIPTORS) -> Process | None:
-    """See L{Lookup}.
+    """Return the process at the other end of a connection, or L{None} if it cannot be told.
 
     :param proc: where the kernel shows its processes.
     :param most: how many descriptors are looked at.

@@ -35,7 +35,7 @@ class RelayingChannel(Channel):
 
     @property
     def at_rest(self) -> bool:
-        """See L{TrackedConnection.at_rest}: a client that leaves a whole answer unread makes room as well."""
+        """True while it waits for no answer of ours, or where its client leaves a whole answer unread."""
         return super().at_rest if self._taken is None else self._taken.answered
 
     def divert(self, head: RequestHead, rest: bytes) -> int:

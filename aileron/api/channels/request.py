@@ -57,7 +57,7 @@ class MemoryRequest(Request):
 
 @implementer(IPushProducer)
 class _Flow:
-    """Whether the client takes more.
+    """Tells whether the client takes more.
 
     :ivar stopped: the client has gone.
     """

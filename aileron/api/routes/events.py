@@ -1,4 +1,4 @@
-"""What is put on record, told as it happens; and the channels by which the operator is told of what waits."""
+"""Streams audit events as they happen, and lists the operator's notification channels."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class Known:
         return found
 
     def choices(self) -> str:
-        """What it can do, in a line."""
+        """Describe in a line what it can do."""
         return "It has: " + ", ".join(f"{each.name} ({each.effect})" for each in self.operations.values())
 
 
