@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -38,6 +39,26 @@ for name in sys.argv[1:]:
     importlib.import_module(name)
     if "twisted.internet.reactor" in sys.modules:
         sys.exit(f"{name} installs a reactor")
+"""
+
+
+_UNDESCRIBED = """
+__name__ = "module"
+from zope.interface import Interface, implementer
+
+class IThing(Interface):
+    def promised():
+        '''Is promised.'''
+
+@implementer(IThing)
+class Thing:
+    def promised(self): ...
+    def alone(self): ...
+    @property
+    def bare(self): ...
+    def said(self):
+        '''Says what it does.'''
+    def _private(self): ...
 """
 
 
@@ -90,6 +111,17 @@ class TreeTests(SynchronousTestCase):
         ]
         found = subprocess.run([sys.executable, "-c", _IMPORT_ALL, *names], capture_output=True, text=True, check=False)
         self.assertEqual(found.returncode, 0, found.stderr)
+
+    def test_described(self) -> None:
+        """Each public method says what it does, or implements or overrides one that does."""
+        self.assertEqual(list(rules.undescribed_methods(rules.package_modules())), [])
+
+    def test_undescribed(self) -> None:
+        """A method that neither its own docstring nor an interface describes is found."""
+        module = ModuleType("module")
+        exec(dedent(_UNDESCRIBED), vars(module))
+        found = [name.rpartition(".")[2] for name in rules.undescribed_methods([module])]
+        self.assertEqual(found, ["alone", "bare"])
 
 
 class RuleCase(SynchronousTestCase):

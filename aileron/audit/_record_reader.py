@@ -32,8 +32,6 @@ class RecordReader:
     async def verify(self, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
         """Verify the whole record slice by slice, against its checkpoints and C{sealed}.
 
-        See L{ICheckpointSigner.verify} for its contract.
-
         :param sealed: who else tells how far the record must reach, and to which hash.
         """
         verification = Verification(await self._archive.checkpoints(), sealed=sealed)
@@ -47,8 +45,6 @@ class RecordReader:
 
     async def export(self, since: datetime | None, until: datetime | None, version: str) -> AsyncIterator[bytes]:
         """Export the records of a time as lines of JSON, read slice by slice.
-
-        See L{ICheckpointSigner.export} for its contract.
 
         :raises Conflict: the record has a gap where the part would begin.
         """

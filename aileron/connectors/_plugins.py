@@ -42,7 +42,6 @@ class _Overheard:
     revealed: set[bytes] = field(factory=set, repr=False)
 
     async def reveal(self) -> bytes:
-        """See L{ICredential.reveal}."""
         secret = await self.credential.reveal()
         self.revealed.add(secret)
         return secret

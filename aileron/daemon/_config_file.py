@@ -49,11 +49,9 @@ class ConfigFile:
         self.config, self._in_force = self._choose(self._look())
 
     def candidate(self) -> Candidate | None:
-        """See L{IConfigFile}."""
         return self._look().candidate
 
     def problems(self) -> tuple[LoadError, ...]:
-        """See L{IConfigFile}."""
         found = self._look()
         if found.error is not None:
             return (found.error,)

@@ -100,7 +100,6 @@ class _Dialler:
     _seconds: float
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """See L{dialler}."""
         return given_up_at_once(Deferred.fromCoroutine(self._connected(protocolFactory)))
 
     async def _connected(self, above: IProtocolFactory) -> IProtocol:

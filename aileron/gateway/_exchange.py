@@ -108,7 +108,6 @@ class Exchange:
     # the client's side: see RelayedExchange ---------------------------------------------------------------------------
 
     def take(self, data: bytes) -> int:
-        """See L{RelayedExchange.take}."""
         body = self._request
         if body is None:
             return 0
@@ -144,7 +143,6 @@ class Exchange:
             self.upstream_is_slow()
 
     def start(self) -> None:
-        """See L{RelayedExchange.start}."""
         most, asked = self.terms.most_bytes, self._asked
         if most is not None and self.length > most:
             self._too_long(most)
@@ -192,14 +190,12 @@ class Exchange:
         return self._buffer.replayable and not self._spoiled
 
     def client_is_slow(self) -> None:
-        """See L{RelayedExchange.client_is_slow}."""
         self._slow = True
         if self.upstream is not None:
             self.upstream.hold()
         self._count()
 
     def client_has_caught_up(self) -> None:
-        """See L{RelayedExchange.client_has_caught_up}."""
         self._slow, self.stirred = False, True
         self._count()
         if self.upstream is not None:
@@ -208,7 +204,7 @@ class Exchange:
             self._complete()
 
     def client_left(self) -> None:
-        """See L{RelayedExchange.client_left}: the upstream's connection goes too, also one that is being opened."""
+        """The upstream's connection goes too, also one that is being opened."""
         self._let_go_of_upstream()
         self._end(Ending.CLIENT_LEFT)
 

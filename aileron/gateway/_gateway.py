@@ -73,7 +73,6 @@ class RelayRoute:
     onward: HeadCache
 
     def exchange(self, length: int) -> Exchange:
-        """See L{aileron.http1.Route}."""
         return Exchange(self.terms, length, self)
 
 
@@ -133,7 +132,6 @@ class Gateway:
             _log.failure("looking at what is under way")
 
     def route(self, head: RequestHead, client: Client) -> Route | None:
-        """See L{RelayHandler.route}."""
         found = keyed(head)
         decision = self._table.decide(head, found.path)
         if decision is None:

@@ -144,7 +144,6 @@ class Pool(Factory):
         self._idle: deque[Connection] = deque()
 
     def buildProtocol(self, addr: IAddress | None) -> Connection:
-        """See L{Factory.buildProtocol}."""
         return Connection(self)
 
     def carry(self, exchange: Exchange) -> None:

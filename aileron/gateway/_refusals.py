@@ -62,7 +62,6 @@ class Refusal:
         self._answer = whole_answer
 
     def exchange(self, length: int) -> Refusal:
-        """See L{aileron.http1.Route}."""
         return self
 
     def take(self, data: bytes) -> int:

@@ -36,11 +36,9 @@ class Whole:
     __slots__ = ()
 
     def take(self, data: bytes) -> list[BodyPart]:
-        """See L{BodyParts}."""
         return [BodyPart(data, said=True)]
 
     def rest(self) -> bytes:
-        """See L{BodyParts}."""
         return b""
 
 
@@ -55,7 +53,6 @@ class Chunks:
         self._in_trailer = False
 
     def take(self, data: bytes) -> list[BodyPart]:
-        """See L{BodyParts}."""
         data, self._line, found, position = self._line + data, b"", list[BodyPart](), 0
         while position < len(data):
             end = len(data) if self._in_trailer else min(len(data), position + self._left)
@@ -73,7 +70,6 @@ class Chunks:
         return found
 
     def rest(self) -> bytes:
-        """See L{BodyParts}."""
         return self._line
 
     def _measure(self, line: bytes) -> None:

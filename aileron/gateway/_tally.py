@@ -99,22 +99,22 @@ class Counts:
 
 @implementer(IMeter)
 class Uncounted:
-    """Counts nothing."""
+    """A meter of what nobody counts."""
 
     def sent(self) -> None:
-        """See L{IMeter}."""
+        """Counts nothing."""
 
     def arrived(self) -> None:
-        """See L{IMeter}."""
+        """Counts nothing."""
 
     def answered(self, code: int, head: bytes) -> None:
-        """See L{IMeter}."""
+        """Counts nothing."""
 
     def passed(self, data: bytes) -> None:
-        """See L{IMeter}."""
+        """Counts nothing."""
 
     def ended(self, ending: Ending, uploaded: int) -> None:
-        """See L{IMeter}."""
+        """Counts nothing."""
 
 
 UNCOUNTED = Uncounted()
@@ -145,7 +145,6 @@ class Tally:
         self._reading = Reading(later)
 
     def begin(self, provider: Provider, session_id: str | None, inference: bool) -> IMeter:
-        """See L{IMeters}."""
         counts = self._providers.get(provider.name)
         if counts is None:
             counts = self._providers[provider.name] = Counts()
@@ -166,11 +165,9 @@ class Tally:
         return counts
 
     def snapshot(self) -> GatewayTotals:
-        """See L{ITotals}."""
         return GatewayTotals({name: counts.traffic() for name, counts in sorted(self._providers.items())})
 
     def of_session(self, session_id: str) -> Traffic | None:
-        """See L{ITotals}."""
         counts = self._sessions.get(session_id)
         return None if counts is None else counts.traffic()
 
@@ -248,15 +245,12 @@ class _Meter:
         self._begun = clock()
 
     def sent(self) -> None:
-        """See L{IMeter}."""
         self._sent = self._clock()
 
     def arrived(self) -> None:
-        """See L{IMeter}."""
         self._arrived = self._clock()
 
     def answered(self, code: int, head: bytes) -> None:
-        """See L{IMeter}."""
         self._answered = self._clock()
         self._code = code
         if code != 200 or self._reading is None:
@@ -268,7 +262,6 @@ class _Meter:
             self._room, self._full_at = copy.room, PLAIN_BYTES
 
     def passed(self, data: bytes) -> None:
-        """See L{IMeter}."""
         self._received = received = self._received + len(data)
         if received <= self._full_at:
             self._room += data
@@ -276,7 +269,6 @@ class _Meter:
             self._full_at = received + self._copy.more(data)
 
     def ended(self, ending: Ending, uploaded: int) -> None:
-        """See L{IMeter}."""
         begun, answered, sent = self._begun, self._answered, self._sent
         seconds = self._clock() - begun
         for counts in self._to:

@@ -45,7 +45,6 @@ class Fixed:
         self._left = length
 
     def take(self, data: bytes) -> int:
-        """See L{Body}."""
         left = self._left
         self._left = max(0, left - len(data))
         return -1 if len(data) < left else left
@@ -68,7 +67,7 @@ class Chunked:
         self._in_trailer = False
 
     def take(self, data: bytes) -> int:
-        """See L{Body}.
+        """Measure how much of the data is body.
 
         :raises Malformed: at the first byte that no chunked body has there.
         """
@@ -154,7 +153,6 @@ class UntilClose:
     __slots__ = ()
 
     def take(self, data: bytes) -> int:
-        """See L{Body}."""
         return -1
 
 

@@ -127,10 +127,10 @@ class IPasskeys(Interface):
     """What passkeys are asked, and what they answer (WebAuthn, level 3)."""
 
     def passkeys() -> tuple[Passkey, ...]:
-        """See L{IPasskeyBook.passkeys}."""
+        """All, oldest first."""
 
     def passkey_rule() -> PasskeyRule:
-        """See L{IPasskeyBook.passkey_rule}."""
+        """What may not be approved without one."""
 
     def offer() -> Mapping[str, JSON]:
         """What a page hands to C{navigator.credentials.create}, good for one answer within a minute.

@@ -48,11 +48,9 @@ class DirectoryCatalogue:
         self._catalogue = Catalogue(self.generation, {})
 
     def current(self) -> Catalogue:
-        """See L{ICatalogue.current}."""
         return self._catalogue
 
     def refresh(self) -> Catalogue:
-        """See L{ICatalogue.refresh}."""
         try:
             stamps = list_files(self.directory, SUFFIX)
         except Unreadable as fault:

@@ -136,11 +136,9 @@ class Notifier:
             work.cancel()
 
     def channels(self) -> tuple[ChannelState, ...]:
-        """See L{INotifier}."""
         return tuple(each.state for each in self._queues)
 
     async def test(self) -> tuple[ChannelState, ...]:
-        """See L{INotifier}."""
         message = await self._composer.compose([Notice(NoticeKind.TEST, utc(self._clock.seconds()))])
         if message is not None:
             await gatherResults([Deferred.fromCoroutine(each.attempt(message)) for each in self._queues])

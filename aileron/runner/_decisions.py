@@ -165,10 +165,7 @@ class ApprovalEditor:
     _locks: KeyedLocks
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Check the new arguments, fetch their preview, and put the approval up anew.
-
-        See L{IDecisions.edit} for its contract.
-        """
+        """Check the new arguments, fetch their preview, and put the approval up anew."""
         approval = await self._gate.open(run_id, digest)
         edited = self._edited(approval.run, arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):

@@ -113,10 +113,7 @@ class Submission:
         return await self.planner.offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
-        """Check a call, keep it as a run, and propose or start it.
-
-        See L{ISubmission.submit} for its contract.
-        """
+        """Check a call, keep it as a run, and propose or start it."""
         action, arguments = self._asked_for(call)
         if call.idempotency_key is not None:
             known = await self._known(call, call.idempotency_key, action, arguments)

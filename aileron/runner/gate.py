@@ -109,8 +109,6 @@ class ApprovalGate:
     async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
         """Take one decision and mark it; the caller holds the run's lock.
 
-        See L{IDecisions.decide} for its contract.
-
         :param preview: from L{seen_before_decision}.
         """
         looked = self._runs.events.now()

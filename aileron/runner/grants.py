@@ -211,8 +211,6 @@ class GrantService:
     ) -> tuple[Approval, Grant]:
         """Issue a grant, then approve the call; where that fails, take the grant back.
 
-        See L{IDecisions.approve_and_grant} for its contract.
-
         :param preview: as for L{ApprovalGate.decide}.
         """
         approval = await self._gate.open(run_id, decision.digest)

@@ -138,10 +138,7 @@ class Caps:
         return self._brakes.caps()
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """Set caps, on record first and then in the vault.
-
-        See L{ILimitService.set_caps} for its contract.
-        """
+        """Set caps, on record first and then in the vault."""
         now = self._events.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
@@ -151,10 +148,7 @@ class Caps:
         return tuple(fresh.values())
 
     async def remove(self, which: OwnCap, actor: Actor) -> None:
-        """Remove a cap, on record first and then in the vault.
-
-        See L{ILimitService.remove_cap} for its contract.
-        """
+        """Remove a cap, on record first and then in the vault."""
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such cap.")
         await self._audit.append(self._events.of_home("cap.removed", actor, **_describe(which)))

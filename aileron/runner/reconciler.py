@@ -94,10 +94,7 @@ class Reconciler:
         self._late_answers.drop()
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """Look up a run's effect with the vault unlocked, and settle the run by what is found.
-
-        See L{IReconciliation.find_out} for its contract.
-        """
+        """Look up a run's effect with the vault unlocked, and settle the run by what is found."""
         if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
         run = await self._runs.run(run_id)

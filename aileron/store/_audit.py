@@ -88,23 +88,18 @@ class SQLiteAudit:
     _clock: IReactorTime
 
     async def append(self, *events: Event) -> None:
-        """See L{IAudit.append}."""
         await shielded(self._writer.write(self._seals.append, events))
 
     async def head(self) -> tuple[int, str] | None:
-        """See L{IAudit.head}."""
         return await self._readers.read(tables.head)
 
     async def at(self, sequence: int) -> str | None:
-        """See L{IAudit.at}."""
         return await self._readers.read(tables.hash_at, sequence)
 
     async def get(self, audit_id: str) -> Record | None:
-        """See L{IAudit.get}."""
         return await self._readers.read(tables.get, self._seals.payload_digest, audit_id)
 
     async def news(self, sequence: int, seconds: float) -> tuple[Record, ...]:
-        """See L{IAudit.news}."""
         deadline = self._clock.seconds() + seconds
         while True:
             commits = self._writer.commits
@@ -116,7 +111,6 @@ class SQLiteAudit:
                 await self._writer.committed.wait(over=self._writer.commits != commits).addTimeout(left, self._clock)
 
     async def list(self, query: AuditQuery) -> Page[Record]:
-        """See L{IAudit.list}."""
         before = read_cursor("audit", query.cursor)
         rows = await self._readers.read(tables.select, self._seals.payload_digest, query, before)
         return make_page("audit", rows, query.limit)

@@ -35,13 +35,11 @@ class SQLiteContents:
     _readers: Readers
 
     async def put(self, text: str) -> str:
-        """See L{IContents.put}."""
         digest = _digest_of(text)
         await shielded(self._writer.write(_put_text, digest, text))
         return digest
 
     async def get(self, digest: str) -> str | None:
-        """See L{IContents.get}."""
         text = await self._readers.read(_get_text, digest)
         return text if text is not None and _digest_of(text) == digest else None
 
@@ -55,11 +53,9 @@ class SQLiteWatermarks:
     _readers: Readers
 
     async def all(self) -> dict[str, str]:
-        """See L{IWatermarks.all}."""
         return await self._readers.read(_select_watermarks)
 
     async def put(self, name: str, value: str) -> None:
-        """See L{IWatermarks.put}."""
         await shielded(self._writer.write(_put_watermark, name, value))
 
 
@@ -73,12 +69,10 @@ class SQLiteBindingFlags:
     _seals: Seals
 
     async def all(self) -> Mapping[str, BindingFlag]:
-        """See L{IBindingFlags.all}."""
         flags = await self._readers.read(FLAGS.select, "ORDER BY binding")
         return {flag.binding: flag for flag in flags}
 
     async def put(self, flag: BindingFlag, events: Sequence[Event]) -> None:
-        """See L{IBindingFlags.put}."""
         await shielded(self._writer.write(_raise_flag, self._seals, flag, tuple(events)))
 
 

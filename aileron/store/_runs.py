@@ -54,74 +54,58 @@ class SQLiteRuns:
     _seals: Seals
 
     async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
-        """See L{IRuns.receive}."""
         return await self._writer.write(_receive, self._seals, run, tuple(transitions), limits)
 
     async def find_by_key(self, session_id: str | None, action: str, idempotency_key: str) -> Run | None:
-        """See L{IRuns.find_by_key}."""
         since = utc(self._clock.seconds()) - _KEY_LIVES
         return await self._readers.read(runs_table.by_key, session_id, action, idempotency_key, since)
 
     async def apply(self, *transitions: Transition) -> Run:
-        """See L{IRuns.apply}."""
         if not transitions:
             raise ValueError("no transition")
         return await self._writer.write(_apply, self._seals, transitions)
 
     async def progress(self, progress: Progress) -> None:
-        """See L{IRuns.progress}."""
         await self._writer.write(_progress, self._seals, progress)
 
     async def get(self, run_id: str) -> Run | None:
-        """See L{IRuns.get}."""
         return await self._readers.read(runs_table.get, run_id)
 
     async def approval(self, run_id: str) -> Approval | None:
-        """See L{IRuns.approval}."""
         return await self._readers.read(_approval, run_id)
 
     async def list(self, query: RunQuery) -> Page[Run]:
-        """See L{IRuns.list}."""
         kind = "runs-up" if query.oldest_first else "runs"
         rows, limit = await self._readers.read(runs_table.select, query, read_cursor(kind, query.cursor))
         return make_page(kind, rows, limit)
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IRuns.approvals}."""
         key = read_cursor("approvals", query.cursor)
         rows, limit = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
         return make_page("approvals", rows, limit)
 
     async def denials(self, since: datetime) -> tuple[Approval, ...]:
-        """See L{IRuns.denials}."""
         return await self._readers.read(approvals_table.denials, since, _MOST_DENIALS)
 
     async def unshown(self) -> tuple[str, ...]:
-        """See L{IRuns.unshown}."""
         return await self._readers.read(approvals_table.unshown)
 
     async def unfinished(self) -> tuple[Run, ...]:
-        """See L{IRuns.unfinished}."""
         return await self._readers.read(runs_table.unfinished)
 
     async def steps(self, run_id: str) -> tuple[StepRow, ...]:
-        """See L{IRuns.steps}."""
         return await self._readers.read(details_tables.steps_of_run, run_id)
 
     async def attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
-        """See L{IRuns.attempts}."""
         return await self._readers.read(details_tables.attempts_of_run, run_id)
 
     async def room(self, charges: Sequence[Charge]) -> None:
-        """See L{IRuns.room}."""
         await self._readers.read(details_tables.check_room, tuple(charges), utc(self._clock.seconds()))
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
-        """See L{IRuns.most_used}."""
         return await self._readers.read(runs_table.most_used, limit)
 
     async def count(self, query: RunQuery) -> int:
-        """See L{IRuns.count}."""
         return await self._readers.read(runs_table.count, query)
 
 

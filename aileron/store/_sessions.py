@@ -95,21 +95,17 @@ class SQLiteSessions:
         return self._clock.seconds()
 
     async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
-        """See L{ISessions.open}."""
         new = _New(session, token_digest, gateway_digest, tuple(events))
         seen = tuple(self._seen.items())
         await self._writer.write(_open, self._seals, new, seen, self._now() - _ORPHANED_AFTER)
 
     async def by_token(self, token_digest: bytes) -> Session | None:
-        """See L{ISessions.by_token}."""
         return await self._known(self._by_token, sessions_table.by_token, token_digest)
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        """See L{ISessions.by_gateway_key}."""
         return await self._known(self._by_gateway_key, sessions_table.by_gateway_key, gateway_digest)
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        """See L{ISessions.known_gateway_key}."""
         session = self._by_gateway_key.get(gateway_digest)
         if session is None or not session.live:
             return None
@@ -119,7 +115,6 @@ class SQLiteSessions:
     async def end(
         self, session_id: str, exit_code: int | None, events: Sequence[Event], ending: SessionEnding | None = None
     ) -> Session:
-        """See L{ISessions.end}."""
         seen = self._seen.get(session_id)
         written = self._writer.write(
             _end, self._seals, session_id, _Ending(self._now(), exit_code, tuple(events), seen, ending)
@@ -127,16 +122,13 @@ class SQLiteSessions:
         return await shielded(written.addCallback(self._forget))
 
     async def get(self, session_id: str) -> Session | None:
-        """See L{ISessions.get}."""
         session = await self._readers.read(sessions_table.get, session_id)
         return None if session is None else self._fresh(session)
 
     async def tally(self, session_id: str) -> SessionTally:
-        """See L{ISessions.tally}."""
         return await self._readers.read(sessions_table.tally, session_id)
 
     async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
-        """See L{ISessions.list}."""
         rows = await self._readers.read(sessions_table.select, live_only, limit, read_cursor("sessions", cursor))
         return make_page("sessions", [(ordinal, self._fresh(session)) for ordinal, session in rows], limit)
 

@@ -64,7 +64,6 @@ class Store:
     _flush: Callable[[], Deferred[None]]
 
     async def open(self) -> None:
-        """See L{IStore.open}, and L{aileron.store} for how an older file is brought up."""
         busy = self._tuning.busy_seconds
         pool = self._pools.writing.threadpool
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))

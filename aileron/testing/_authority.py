@@ -33,27 +33,21 @@ class MemoryTrust:
         self.full = False
 
     def generation(self) -> int:
-        """See L{ITrust}."""
         return self._generation
 
     def find(self, kind: TrustKind, name: str) -> Trusted | None:
-        """See L{ITrust}."""
         return self._words.get((kind, name))
 
     def trusted(self) -> tuple[Trusted, ...]:
-        """See L{ITrust}."""
         return tuple(self._words[key] for key in sorted(self._words))
 
     def put(self, words: Sequence[Trusted]) -> None:
-        """See L{ITrust}."""
         self._become({**self._words, **_by_name(words)})
 
     def remove(self, kind: TrustKind, name: str) -> None:
-        """See L{ITrust}."""
         self._become({key: word for key, word in self._words.items() if key != (kind, name)})
 
     def void(self) -> None:
-        """See L{ITrust}."""
         self._become({})
 
     def _become(self, words: dict[tuple[TrustKind, str], Trusted]) -> None:
@@ -93,27 +87,22 @@ class MemoryControl:
         self._key = ControlKey.of(DataKey(secret))
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
-        """See L{IControl}."""
         self._vault.check()
         return self._key.sign(statement)
 
     def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """See L{IControl}."""
         self._vault.check()
         return self._key.verify
 
     def revision(self) -> tuple[str, int]:
-        """See L{IControl}."""
         self._vault.check()
         return self.vault_id, self.file_revision
 
     def sealed(self) -> tuple[int, str] | None:
-        """See L{IControl}."""
         self._vault.check()
         return self._sealed
 
     def seal(self, sequence: int, head: str) -> None:
-        """See L{IControl}."""
         self._vault.check()
         if self._sealed != (sequence, head):
             _write(self.full)
@@ -121,12 +110,11 @@ class MemoryControl:
             self.file_revision += 1
 
     def spent(self, mark: bytes) -> bool:
-        """See L{IControl}."""
         self._vault.check()
         return mark in self._spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """See L{IControl}.  It forgets none, however late it is."""
+        """It forgets none, however late it is."""
         if self.spent(mark):
             raise Conflict("This decision was used.")
         _write(self.full)
@@ -135,7 +123,6 @@ class MemoryControl:
         self.file_revision += 1
 
     def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
-        """See L{IControl}."""
         self._vault.check()
         _write(self.full)
         self._outdated[run] = max(until, self._outdated.get(run, until))
@@ -143,12 +130,11 @@ class MemoryControl:
         self.file_revision += 1
 
     def outdated(self, run: str) -> datetime | None:
-        """See L{IControl}."""
         self._vault.check()
         return self._outdated.get(run)
 
     def forgotten(self) -> datetime | None:
-        """See L{IControl}.  It forgets none."""
+        """It forgets none."""
         self._vault.check()
         return None
 

@@ -36,20 +36,16 @@ class MemoryBrakes:
         self.full = False
 
     def pauses(self) -> tuple[Pause, ...]:
-        """See L{IBrakes}."""
         return self._pauses if self._vault.ever_unlocked() else ()
 
     def keep_pauses(self, pauses: Sequence[Pause]) -> None:
-        """See L{IBrakes}."""
         self._check()
         self._pauses = tuple(pauses)
 
     def caps(self) -> tuple[OwnCap, ...]:
-        """See L{IBrakes}."""
         return self._caps if self._vault.ever_unlocked() else ()
 
     def keep_caps(self, caps: Sequence[OwnCap]) -> None:
-        """See L{IBrakes}."""
         self._check()
         self._caps = tuple(sorted(caps, key=lambda each: each.name))
 

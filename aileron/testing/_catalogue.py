@@ -35,10 +35,8 @@ class MemoryCatalogue:
         return self.refresh()
 
     def current(self) -> Catalogue:
-        """See L{ICatalogue.current}."""
         return self._catalogue
 
     def refresh(self) -> Catalogue:
-        """See L{ICatalogue.refresh}."""
         self._catalogue = self._catalogue.after_a_look(dict(self._actions), ())
         return self._catalogue

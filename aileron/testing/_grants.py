@@ -50,33 +50,27 @@ class MemoryGrants:
         self.full = False
 
     def all(self) -> tuple[Grant, ...]:
-        """See L{IGrants}."""
         return self._grants if self._vault.ever_unlocked() else ()
 
     def get(self, grant_id: str) -> Grant | None:
-        """See L{IGrants}."""
         return next((grant for grant in self.all() if grant.id == grant_id), None)
 
     def put(self, grant: Grant) -> None:
-        """See L{IGrants}."""
         self._vault.check()
         self._become(grants_with_new(self._grants, grant, utc(self._clock.seconds())))
 
     def use(self, grant_id: str, sequence: int, head: str) -> Grant:
-        """See L{IGrants}."""
         self._vault.check()
         self._become(grants_with_use(self._grants, grant_id, utc(self._clock.seconds())))
         self._control.seal(sequence, head)
         return grant_found(self._grants, grant_id)
 
     def revoke(self, grant_id: str, at: datetime) -> Grant:
-        """See L{IGrants}."""
         self._vault.check()
         self._become(grants_with_end(self._grants, grant_id, at))
         return grant_found(self._grants, grant_id)
 
     def void(self) -> None:
-        """See L{IGrants}."""
         self._vault.check()
         self._become(())
 

@@ -39,15 +39,12 @@ class MemoryPasskeyBook:
         self._rule = PasskeyRule()
 
     def passkeys(self) -> tuple[Passkey, ...]:
-        """See L{IPasskeyBook}."""
         return self._keys
 
     def passkey_rule(self) -> PasskeyRule:
-        """See L{IPasskeyBook}."""
         return self._rule
 
     def keep_passkeys(self, keys: Sequence[Passkey], rule: PasskeyRule) -> None:
-        """See L{IPasskeyBook}."""
         self._vault.check()
         self._keys, self._rule = tuple(keys), rule
 

@@ -38,27 +38,22 @@ class MemoryRecordKeys:
         self._locked_periods: tuple[LockedPeriod, ...] = ()
 
     def public_key(self) -> str | None:
-        """See L{IRecordKeys}."""
         return self._made
 
     def make_key(self) -> str:
-        """See L{IRecordKeys}."""
         self._vault.check()
         self._made = self._private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
         return self._made
 
     def endorse(self, statement: Mapping[str, JSON]) -> str:
-        """See L{IRecordKeys}."""
         self._check_made()
         return self._private.sign(canonical(statement)).hex()
 
     def locked_periods(self) -> tuple[LockedPeriod, ...]:
-        """See L{IRecordKeys}."""
         self._vault.check()
         return self._locked_periods
 
     def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
-        """See L{IRecordKeys}."""
         self._check_made()
         self._locked_periods = tuple(periods)
 

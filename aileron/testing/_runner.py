@@ -184,7 +184,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
             raise NotFound("That is not trusted.")
 
     async def submit(self, call: Call) -> Run:
-        """See L{ISubmission.submit}; the only argument that any action takes is C{text}."""
+        """The only argument that any action takes is C{text}."""
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
@@ -216,7 +216,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """See L{ISubmission.history}; one step and one attempt of a completed run."""
+        """One step and one attempt of a completed run."""
         run = self._present(run_id)
         if run.state is not RunState.COMPLETED:
             return (), ()
@@ -239,7 +239,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IDecisions.decide}; an approved run stays C{approved} until L{finish}."""
+        """An approved run stays C{approved} until L{finish}."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -258,7 +258,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._approvals[run_id]
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """See L{IDecisions.edit}; the digest becomes that of the arguments."""
+        """The digest becomes that of the arguments."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -284,7 +284,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """See L{IReconciliation.find_out}; C{findings}, one a call, then that nobody can say."""
+        """C{findings}, one a call, then that nobody can say."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})

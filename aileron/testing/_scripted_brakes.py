@@ -44,7 +44,7 @@ class ScriptedBrakes:
         return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """See L{ILimitService.forgive}; nothing that is scripted remembers a denial."""
+        """Nothing that is scripted remembers a denial."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.DENIED:
             raise Conflict("It was not denied.", {"state": approval.run.state.value})
@@ -55,12 +55,12 @@ class ScriptedBrakes:
         return tuple(self._pauses.values())
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """See L{ILimitService.pause}; nothing that is scripted obeys it."""
+        """Nothing that is scripted obeys it."""
         pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
         return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """See L{ILimitService.resume}; a run that is approved waits again."""
+        """A run that is approved waits again."""
         if self._pauses.pop(session_id, None) is None:
             return ()
         approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items

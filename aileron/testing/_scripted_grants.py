@@ -38,7 +38,7 @@ class ScriptedGrants:
         raise NotImplementedError
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """See L{IDecisions.approve_and_grant}; what it refuses are uses of none."""
+        """What it refuses are uses of none."""
         if wish.uses < 1:
             raise InvalidRequest.listing("This cannot be granted.", ("/uses", "must be 1 to 1000"))
         approval = await self.decide(run_id, decision)
@@ -69,7 +69,7 @@ class ScriptedGrants:
         return await self.grant(grant_id)
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """See L{IDecisions.suggested}; whatever has an at sign is an address."""
+        """Whatever has an at sign is an address."""
         found = ((name, value) for name, value in approval.run.arguments.items() if isinstance(value, str))
         return tuple(
             Predicate(name, PredicateKind.DOMAIN, [text.rpartition("@")[2]]) for name, text in found if "@" in text

@@ -18,11 +18,11 @@ class UnthreadedReactor(MemoryReactorClock):
     """
 
     def callFromThread(self, callable: Callable[..., object], *args: object, **kwargs: object) -> None:  # noqa: A002 - Twisted's name
-        """See L{twisted.internet.interfaces.IReactorFromThreads}."""
+        """Call at once, in this thread."""
         callable(*args, **kwargs)
 
     def removeSystemEventTrigger(self, triggerID: object) -> None:
-        """See L{twisted.internet.interfaces.IReactorCore}; the memory reactor lacks it."""
+        """The memory reactor lacks it."""
 
 
 class UnthreadedPool(ThreadPool):
@@ -71,8 +71,6 @@ class UnthreadedPool(ThreadPool):
     def callInThreadWithCallback(
         self, onResult: Callable[[bool, Any], object] | None, func: Callable[..., Any], *args: Any, **kw: Any
     ) -> None:
-        """See L{ThreadPool}."""
-
         def work() -> None:
             succeeded, result = _outcome(func, args, kw)
             if onResult is not None:

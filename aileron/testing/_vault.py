@@ -32,21 +32,17 @@ class MemoryVault:
         self._waiting = Waiting()
 
     def state(self) -> VaultState:
-        """See L{IVault}."""
         return self._state
 
     def ever_unlocked(self) -> bool:
-        """See L{IVault}."""
         return self._ever_unlocked
 
     def lock(self) -> None:
-        """See L{IVault}."""
         if self._state is VaultState.UNLOCKED:
             self._state = VaultState.LOCKED
             self._waiting.fire()
 
     def locked(self) -> Deferred[None]:
-        """See L{IVault}."""
         return self._waiting.wait(over=self._state is not VaultState.UNLOCKED)
 
     def operator_key(self) -> bytes:
@@ -73,15 +69,12 @@ class MemoryBindings:
         self._revisions = itertools.count(1)
 
     def list(self) -> tuple[Binding, ...]:
-        """See L{IBindings}."""
         return tuple(self._kept[name][0] for name in sorted(self._kept))
 
     def get(self, name: str) -> Binding | None:
-        """See L{IBindings}."""
         return self._kept[name][0] if name in self._kept else None
 
     def for_connector(self, fqn: str) -> tuple[Binding, ...]:
-        """See L{IBindings}."""
         return tuple(binding for binding in self.list() if binding.connector == fqn)
 
     def add(self, new: NewBinding) -> Binding:
@@ -94,18 +87,15 @@ class MemoryBindings:
         return binding
 
     async def set_up(self, new: NewBinding) -> Binding:
-        """See L{IBindings}."""
         return self.add(new)
 
     async def revoke(self, name: str) -> Binding:
-        """See L{IBindings}."""
         self._vault.check()
         if name not in self._kept:
             raise NotFound("There is no such binding.")
         return self._kept.pop(name)[0]
 
     async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
-        """See L{IBindings}."""
         self._vault.check()
         if name not in self._kept:
             raise NotFound("There is no such binding.")
@@ -116,7 +106,6 @@ class MemoryBindings:
         return binding
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
-        """See L{IBindings}."""
         return _Credential(self, binding, scope)
 
     def secret_of(self, binding: Binding, scope: Scope) -> bytes:
@@ -138,7 +127,6 @@ class _Credential:
         self._scope = scope
 
     async def reveal(self) -> bytes:
-        """See L{ICredential}."""
         return self._bindings.secret_of(self._binding, self._scope)
 
 

@@ -32,20 +32,16 @@ class FileBindings:
         self._turns: defaultdict[str, DeferredLock] = defaultdict(DeferredLock)
 
     def list(self) -> tuple[Binding, ...]:
-        """See L{IBindings}."""
         document = self._file.look()
         return tuple(entry.binding for entry in document.entries) if document else ()
 
     def get(self, name: str) -> Binding | None:
-        """See L{IBindings}."""
         return next((binding for binding in self.list() if binding.name == name), None)
 
     def for_connector(self, fqn: str) -> tuple[Binding, ...]:
-        """See L{IBindings}."""
         return tuple(binding for binding in self.list() if binding.connector == fqn)
 
     async def set_up(self, new: NewBinding) -> Binding:
-        """See L{IBindings}."""
         key, document = self._file.opened()
         binding = binding_of(new, utc(self._clock.seconds()), document.entry_revisions + 1)
         if document.find(binding.name):
@@ -54,14 +50,12 @@ class FileBindings:
         return binding
 
     async def revoke(self, name: str) -> Binding:
-        """See L{IBindings}."""
         _key, document = self._file.opened()
         entry = _found(document, name)
         self._file.write(document.without(name))
         return entry.binding
 
     async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
-        """See L{IBindings}."""
         key, document = self._file.opened()
         entry = _found(document, name)
         binding = evolve(entry.binding, scope=scope, base_url=base_url, revision=document.entry_revisions + 1)
@@ -71,7 +65,6 @@ class FileBindings:
         return binding
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
-        """See L{IBindings}."""
         return _Credential(self._file, binding, scope, self._turns[binding.name])
 
 
@@ -99,7 +92,6 @@ class _Credential:
         return f"<credential {self._binding.name}>"
 
     async def reveal(self) -> bytes:
-        """See L{ICredential}."""
         await self._turn.acquire()
         try:
             return await KINDS[self._binding.kind].present(self._kept(), self._keep)

@@ -64,54 +64,46 @@ class FileControl:
         self._file = file
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
-        """See L{IControl}."""
         return self._control_key().sign(statement)
 
     def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """See L{IControl}.  It holds the control key for as long as its caller holds it."""
+        """It holds the control key for as long as its caller holds it."""
         return self._control_key().verify
 
     def revision(self) -> tuple[str, int]:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         return document.vault, document.revision
 
     def sealed(self) -> tuple[int, str] | None:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         return document.sealed
 
     def seal(self, sequence: int, head: str) -> None:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         if document.sealed != (sequence, head):
             self._file.write(evolve(document, sealed=(sequence, head)))
 
     def spent(self, mark: bytes) -> bool:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         return mark.hex() in document.spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """See L{IControl}.  One that has ended already is remembered until the next write."""
+        """One that has ended already is remembered until the next write."""
         _key, document = self._file.opened()
         if mark.hex() in document.spent:
             raise Conflict("This decision was used.")
         self._use(document, mark.hex(), until, (sequence, head))
 
     def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         used = _name_of(run)
         self._use(document, used, max(until, document.spent.get(used, until)), (sequence, head))
 
     def outdated(self, run: str) -> datetime | None:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         return document.spent.get(_name_of(run))
 
     def forgotten(self) -> datetime | None:
-        """See L{IControl}."""
         _key, document = self._file.opened()
         return document.forgotten
 

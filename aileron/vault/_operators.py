@@ -82,7 +82,6 @@ class Operators:
         return f"<Operators {len(self._logins.live())}>"
 
     def challenge(self, nonce: str, address: str) -> tuple[str, str]:
-        """See L{IOperators}."""
         key = self._vault.operator_key()
         check_nonce(nonce)
         if address not in self._addresses():
@@ -92,7 +91,6 @@ class Operators:
         return exchange.daemon_nonce, daemon_proof(key, exchange)
 
     def login(self, nonce: str, proof: str) -> tuple[str, OperatorSession]:
-        """See L{IOperators}."""
         exchange = self._challenges.take(nonce)
         if exchange is None or not same(client_proof(self._vault.operator_key(), exchange), proof):
             self._throttle.failed()
@@ -102,27 +100,22 @@ class Operators:
         return token, self._logins.start(_hashed(token))
 
     def delay_seconds(self) -> float:
-        """See L{IOperators}."""
         return self._throttle.seconds()
 
     def by_token(self, token: str) -> OperatorSession | None:
-        """See L{IOperators}."""
         login = self._cli_login(token)
         return None if login is None else login.session
 
     def hand_over(self, token: str) -> str:
-        """See L{IOperators}."""
         login, code = self._certain(token), self._fresh()
         self._hand_overs.begin(login.secret, _hashed(code))
         return code
 
     def handed_over(self, token: str) -> HandOverState | None:
-        """See L{IOperators}."""
         hand_over = self._hand_overs.of(_hashed(token))
         return None if hand_over is None else hand_over.state
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
-        """See L{IOperators}."""
         hand_over = self._hand_overs.by_code(_hashed(code))
         maker = None if hand_over is None else self._logins.of_terminal(hand_over.maker)
         if hand_over is None or maker is None or hand_over.state not in (HandOverState.MADE, HandOverState.OPENED):
@@ -135,7 +128,6 @@ class Operators:
         return cookie, page_key, maker.session
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:
-        """See L{IOperators}."""
         hand_over = self._hand_overs.by_browser(_hashed(cookie))
         waits = hand_over is not None and hand_over.state is HandOverState.OPENED
         if hand_over is None or not waits or not same(hand_over.page_key, _hashed(page_key)):
@@ -144,14 +136,13 @@ class Operators:
         return self._instance
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
-        """See L{IOperators}."""
         hand_over = self._hand_overs.by_browser(_hashed(asked.cookie))
         if hand_over is None or not hand_over.key or not self._signatures.hold(hand_over.key, asked):
             return None
         return HandOver(hand_over.state, hand_over.words)
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """See L{IOperators}.  The browser is not logged in beyond the twelve hours of the login that let it in."""
+        """The browser is not logged in beyond the twelve hours of the login that let it in."""
         login = self._certain(token)
         hand_over = self._hand_overs.of(login.secret)
         if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:
@@ -164,18 +155,15 @@ class Operators:
         return self._logins.start(hand_over.cookie, hand_over.key, login.until)
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        """See L{IOperators}."""
         login = self._logins.of_browser(_hashed(asked.cookie))
         if login is None or not self._signatures.hold(login.key, asked):
             return None
         return self._logins.renewed(login).session if renew else login.session
 
     def log_out(self, session_id: str) -> None:
-        """See L{IOperators}."""
         self._logins.end(session_id)
 
     def list(self) -> tuple[OperatorSession, ...]:
-        """See L{IOperators}."""
         return self._logins.live()
 
     def _cli_login(self, token: str) -> Login | None:

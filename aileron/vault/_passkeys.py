@@ -63,15 +63,12 @@ class Passkeys:
         self._proposed: ReplayCache[_Proposal] = ReplayCache(clock, _WORDS_SECONDS, 1)
 
     def passkeys(self) -> tuple[Passkey, ...]:
-        """See L{IPasskeys}."""
         return self._book.passkeys()
 
     def passkey_rule(self) -> PasskeyRule:
-        """See L{IPasskeys}."""
         return self._book.passkey_rule()
 
     def offer(self) -> Mapping[str, JSON]:
-        """See L{IPasskeys}."""
         webauthn = self._webauthn()
         challenge = self._randomness(NONCE_BYTES)
         self._offered.put(_OFFERED, challenge)
@@ -90,7 +87,6 @@ class Passkeys:
         return cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
 
     def propose(self, name: str, credential: Mapping[str, JSON]) -> str:
-        """See L{IPasskeys}."""
         webauthn, challenge = self._webauthn(), self._offered.take(_OFFERED)
         if challenge is None:
             raise InvalidRequest("No passkey was offered, or it took longer than a minute: begin again.")
@@ -114,7 +110,6 @@ class Passkeys:
         return words
 
     def confirm(self, words: str) -> Passkey:
-        """See L{IPasskeys}."""
         proposal = self._proposed.take(_PROPOSED)
         if proposal is None:
             raise Conflict("No passkey waits: add one on the page first.")
@@ -127,7 +122,6 @@ class Passkeys:
         return proposal.key
 
     def require(self, rule: PasskeyRule) -> None:
-        """See L{IPasskeys}."""
         keys = self._book.passkeys()
         if not keys:
             raise Conflict("There is no passkey yet: add one on the page first.")
@@ -136,12 +130,10 @@ class Passkeys:
         self._book.keep_passkeys(keys, rule)
 
     def reset(self) -> None:
-        """See L{IPasskeys}."""
         self._proposed.clear()
         self._book.keep_passkeys((), PasskeyRule())
 
     def ask(self, about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
-        """See L{IPasskeys}."""
         webauthn = self._webauthn()
         if not self._book.passkeys():
             raise Conflict("There is no passkey that could be asked for.")
@@ -157,7 +149,7 @@ class Passkeys:
         return nonce, cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
 
     def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
-        """See L{IPasskeys}.  Without what C{aileron[passkey]} installs nothing passes that needs one."""
+        """Without what C{aileron[passkey]} installs nothing passes that needs one."""
         if assertion is None:
             if self._book.passkey_rule().needs(action):
                 raise _refused(_NEEDED)

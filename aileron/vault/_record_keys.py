@@ -26,12 +26,10 @@ class FileRecordKeys:
         self._file = file
 
     def public_key(self) -> str | None:
-        """See L{IRecordKeys}."""
         document = self._file.known
         return None if document is None or document.record is None else document.record.public_key
 
     def make_key(self) -> str:
-        """See L{IRecordKeys}."""
         key, document = self._file.opened()
         if document.record is not None:
             return document.record.public_key
@@ -43,19 +41,16 @@ class FileRecordKeys:
         return public
 
     def endorse(self, statement: Mapping[str, JSON]) -> str:
-        """See L{IRecordKeys}."""
         key, document = self._file.opened()
         private = unseal_part(document, key, SIGNING, _made(document.record).signing)
         return Ed25519PrivateKey.from_private_bytes(private).sign(canonical(statement)).hex()
 
     def locked_periods(self) -> tuple[LockedPeriod, ...]:
-        """See L{IRecordKeys}."""
         key, document = self._file.opened()
         kept = () if document.record is None else document.record.stretches
         return tuple(LockedPeriod(each.id, unseal_part(document, key, each.id, each.sealed)) for each in kept)
 
     def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
-        """See L{IRecordKeys}."""
         key, document = self._file.opened()
         sealed = tuple(Stretch(each.id, seal_part(document, key, each.id, each.key)) for each in periods)
         self._file.write(evolve(document, record=evolve(_made(document.record), stretches=sealed)))

@@ -55,19 +55,18 @@ class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         return f"<Vault {self.state().value}>"
 
     def state(self) -> VaultState:
-        """See L{IVault}.  A file that vanished while unlocked is lost."""
+        """A file that vanished while unlocked is lost."""
         return self._file.state()
 
     def ever_unlocked(self) -> bool:
-        """See L{IVault}."""
         return self._file.known is not None
 
     def lock(self) -> None:
-        """See L{IVault}.  Operator sessions end because their owner waits for L{locked}."""
+        """Operator sessions end because their owner waits for L{locked}."""
         self._file.lock()
 
     def locked(self) -> Deferred[None]:
-        """See L{IVault}.  Where there is no key already, it has fired."""
+        """Where there is no key already, it has fired."""
         return self._file.locked()
 
     def operator_key(self) -> bytes:

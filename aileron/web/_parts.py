@@ -146,7 +146,6 @@ class Fragment(Element):
         self._places = places
 
     def lookupRenderMethod(self, name: str) -> Callable[[IRequest | None, Tag], Flattenable]:
-        """See L{Element.lookupRenderMethod}."""
         place = self._places[name]
         return lambda request, tag: _render_place(place, tag)
 

@@ -2,6 +2,7 @@
 
 from ._calls import addresses_read, connector_calls, secrets_opened
 from ._database import database_access
+from ._docstrings import package_modules, undescribed_methods
 from ._layers import LAYERS, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import long_functions, long_module, module_level_reactor, possessive_groups, swallowed_exceptions
@@ -25,9 +26,11 @@ __all__ = [
     "long_module",
     "mocks",
     "module_level_reactor",
+    "package_modules",
     "possessive_groups",
     "read_tree",
     "secrets_opened",
     "swallowed_exceptions",
+    "undescribed_methods",
     "undescribed_tests",
 ]

@@ -221,7 +221,7 @@ class Channel(HTTPChannel):
         self.site.limiter.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it.
+        """In one piece, and with what every answer carries, whoever made it.
 
         Whoever is told that nobody knows the credential has proved nothing.
         """

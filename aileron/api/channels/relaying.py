@@ -39,7 +39,6 @@ class RelayingChannel(Channel):
         return super().at_rest if self._taken is None else self._taken.answered
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
-        """See L{Channel.divert}."""
         self._stirred, self._known = True, None
         route = self.site.taker.route(head, self)
         if route is None:
@@ -79,18 +78,15 @@ class RelayingChannel(Channel):
     # the client's end of a request that was taken: see Client -------------------------------------------------------
 
     def hold(self) -> None:
-        """See L{Client.hold}."""
         self._held = True
         super().hold()  # also if it was held before: the site's own answers release it without a word
 
     def release(self) -> None:
-        """See L{Client.release}."""
         if self._held:
             self._held = False
             self.transport.resumeProducing()
 
     def over(self, keep: bool) -> None:
-        """See L{Client.over}."""
         whole = self._step is None
         self._untake()
         if keep and not self.site.limiter.closed:
@@ -105,14 +101,12 @@ class RelayingChannel(Channel):
             self.linger()
 
     def dismiss(self, answer: bytes) -> None:
-        """See L{Client.dismiss}."""
         self._untake()
         self.release()
         self.transport.write(answer if self._wants_body else answer[: answer.index(b"\r\n\r\n") + 4])
         self.linger()
 
     def cut(self, framed: bool) -> None:
-        """See L{Client.cut}."""
         self._untake()
         if framed:
             self._finish()
@@ -161,7 +155,6 @@ class RelayingChannel(Channel):
             super().timeoutConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """See L{Channel.connectionLost}."""
         taken = self._taken
         if taken is not None:
             self._untake()

@@ -67,7 +67,7 @@ class GuardedSite(Site):
         self._set_pace()
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """See L{Site.buildProtocol}; whoever comes, also one that is then refused, is one of few in this turn."""
+        """Whoever comes, also one that is then refused, is one of few in this turn."""
         if self._ports and self._paced is None:
             self._paced = self.reactor.callLater(0, self._pace)
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]

@@ -52,7 +52,6 @@ class _Facts(Collector):
     facts: Facts
 
     def collect(self) -> Iterator[Metric]:
-        """See L{Collector}."""
         yield from _daemon(self.facts)
         if self.facts.long_turns is not None:
             yield from _reactor(self.facts.long_turns)
