@@ -156,10 +156,8 @@ class DoorTestCase(AttackTestCase, BrowsedTestCase):
     async def browse(self) -> tuple[Page, Page, Neighbour]:
         """The operator's page, logged in, and a page of another port beside it."""
         await self.begin()
-        profile = self.home.root / "profile"
-        profile.mkdir()
-        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
-        self.finally_(self.browser.stop)
+        self.browser = await Chromium.lend(self.reactor)
+        self.finally_(self.browser.give_back)
         page = await self.browser.page()
         await self.log_in(page)
         await page.shows("Nothing. Agents may ask")

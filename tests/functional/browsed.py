@@ -29,10 +29,8 @@ class BrowsedTestCase(OperatedTestCase):
         await self.furnish()
         self.url = str(self.home.discovery()["operator_url"])
         self.agent = await self.session("opencode")
-        profile = self.home.root / "profile"
-        profile.mkdir()
-        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
-        self.finally_(self.browser.stop)
+        self.browser = await Chromium.lend(self.reactor)
+        self.finally_(self.browser.give_back)
 
     async def log_in(self, page: Page, path: str = "/") -> None:
         """Let this tab in by the file, the code and the two words, as ``aileron open`` does, without a terminal."""

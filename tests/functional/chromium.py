@@ -1,12 +1,13 @@
 """A real browser, headless, told what to do over a pipe (the Chrome DevTools Protocol; no port, no driver program)."""
 
+import atexit
 import base64
 import json
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -14,6 +15,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
+from tests.functional.home import Home
 from tests.functional.install import BROWSER
 from tests.functional.process import LEAD
 from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience, until
@@ -63,14 +65,18 @@ class PageError(AssertionError):
 class Chromium(ProcessProtocol):
     """One browser with a profile of its own, from `start` until `stop`."""
 
+    _shared: "ClassVar[Chromium | None]" = None
+
     def __init__(self, reactor: IKitReactor) -> None:
         self._reactor = reactor
+        self._context: str | None = None
         self._pid: int | None = None
         self._received = bytearray()
         self._errors = bytearray()
         self._calls: dict[int, Deferred[Mapping[str, Any]]] = {}
         self._pages: dict[str, Page] = {}
         self._over = False
+        self._deaf: list[Any] = []
 
     @classmethod
     def start(cls, reactor: IKitReactor, profile: Path, environment: Mapping[str, str]) -> "Chromium":
@@ -91,9 +97,46 @@ class Chromium(ProcessProtocol):
             ).pid
         return browser
 
+    @classmethod
+    async def lend(cls, reactor: IKitReactor) -> "Chromium":
+        """The one of this process, as a user finds it who has never used it; `give_back` ends that.
+
+        What a browser of its own would cost each test is its start.
+        """
+        browser = cls._shared
+        if browser is None or browser._over:
+            home = Home.make()
+            atexit.register(home.remove)
+            browser = cls._shared = cls.start(reactor, home.user, home.environment())
+            atexit.register(browser._kill)
+        browser._hear()
+        browser._context = (await browser.call("Target.createBrowserContext"))["browserContextId"]
+        return browser
+
+    async def give_back(self) -> None:
+        """Close all tabs of whoever it was lent to, forget what they kept, and be silent until it is lent again."""
+        if not self._over:
+            await self.call("Target.disposeBrowserContext", {"browserContextId": self._context})
+            self._context = None
+            self._pages.clear()
+            self._deaf = [pipe for pipe in self._pipes() if pipe in self._reactor.getReaders()]
+            for pipe in self._deaf:
+                pipe.stopReading()
+
+    def _hear(self) -> None:
+        """Read again what was not read since it was given back: trial wants nothing in the reactor between tests."""
+        for pipe in self._deaf:
+            pipe.startReading()
+        self._deaf = []
+
+    def _pipes(self) -> Sequence[Any]:
+        transport: Any = self.transport
+        return list(transport.pipes.values())
+
     async def page(self) -> "Page":
         """A new tab."""
-        target = (await self.call("Target.createTarget", {"url": "about:blank"}))["targetId"]
+        where = {} if self._context is None else {"browserContextId": self._context}
+        target = (await self.call("Target.createTarget", {"url": "about:blank", **where}))["targetId"]
         session = (await self.call("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"]
         page = Page(self._reactor, self, session)
         self._pages[session] = page
@@ -121,11 +164,14 @@ class Chromium(ProcessProtocol):
 
     async def stop(self) -> None:
         """End the browser and everything that it started."""
+        self._kill()
+        await until(self._reactor, lambda: self._over, 30, "the end of the browser")
+
+    def _kill(self) -> None:
         if not self._over and self._pid is not None:
             os.killpg(self._pid, signal.SIGKILL)
             assert self.transport is not None
             self.transport.loseConnection()
-        await until(self._reactor, lambda: self._over, 30, "the end of the browser")
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Take answers and events."""

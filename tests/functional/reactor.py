@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from twisted.internet.interfaces import IReactorFromThreads, IReactorProcess, IReactorTCP, IReactorTime
+from twisted.internet.interfaces import IReactorFDSet, IReactorFromThreads, IReactorProcess, IReactorTCP, IReactorTime
 from twisted.internet.task import deferLater
 
 _MOST_AT_ONCE = 0.25
 _MOST_ADDED = 30.0
 
 
-class IKitReactor(IReactorProcess, IReactorTCP, IReactorTime, IReactorFromThreads):
+class IKitReactor(IReactorFDSet, IReactorProcess, IReactorTCP, IReactorTime, IReactorFromThreads):
     """A reactor that spawns processes, listens on TCP, tells the time and is called from threads."""
 
 

@@ -11,6 +11,7 @@ from tests.functional.operated import PASSPHRASE, SHIP, OperatedTestCase
 from tests.functional.process import Finished
 from tests.functional.script import Call, Say
 from tests.functional.test_kit import toy
+from tests.installed import seldom
 
 NOTE = {"channel": "#general", "summary": "Lunch."}
 WRONG = {"channel": 5, "sumary": "oops"}
@@ -86,6 +87,7 @@ class LaunchedTests(OperatedTestCase):
 class TwoAgentsTests(OperatedTestCase):
     """Two at once, each with its own model and home."""
 
+    @seldom
     async def test_each_gets_its_own(self) -> None:
         """Decided in the other order and differently, each agent gets its own answer, in a session of its own."""
         await self.furnish()

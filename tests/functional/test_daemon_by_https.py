@@ -30,6 +30,7 @@ from tests.functional.reactor import until
 from tests.functional.script import Call, Say
 from tests.functional.slack import Message
 from tests.gateway.certificates import Authority, self_signed
+from tests.installed import seldom
 
 LARGE = 300_000
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
@@ -153,6 +154,7 @@ class WorkingTests(ElsewhereCase):
         self.assertIn(secret.encode(), front.clear)
         self.assertNotIn(secret.encode(), front.wire)
 
+    @seldom
     async def test_agent(self) -> None:
         """The real OpenCode asks for an action there, and gets a long stream of its model by the gateway there."""
         said = " ".join(["w" * 999] * (LARGE // 1000))

@@ -30,10 +30,8 @@ class EnteringTests(BrowsedTestCase):
         """Start a daemon and a browser."""
         await self.operator("vault", "init")
         self.url = str(self.home.discovery()["operator_url"])
-        profile = self.home.root / "profile"
-        profile.mkdir()
-        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
-        self.finally_(self.browser.stop)
+        self.browser = await Chromium.lend(self.reactor)
+        self.finally_(self.browser.give_back)
 
     async def opening(self, page: Page) -> tuple[Running, str]:
         """``aileron open`` that waits for the words in this tab, and the address of the file."""

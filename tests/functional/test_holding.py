@@ -30,7 +30,7 @@ class HoldingTests(BrowsedTestCase):
         await page.click("#pause")
         await page.shows("Approved, and not begun")
         await page.until("document.querySelector('#pause').textContent === 'Resume'")
-        self.assertIn("nothing begins", await page.text("#paused"))
+        await page.until("document.querySelector('#paused').textContent.includes('nothing begins')")
         self.assertEqual(page.problems, [])
         await self.kill_daemon()
         await self.unlock()

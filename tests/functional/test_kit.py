@@ -15,6 +15,7 @@ from tests.functional.llm import ScriptedLLM
 from tests.functional.reactor import DeadlinePassedError, until
 from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, Turn, found
 from tests.functional.web import Reply, Web
+from tests.installed import seldom
 
 SHIP = {"channel": "#engineering", "summary": "abc"}
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,7 @@ def approval_id(received: Received) -> dict[str, str]:
 class AgentTests(FunctionalTestCase):
     """Real OpenCode against the scripted model."""
 
+    @seldom
     async def test_conversation(self) -> None:
         """The model's calls, several in one turn among them, are the agent's, and their results the model's next turn.
 
