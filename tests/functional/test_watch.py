@@ -6,7 +6,7 @@ from tests.functional.operated import GATED, PASSPHRASE, SHIP, AgentSession, Ope
 from tests.functional.process import Running
 from tests.functional.reactor import Patience, until
 
-TAKEN, GIVEN_BACK = r"\x1b\[\?1049h", r"\x1b\[\?25h\x1b\[\?1049l"
+TAKEN, GIVEN_BACK = r"\x1b\[\?1049h", r"\x1b\[\?7h\x1b\[\?1049l.*\x1b\[\?25h"
 
 
 class WatchTests(OperatedTestCase):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,6 @@ from aileron.cli._session import quietly
 from aileron.cli.approvals.deciding import DecisionRequest, decide_shown, deny_all_of, look, refuse_decided
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.live_model import age
 from aileron.cli.approvals.review import show_review
 from aileron.cli.vault.operator import token_from_child
 from aileron.cli.vault.terminal import Terminal
@@ -25,9 +25,8 @@ from aileron.values import from_timestamp, timestamp, utc
 if TYPE_CHECKING:
     from aileron.client import Operator
 
-_DUMB = frozenset(("", "dumb", "unknown"))
-_MOST = 200
-_WAIT_SECONDS = 10.0
+MOST = 200
+"""So many are listed."""
 _ASK_WHICH = "Number to read, Enter to look again, or q: "
 _ASK_WHAT = "(y) approve, (l) later, (d) deny, (x) deny all of its session and end it, (e) edit, Enter to leave it: "
 
@@ -44,12 +43,14 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
     was read to its end can be approved, and only as it was shown.
     """
     url = cli.running().operator_url
-    _demand_terminal(cli)
-    simple = plain or cli.environ.get("TERM", "") in _DUMB
-    if not simple:
-        _demand_library()
+    simple = plain or cli.environ.get("TERM", "") in ("", "dumb", "unknown")
+    _check_terminal(cli, simple)
     # A child reads the passphrase: an editor that we start must not inherit from a process that held it.
     token = token_from_child(cli, url, passphrase_fd)
+    if not simple:
+        from twisted.internet import asyncioreactor
+
+        asyncioreactor.install()
 
     async def whole(links: Links) -> None:
         operator = links.operator(url, token)
@@ -61,28 +62,19 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
     cli.drive(whole)
 
 
-def _demand_terminal(cli: CliContext) -> None:
-    """Require a terminal.
+def _check_terminal(cli: CliContext, simple: bool) -> None:
+    """Require a terminal, and the library that draws the full screen.
 
-    :raises CommandError: there is none.
+    :raises CommandError: one is not there.
     """
     try:
         with cli.terminal():
-            return
+            pass
     except InvalidRequest:
         raise CommandError(
             "There is no terminal to watch in; nothing was decided.", "List what waits: aileron approval list"
         ) from None
-
-
-def _demand_library() -> None:
-    """Require the library that draws the full screen.
-
-    :raises CommandError: it is not installed.
-    """
-    from importlib.util import find_spec
-
-    if find_spec("prompt_toolkit") is None:
+    if not simple and find_spec("prompt_toolkit") is None:
         raise CommandError(
             "The full screen needs prompt_toolkit, which `pip install 'aileron[terminal]'` installs.",
             "Without it: aileron approval watch --plain",
@@ -90,81 +82,78 @@ def _demand_library() -> None:
 
 
 async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:
-    from twisted.internet import reactor
+    from prompt_toolkit.input.vt100 import Vt100Input
+    from prompt_toolkit.output.vt100 import Vt100_Output
 
-    from aileron.cli.approvals.live_screen import TerminalScreen
-    from aileron.cli.approvals.live_view import LiveView
+    from aileron.cli.approvals.live import LiveScreen
 
-    with Terminal.open() as terminal, TerminalScreen(terminal.fileno(), reactor).taken() as screen:
-        await LiveView(cli, screen, operator, bell=bell).run()
+    await cli.pause(0)  # until the loop runs, which the reactor begins with what it starts first
+    with Terminal.open() as terminal:
+        # Who opened the descriptor closes it; to close a stream would write once more to a terminal that is gone.
+        typed, shown = (open(terminal.fileno(), mode, encoding="utf-8", closefd=False) for mode in ("r", "w"))  # noqa: SIM115
+        screen = LiveScreen(cli, operator, Vt100Input(typed), Vt100_Output.from_pty(shown), bell=bell)
+        await screen.run()
 
 
 async def converse(cli: CliContext, operator: Operator) -> None:
     """List, ask, show, ask, decide; until the person leaves."""
+    from aileron.client import DaemonFault, DaemonUnreachable
+
     while True:
-        waiting = (await operator.approvals({"limit": _MOST}))["items"]
-        _list(waiting, cli.wall())
+        waiting = (await operator.approvals({"limit": MOST}))["items"]
+        rows = [(number, _age(cli, item), item["run"]["action"], item["id"]) for number, item in enumerate(waiting, 1)]
+        table(("NO", "AGE", "ACTION", "ID"), rows) if rows else say("Nothing waits for you.")
         answer = cli.ask(_ASK_WHICH).strip()
         if answer == "q":
             return
-        if answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting):
-            await _safely(cli, operator, waiting[int(answer) - 1]["id"])
+        if not (answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting)):
+            continue
+        try:
+            await _review(cli, operator, waiting[int(answer) - 1]["id"])
+        except (DaemonFault, DaemonUnreachable, CommandError, click.UsageError) as error:
+            refuse_ended(error)
+            report(error)
 
 
-def _list(waiting: Sequence[Mapping[str, Any]], now: float) -> None:
-    if not waiting:
-        say("Nothing waits for you.")
-        return
-    rows = (
-        (number, age(now - from_timestamp(item["requested_at"]).timestamp()), item["run"]["action"], item["id"])
-        for number, item in enumerate(waiting, 1)
-    )
-    table(("NO", "AGE", "ACTION", "ID"), rows)
-
-
-async def _safely(cli: CliContext, operator: Operator, approval_id: str) -> None:
-    """One of them; what goes wrong is said, and the list comes again."""
-    from aileron.client import DaemonFault, DaemonUnreachable
-
-    try:
-        await _one(cli, operator, approval_id)
-    except DaemonFault as fault:
-        if fault.fault.kind == "unauthorized":
-            raise
-        report(fault)
-    except (DaemonUnreachable, CommandError, click.UsageError) as error:
-        report(error)
-
-
-async def _one(cli: CliContext, operator: Operator, approval_id: str) -> None:
+async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None:
+    """Show one whole, and do what is answered."""
     shown, session = await look(operator, approval_id)
     refuse_decided(shown)
     show_review(shown, session)
     answer = cli.ask(_ASK_WHAT).strip().lower()
     if answer in ("y", "l"):
         when = cli.ask("Begin when (such as +2h)? ").strip() if answer == "l" else ""
-        await _approve(cli, operator, shown, when)
+        begins = timestamp(moment_of(when, utc(cli.wall()))) if when else None
+        request = DecisionRequest(approval_id, approved=True, sure=False, as_json=False, wait=10.0, not_before=begins)
+        await decide_shown(cli, operator, request, shown)
     elif answer in ("d", "x"):
-        await _deny(cli, operator, shown, flood=answer == "x")
+        reason = cli.ask("Why (Enter: no reason)? ").strip() or None
+        request = DecisionRequest(approval_id, approved=False, sure=True, as_json=False, reason=reason)
+        await decide_shown(cli, operator, request, shown)
+        if answer == "x" and session is not None:
+            others = await deny_all_of(operator, session["id"], reason)
+            say("With {others} more; the session {session} is ended.", others=others, session=session["id"])
     elif answer == "e":
         with rewritten(cli, shown["run"]["arguments"]) as wanted:
             await operator.edit(approval_id, wanted, shown["digest"])
         note("Edited; nothing is decided yet. Read it again.")
 
 
-async def _approve(cli: CliContext, operator: Operator, shown: Mapping[str, Any], when: str) -> None:
-    not_before = timestamp(moment_of(when, utc(cli.wall()))) if when else None
-    request = DecisionRequest(
-        shown["id"], approved=True, sure=False, as_json=False, wait=_WAIT_SECONDS, not_before=not_before
-    )
-    await decide_shown(cli, operator, request, shown)
+def refuse_ended(error: Exception) -> None:
+    """Raise C{error} again if it says that the login has ended, so that nothing more can be done here."""
+    from aileron.client import DaemonFault
+
+    if isinstance(error, DaemonFault) and error.fault.kind == "unauthorized":
+        raise error
 
 
-async def _deny(cli: CliContext, operator: Operator, shown: Mapping[str, Any], *, flood: bool) -> None:
-    reason = cli.ask("Why (Enter: no reason)? ").strip() or None
-    request = DecisionRequest(shown["id"], approved=False, sure=True, as_json=False, reason=reason)
-    await decide_shown(cli, operator, request, shown)
-    session = shown["run"].get("session_id")
-    if flood and session is not None:
-        others = await deny_all_of(operator, session, reason)
-        say("With {others} more; the session {session} is ended.", others=others, session=session)
+def _age(cli: CliContext, item: Mapping[str, Any]) -> str:
+    return age(cli.wall() - from_timestamp(item["requested_at"]).timestamp())
+
+
+def age(seconds: float) -> str:
+    """How long something waits, in words of at most four columns."""
+    for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= span:
+            return f"{min(int(seconds // span), 999)}{unit}"
+    return f"{max(0, int(seconds))}s"

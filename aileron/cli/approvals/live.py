@@ -1,0 +1,397 @@
+"""The full screen of C{aileron approval watch}: it follows what waits, and reads and decides it by single keys."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import termios
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import click
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.output import ColorDepth, Output
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError, lines_of
+from aileron.cli._output import written
+from aileron.cli.approvals.deciding import DecisionRequest, cast, deny_all_of, look, outcome, refuse_decided
+from aileron.cli.approvals.edit import rewritten
+from aileron.cli.approvals.grant import moment_of
+from aileron.cli.approvals.reading import Opened, Question, columns, shorten
+from aileron.cli.approvals.review import show_review
+from aileron.cli.approvals.watch import MOST, age, refuse_ended
+from aileron.client import DaemonFault, DaemonUnreachable, Operator
+from aileron.values import from_timestamp, timestamp, utc, visible
+
+TOGETHER_SECONDS = 0.03
+"""So long after the first key, what comes has come at once with it: a sequence, or a paste."""
+POLL_SECONDS = 1.0
+_OUTCOME_SECONDS = 3.0
+_FRAME_ROWS, _AGENT_COLUMNS = 3, 20
+_STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
+_ENTER = ("c-m", "c-j")
+_LIST_KEYS = "↑↓ select   Enter open   q quit"
+_OPEN_KEYS = "Space more   y approve   l later   d deny   x deny all and end   e edit   q back"
+_UNDO_KEYS = "   u take back what was approved"
+_UNDECIDED = "Nothing was decided; it still waits."
+_PROMPTS = {
+    "y": "Let exactly this run{when}? [y/N] ",
+    "l": "Approve, and begin when (such as +2h)? ",
+    "d": "Deny; why (Enter: no reason, Esc: do not)? ",
+    "x": "Deny all that session {session} asks, and end it? [y/N] ",
+}
+
+Work: TypeAlias = Coroutine[Deferred[Any], Any, None] | None
+"""What a key asks of the daemon, if anything."""
+
+
+class LiveScreen:
+    """One person's screen.
+
+    :param bell: ring when something new waits.
+    """
+
+    def __init__(self, cli: CliContext, operator: Operator, typed: Input, shown: Output, *, bell: bool) -> None:
+        self._cli, self._operator, self._bell = cli, operator, bell
+        self._items: Sequence[Mapping[str, Any]] = ()
+        self._busy = False
+        self._agents: dict[str, str] = {}
+        self._chosen: str | None = None  # by its id, so that no newcomer takes its place
+        self._opened: Opened | None = None
+        self._question: Question | None = None
+        self._undoable: str | None = None
+        self._news = self._away = ""
+        self._typed: list[str] = []
+        self._under_way: dict[str, Deferred[None]] = {}
+        self._app = self._application(typed, shown)
+
+    def _application(self, typed: Input, shown: Output) -> Application[None]:
+        keys = KeyBindings()
+        keys.add(Keys.Any)(self._gather)
+        keys.add(Keys.BracketedPaste)(self._gather)
+        keys.add("c-c")(lambda _: signal.raise_signal(signal.SIGINT))
+        rows = [
+            Window(FormattedTextControl(lambda: self._cut(self._title()), style="bold"), height=1),
+            Window(FormattedTextControl(lambda: list(self._body())), always_hide_cursor=True),
+            Window(FormattedTextControl(self._bottom, style="bold"), height=1),
+            Window(FormattedTextControl(self._hints), height=1),
+        ]
+        app: Application[None] = Application(
+            Layout(HSplit(rows), rows[1]),
+            key_bindings=keys,
+            full_screen=True,
+            erase_when_done=True,
+            color_depth=ColorDepth.DEPTH_1_BIT,
+            max_render_postpone_time=None,
+            before_render=self._begin_drawing,
+            after_render=self._note_read,
+            input=typed,
+            output=shown,
+        )
+        app.ttimeoutlen = app.timeoutlen = TOGETHER_SECONDS
+        return app
+
+    async def run(self) -> None:
+        """Show and do, until the person leaves or the terminal is gone.
+
+        :raises DaemonFault: the login has ended.
+        """
+        await self._follow(first=True)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._leave)
+        shown = loop.create_task(self._app.run_async(handle_sigint=False, set_exception_handler=False))
+        self._forget()
+        self._start("polling", self._poll())
+        try:
+            await Deferred.fromFuture(shown)
+        except (EOFError, OSError) as error:
+            if isinstance(error, OSError) and error.errno != errno.EIO:
+                raise  # of anything but a terminal that is gone
+        finally:
+            loop.remove_signal_handler(signal.SIGHUP)
+            for each in tuple(self._under_way.values()):
+                each.cancel()
+
+    def _start(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> None:
+        """Do this beside the screen, in the place of what went on under the name; a failure ends the screen."""
+        if before := self._under_way.pop(name, None):
+            before.cancel()
+        self._under_way[name] = Deferred.fromCoroutine(work).addErrback(self._fail)
+
+    def _fail(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._leave(failure.value)
+
+    def _leave(self, error: BaseException | None = None) -> None:
+        if self._app.is_running and not self._app.is_done:
+            self._app.exit(exception=error) if error else self._app.exit()
+
+    async def _poll(self) -> None:
+        while True:
+            await self._follow()
+            self._app.invalidate()
+            await self._cli.pause(POLL_SECONDS)
+
+    async def _follow(self, *, first: bool = False) -> None:
+        """Ask what waits now; a daemon that is away for a moment, or busy, is asked again."""
+        try:
+            await self._look_around(first)
+            self._away = ""
+        except (DaemonUnreachable, DaemonFault) as error:
+            refuse_ended(error)
+            self._away = f"{error.message} It is asked again."
+
+    async def _look_around(self, first: bool) -> None:
+        found: Sequence[Mapping[str, Any]] = (await self._operator.approvals({"limit": MOST}))["items"]
+        for session in {item["run"].get("session_id") for item in found} - {None, *self._agents}:
+            self._agents[session] = str((await self._operator.session(session))["agent"])
+        position, before = self._position(), {item["id"] for item in self._items}
+        ids = [item["id"] for item in found]
+        self._items = found
+        if self._chosen not in ids:  # a neighbour of one that went
+            self._chosen = ids[min(position, len(ids) - 1)] if ids else None
+        if self._bell and not first and not before.issuperset(ids):
+            self._app.output.bell()
+        if self._opened and not self._opened.changed:
+            await self._compare(self._opened)
+
+    async def _compare(self, opened: Opened) -> None:
+        """Hold what is open against what the daemon has now: where that differs nothing is asked or decided."""
+        opened.compare(await self._operator.approval(opened.shown["id"]))
+        if opened.changed and opened is self._opened:
+            self._question = None
+
+    def _position(self) -> int:
+        return next((number for number, item in enumerate(self._items) if item["id"] == self._chosen), 0)
+
+    def _gather(self, event: KeyPressEvent) -> None:
+        """Note what is typed, unless something is being done: then it was not typed at what will stand there."""
+        if self._busy:
+            return
+        if not self._typed:
+            self._start("typing", self._settle())
+        for press in event.key_sequence:
+            self._typed += [*press.data, ""] if press.key == Keys.BracketedPaste else [press.key]
+
+    async def _settle(self) -> None:
+        await self._cli.pause(TOGETHER_SECONDS)
+        keys, self._typed = self._typed, []
+        if "escape" in keys[:-1]:  # it begins a sequence that nobody knows
+            del keys[keys.index("escape") :]
+        self._press(keys)
+        self._app.invalidate()
+
+    def _press(self, keys: Sequence[str]) -> None:
+        """Do what keys that came at once say, up to the first that asks something of the daemon.
+
+        What came together, as from a paste, confirms nothing.
+        """
+        for key in keys:
+            if self._question and self._question.confirms and len(keys) > 1:
+                self._question, self._news = None, "That came all at once, so nothing was decided."
+                return
+            self._news = ""
+            if self._question and self._opened:
+                work = self._answer(self._opened, self._question, key)
+            elif key == "u" and self._undoable:
+                work = self._take_back(self._undoable)
+            else:
+                work = self._press_in_list(key) if self._opened is None else self._press_in_opened(self._opened, key)
+            if work:
+                self._busy = True
+                self._start("doing", self._do(work))
+            if work or self._app.is_done:
+                return
+
+    def _press_in_list(self, key: str) -> Work:
+        height = max(1, self._app.output.get_size().rows - _FRAME_ROWS)
+        steps = {"pageup": -height, "pagedown": height, "home": -len(self._items), **_STEPS}
+        if key == "q":
+            self._leave()
+        elif key in _ENTER and self._chosen:
+            return self._open(self._chosen)
+        elif key in steps and self._items:
+            position = max(0, min(self._position() + steps[key], len(self._items) - 1))
+            self._chosen = self._items[position]["id"]
+        return None
+
+    def _press_in_opened(self, opened: Opened, key: str) -> Work:
+        page = max(1, opened.height - 1)
+        steps = {"pageup": -page, "b": -page, "pagedown": page, " ": page, "home": -opened.top, **_STEPS}
+        if key in steps:
+            opened.scroll(steps[key])
+        elif key in ("q", "escape"):
+            self._opened = None
+        elif key == "r":
+            return self._open(opened.shown["id"])
+        elif key in (*_PROMPTS, "e"):
+            return self._ask(opened, key)
+        return None
+
+    def _ask(self, opened: Opened, key: str) -> Work:
+        if opened.changed:
+            self._news = f"{opened.changed} Look anew: r"
+        elif key == "e":
+            return self._edit(opened.shown)
+        elif key in ("y", "l") and not opened.all_read:
+            self._news = "Read it to its end first: Space shows more."
+        elif key == "x" and opened.session is None:
+            self._news = "No agent's session asks for this, so there is none to end."
+        else:
+            self._question = Question(key, _PROMPTS[key].format(session=visible(str(opened.session)), when=""))
+        return None
+
+    def _answer(self, opened: Opened, question: Question, key: str) -> Work:
+        self._question = None
+        if key == "escape" or (question.confirms and key not in ("y", "Y")):
+            self._news = _UNDECIDED
+        elif question.key == "y":
+            return self._approve(opened, question.text)
+        elif question.key == "x":
+            return self._deny(opened, "", end=True)
+        elif key not in _ENTER:
+            text = question.text[:-1] if key == "c-h" else question.text + key * (len(key) == 1 and key.isprintable())
+            self._question = Question(question.key, question.prompt, text)
+        elif question.key == "d":
+            return self._deny(opened, question.text.strip(), end=False)
+        elif when := question.text.strip():
+            self._question = Question("y", _PROMPTS["y"].format(when=f", from {visible(when)} on"), when)
+        else:
+            self._news = _UNDECIDED
+        return None
+
+    async def _do(self, work: Coroutine[Deferred[Any], Any, None]) -> None:
+        """Do it; what goes wrong is said, and the screen stays."""
+        try:
+            await work
+        except (DaemonFault, DaemonUnreachable, CommandError) as error:
+            refuse_ended(error)
+            self._news = " ".join(lines_of(error))
+        except click.UsageError as error:
+            self._news = f"{error.format_message()} Nothing was decided."
+        self._forget()
+        self._busy = False
+        self._start("polling", self._poll())
+
+    def _forget(self) -> None:
+        """Throw away what was typed and not yet acted on."""
+        self._typed = []
+        self._app.input.flush_keys()
+        with suppress(termios.error):
+            termios.tcflush(self._app.input.fileno(), termios.TCIFLUSH)
+
+    async def _take_back(self, approval_id: str) -> None:
+        await self._operator.withdraw(approval_id)
+        self._undoable, self._news = None, "Taken back; nothing was sent."
+
+    async def _open(self, approval_id: str) -> None:
+        shown, session = await look(self._operator, approval_id)
+        self._opened = None
+        refuse_decided(shown)
+        self._opened, self._chosen = Opened(shown, written(lambda: show_review(shown, session))), approval_id
+
+    async def _approve(self, opened: Opened, when: str) -> None:
+        not_before = timestamp(moment_of(when, utc(self._cli.wall()))) if when else None
+        decided = await self._cast(opened, approved=True, not_before=not_before)
+        begins = decided["run"].get("start_after")
+        result = await self._operator.result(decided["id"], 0.0 if begins else _OUTCOME_SECONDS)
+        self._undoable = decided["id"] if begins else None
+        self._news, self._opened = outcome(decided, result), None
+
+    async def _deny(self, opened: Opened, reason: str, *, end: bool) -> None:
+        await self._cast(opened, approved=False, reason=reason or None)
+        self._news = "Denied; nothing was sent."
+        if end:
+            others = await deny_all_of(self._operator, str(opened.session), None)
+            self._news = f"Denied, with {others} more; the session {opened.session} is ended."
+        self._opened = None
+
+    async def _cast(self, opened: Opened, **decision: Any) -> Mapping[str, Any]:
+        """Decide what was shown; where it is another by now, that is told at once."""
+        request = DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
+        try:
+            return await cast(self._operator, request, opened.shown)
+        except DaemonFault as fault:
+            if fault.fault.kind in ("approval_stale", "conflict"):
+                await self._compare(opened)
+            raise
+
+    async def _edit(self, shown: Mapping[str, Any]) -> None:
+        async def aside() -> None:
+            async with in_terminal():
+                with rewritten(self._cli, shown["run"]["arguments"]) as wanted:
+                    edited = self._operator.edit(shown["id"], wanted, str(shown["digest"]))
+                    await Deferred.fromCoroutine(edited).asFuture(asyncio.get_running_loop())
+
+        with set_app(self._app):
+            editing = asyncio.get_running_loop().create_task(aside())
+        await Deferred.fromFuture(editing)
+        await self._open(shown["id"])
+        self._news = "Edited; nothing is decided yet."
+
+    def _begin_drawing(self, app: Application[None]) -> None:
+        """Have all drawn anew, each row from the terminal's edge: terminals disagree about widths within a row."""
+        app.renderer.reset(leave_alternate_screen=False)
+        app.output.hide_cursor()
+        app.output.cursor_goto(0, 0)
+        if self._opened:
+            size = app.output.get_size()
+            self._opened.fit(size.columns, size.rows - _FRAME_ROWS)
+
+    def _note_read(self, _app: Application[None]) -> None:
+        if self._opened:
+            self._opened.read = max(self._opened.read, self._opened.end)
+
+    def _title(self) -> str:
+        opened = self._opened
+        if opened is None:
+            return f"Aileron: {len(self._items)} waiting for you"
+        total = len(opened.rows)
+        read = "all of it read" if max(opened.read, opened.end) >= total else "Space shows more"
+        place = f"{self._position() + 1} of {len(self._items)}"
+        return f"{place}, rows {opened.top + 1} to {opened.end} of {total}: {read}"
+
+    def _body(self) -> Iterator[tuple[str, str]]:
+        if self._opened:
+            yield "", "\n".join(self._opened.rows[self._opened.top : self._opened.end])
+        elif not self._items:
+            yield "", "Nothing waits for you."
+        for item in () if self._opened else self._items:
+            selected = item["id"] == self._chosen
+            yield "[SetCursorPosition]" if selected else "", ""
+            row = self._cut(f"{'>' if selected else ' '} {self._row(item)}")
+            yield "reverse" if selected else "", row + "\n" * (item is not self._items[-1])
+
+    def _row(self, item: Mapping[str, Any]) -> str:
+        """One of what waits: how long, whose, which action, and that it was changed."""
+        room = min(_AGENT_COLUMNS, self._app.output.get_size().columns // 4)
+        agent = shorten(visible(self._agents.get(item["run"].get("session_id"), "you")), room)
+        waits = age(self._cli.wall() - from_timestamp(item["requested_at"]).timestamp())
+        changed = "   CHANGED" if item.get("stale") else ""
+        return f"{waits:5} {agent}{' ' * (room - columns(agent))} {visible(item['run']['action'])}{changed}"
+
+    def _bottom(self) -> str:
+        if self._opened and self._question:
+            asked = self._question.prompt + visible(self._question.text) * (not self._question.confirms)
+            while columns(asked) > max(1, self._app.output.get_size().columns):
+                asked = asked[1:]  # what is typed is seen where it grows
+            return asked
+        if self._opened and self._opened.changed and not (self._news or self._away):
+            return self._cut(f"{self._opened.changed} Nothing can be decided. Look anew: r")
+        return self._cut(visible(self._news or self._away))
+
+    def _hints(self) -> str:
+        return self._cut((_OPEN_KEYS if self._opened else _LIST_KEYS) + _UNDO_KEYS * bool(self._undoable))
+
+    def _cut(self, text: str) -> str:
+        return shorten(text, self._app.output.get_size().columns)

@@ -1,1 +1,0 @@
-"""Tests of the live view in the terminal."""

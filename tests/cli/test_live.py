@@ -1,0 +1,585 @@
+"""The full screen, on a terminal in memory and against a daemon in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import pty
+import re
+import select
+import signal
+import termios
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import pyte
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.output.vt100 import Vt100_Output
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock, deferLater
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
+from aileron.cli.approvals.reading import columns, rows_of
+from aileron.cli.approvals.watch import age
+from aileron.client import DaemonFault, Operator
+from aileron.errors import ApprovalStale, NotFound, StoreUnavailable, Unauthorized
+from aileron.values import visible
+from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
+
+ONE = f"/v1/action-approvals/{RUN}"
+LIST = "/v1/action-approvals?limit=200"
+DECIDE = f"{ONE}/decide"
+PASTE = "\x1b[200~{}\x1b[201~"
+SOON = "\0"
+"""Between what does not come in one piece, yet all but at once."""
+
+Typed: TypeAlias = str | Callable[[], None]
+"""What is typed at once, or what happens while nothing is."""
+
+
+class ScreenCase(CommandCase):
+    """One approval waits; a person types a script, then goes away.
+
+    :ivar shown: what stood on the screen before the script and after each part of it.
+    :ivar sent: all that came to the terminal.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = Clock()
+        self.columns, self.rows = 100, 33
+        self.waits(approval())
+        self.site.answer("GET", "/v1/sessions/S", SESSION)
+        self.site.answer("GET", "/v1/events", NotFound("There is no such stream."))
+        self.site.answer("POST", DECIDE, approval(approved=True))
+        self.result({"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}})
+
+    def waits(self, *items: dict[str, Any]) -> None:
+        """These wait."""
+        self.site.answer("GET", LIST, {"items": list(items), "cursor": None})
+        for item in items:
+            self.site.answer("GET", f"/v1/action-approvals/{item['id']}", item)
+
+    def result(self, given: dict[str, Any]) -> None:
+        """How it ends."""
+        self.site.answer("GET", f"{ONE}/result?wait=3", given)
+        self.site.answer("GET", f"{ONE}/result", given)
+
+    def view(self, *script: Typed, bell: bool = True) -> Sequence[str]:
+        """What stood on the screen, after this script."""
+        self.shown: list[str] = []
+        self.sent = ""
+        self.terminal = pyte.Screen(self.columns, self.rows)
+        with redirect_stderr(io.StringIO()):
+            asyncio.run(self._play(script, bell))
+        return self.shown
+
+    def long(self, lines: int = 60, **changed: Any) -> None:
+        """What waits has so many lines more than it usually has."""
+        review = approval()["review"]
+        fields = [{"label": "text", "value": "\n".join(f"<{number}>" for number in range(lines)), "multiline": True}]
+        self.waits(approval(review={**review, "fields": fields}, **changed))
+
+    def chosen(self) -> list[str]:
+        """The rows that are marked as selected, each time."""
+        return [row for shown in self.shown for row in shown.split("\n") if row.startswith(">")]
+
+    async def _play(self, script: Sequence[Typed], bell: bool) -> None:
+        loop = asyncio.get_running_loop()
+        stream = io.StringIO()
+        cli = attrs.evolve(
+            self.cli_context(),
+            seconds=self.clock.seconds,
+            wall=lambda: 1_767_225_700.0,
+            pause=lambda seconds: deferLater(self.clock, seconds),
+        )
+        with create_pipe_input() as keyboard:
+            output = Vt100_Output(stream, lambda: Size(self.rows, self.columns), enable_cpr=False)
+            screen = LiveScreen(cli, self.site.operator(OPERATOR_URL, TOKEN), keyboard, output, bell=bell)
+            running = loop.create_task(_started(screen.run()))
+            await self._look(stream)
+            for each in script:
+                if isinstance(each, str):
+                    for piece in each.split(SOON):
+                        keyboard.send_text(piece)
+                        await _idle()
+                    if each.endswith("\x1b"):
+                        await asyncio.sleep(2 * TOGETHER_SECONDS)  # which the library's own clock measures
+                else:
+                    each()
+                    self.clock.advance(2.0)
+                await self._look(stream)
+            if not running.done():
+                keyboard.close()
+            await running
+
+    async def _look(self, stream: io.StringIO) -> None:
+        """Let all be done that can be, and keep what stands on the screen then."""
+        await _idle()
+        self.clock.advance(TOGETHER_SECONDS)
+        await _idle()
+        self.sent += stream.getvalue()
+        self.terminal.resize(self.rows, self.columns)
+        pyte.Stream(self.terminal).feed(stream.getvalue())
+        stream.seek(stream.truncate(0))
+        self.shown.append("\n".join(line.rstrip() for line in self.terminal.display))
+
+    def decided(self) -> list[Any]:
+        """What the daemon was told to decide."""
+        return self.site.bodies("POST", DECIDE)
+
+
+async def _idle() -> None:
+    """Let all be done that can be."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def _started(work: Coroutine[Any, Any, None]) -> None:
+    await Deferred.fromCoroutine(work).asFuture(asyncio.get_running_loop())
+
+
+class ListTests(ScreenCase):
+    def test_list(self) -> None:
+        """What waits is listed with its agent; what comes is added and rings, what goes is taken away."""
+
+        def more() -> None:
+            self.waits(approval(), approval(id="02RUN"))
+
+        shown = self.view("", more, self.waits)
+        self.assertEqual(shown[0].split("\n")[0], "Aileron: 1 waiting for you")
+        self.assertEqual(shown[0].split("\n")[1].split(), [">", "1m", "opencode", "ship-update"])
+        self.assertIn("2 waiting for you", shown[2])
+        self.assertIn("Nothing waits for you.", shown[3])
+        self.assertEqual(self.sent.count("\a"), 1)
+        self.view(more, bell=False)
+        self.assertNotIn("\a", self.sent)
+
+    def test_select(self) -> None:
+        """Arrows, pages and letters select, within the list; the selected one stands out, and is opened by Enter."""
+        self.waits(
+            *(approval(id=f"{number}", run={**approval()["run"], "action": f"a{number}"}) for number in range(9))
+        )
+        self.rows = 8
+        keys = ("j", "k", "\x1b[A", "\x1bOB", "\x1b[6~", "\x1b[6~", "\x1b[5~", "\x1b[H", "j", "\n")
+        shown = self.view(*keys)
+        self.assertEqual(
+            [row.split()[-1] for row in self.chosen()], [f"a{at}" for at in (0, 1, 0, 0, 1, 6, 8, 3, 0, 1)]
+        )
+        self.assertIn("2 of 9, rows 1 to 5", shown[-1])
+        self.assertIn("\x1b[0;7m> ", self.sent)
+
+    def test_selection_stays(self) -> None:
+        """What comes and goes takes nobody's place: the same one stays selected, or a neighbour of one that went."""
+
+        def wait(*ids: str) -> None:
+            self.waits(*(approval(id=each, run={**approval()["run"], "action": each}) for each in ids))
+
+        wait("a", "b", "c")
+        self.view(
+            "j", lambda: wait("b", "c", "d"), lambda: wait("a", "b", "c"), lambda: wait("a", "c"), wait, "j", "\r"
+        )
+        self.assertEqual([row.split()[-1] for row in self.chosen()], ["a", "b", "b", "b", "c"])
+
+    def test_busy(self) -> None:
+        """A daemon that cannot answer for a moment is asked again, and the news of it goes."""
+
+        def away() -> None:
+            self.site.answer("GET", LIST, StoreUnavailable("The database is busy."))
+
+        shown = self.view(away, lambda: self.waits(approval()))
+        self.assertIn("The database is busy. It is asked again.", shown[1])
+        self.assertNotIn("busy", shown[2])
+
+    def test_login_ended(self) -> None:
+        """When the login has ended the screen ends with what the daemon says of it, whenever that is."""
+
+        def end() -> None:
+            self.site.answer("GET", LIST, Unauthorized("Nobody knows this token."))
+
+        self.assertRaises(DaemonFault, self.view, end)
+        self.assertIn("\x1b[?1049l", self.sent)
+        self.assertRaises(DaemonFault, self.view)
+        self.assertNotIn("\x1b[?1049h", self.sent)
+
+    def test_left(self) -> None:
+        """q leaves, and gives the terminal back: its screen, its cursor, its breaking of lines."""
+        self.view("q", "\r")
+        self.assertEqual(self.site.bodies("GET", ONE), [])
+        self.assertTrue(self.sent.startswith("\x1b[?1049h") or "\x1b[?1049h" in self.sent[:60])
+        self.assertRegex(self.sent, r"\x1b\[\?7h\x1b\[\?1049l.*\x1b\[\?25h$")
+
+    def test_signals(self) -> None:
+        """Ctrl-C interrupts the command, and a terminal that hangs up ends it; other controls are no keys."""
+        heard: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        self.view("\x1a\x1c", "\x03")
+        self.assertEqual(heard, [signal.SIGINT])
+        self.view(lambda: signal.raise_signal(signal.SIGHUP), "\r")
+        self.assertNotIn("rows 1", self.sent)
+
+    def test_age(self) -> None:
+        """Ages are told in their largest unit; a clock that was set back makes none negative."""
+        self.assertEqual([age(each) for each in (-5, 59, 60, 7200, 200_000)], ["0s", "59s", "1m", "2h", "2d"])
+
+
+class ReadTests(ScreenCase):
+    def test_whole(self) -> None:
+        """What is open shows all that `approval show` shows, foreign text made visible."""
+        shown = self.view("\r")[1]
+        self.serve()
+        printed = self.as_operator("approval", "show", RUN)[1].splitlines()
+        self.assertEqual([line for line in printed if line not in shown], [])
+        self.assertIn("two\\u202e", shown)
+
+    def test_read_first(self) -> None:
+        """What was not read to its end cannot be approved, at once or later; it can be denied, and then read on."""
+        self.long()
+        self.rows = 30
+        shown = self.view("\r", "y", "y", "l", "y", *"   ", "b", "\x1b[H", "y", "y")
+        for each in shown[2:6]:
+            self.assertIn("Read it to its end first", each)
+        self.assertIn("Space shows more", shown[7])
+        self.assertIn("all of it read", shown[8])
+        self.assertIn("rows 1 to 27 of 86: all of it read", shown[11])
+        self.assertEqual(len(self.decided()), 1)
+        self.view("\r", "d", "\r")
+        self.assertEqual([body["approved"] for body in self.decided()], [True, False])
+
+    def test_every_row(self) -> None:
+        """No row is jumped over, also by keys that come at once; only the last one's being drawn makes it read."""
+        self.long()
+        self.rows = 30
+        shown = self.view("\r", " " * 9, "\x1b[6~" * 2 + "y", "jjjjjj", "j", "y")
+        self.assertIn("rows 28 to 54 of 86", shown[2])
+        self.assertIn("rows 55 to 81 of 86", shown[3])
+        self.assertIn("Read it to its end first", shown[3])
+        self.assertIn("all of it read", shown[4])
+        seen = "".join(shown)
+        self.assertEqual([number for number in range(60) if f"<{number}>" not in seen], [])
+        self.assertIn("Let exactly this run?", shown[-1])
+
+    def test_resized(self) -> None:
+        """In another width what was read stays read; what was not is begun again. A question is kept."""
+
+        def narrow() -> None:
+            self.columns = 40
+
+        self.long()
+        self.rows = 60
+        shown = self.view("\r", "j", narrow, " ", " ", "y", "y")
+        self.assertIn("rows 2 to 58", shown[2])
+        self.assertIn("rows 1 to 57", shown[3])
+        self.assertEqual(len(self.decided()), 1)
+        self.columns, self.rows = 100, 90
+        self.view("\r", narrow, "y", "y")
+        self.assertEqual(len(self.decided()), 2)
+
+    def test_smaller_meanwhile(self) -> None:
+        """A terminal that became smaller while the daemon was asked shows what fits, and only that counts as read."""
+
+        def shrink(_body: object) -> Any:
+            self.rows = 6
+            return approval()
+
+        self.site.answer("GET", ONE, shrink)
+        shown = self.view("\r", "y", "y")
+        self.assertIn("Space shows more", shown[1])
+        self.assertEqual(self.decided(), [])
+
+    def test_tiny(self) -> None:
+        """Where nothing can be shown nothing counts as read; the smallest size that can be used is 20 by 4."""
+        for self.columns, self.rows in ((19, 60), (100, 3), (3, 1)):
+            self.view("\r", *" " * 9, "y", "y")
+            self.assertEqual(self.decided(), [], (self.columns, self.rows))
+        self.columns, self.rows = 20, 4
+        self.view("\r", *" " * 66, "y", "y")
+        self.assertEqual(len(self.decided()), 1)
+
+    def test_typed(self) -> None:
+        """Of a long reason the end is seen, where it grows."""
+        self.assertIn("abc!\n", self.view("\r", "d", "abc" * 50 + "!")[-1])
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.text(max_size=40), st.integers(4, 12), st.integers(20, 60))
+    def test_hostile(self, name: str, height: int, width: int) -> None:
+        """Whatever an agent calls itself or asks for, every row is drawn from the edge and nothing in it acts."""
+        self.columns, self.rows = width, height
+        self.site.answer("GET", "/v1/sessions/S", {**SESSION, "agent": name})
+        self.waits(approval(run={**approval()["run"], "action": name}, stale=name))
+        self.view("\r", "d" + "".join(each for each in name if each.isprintable()))
+        drawn = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z])", "", self.sent.replace("\r\n", "\n"))
+        self.assertEqual(self.columns, self.terminal.columns)
+        for row in drawn.replace("\r", "\n").split("\n"):
+            self.assertTrue(row.isprintable() or not row, repr(row))
+
+
+class DecideTests(ScreenCase):
+    def test_approve(self) -> None:
+        """y and y approve what was read, by the digest that was shown; the outcome is told."""
+        shown = self.view("\r", "y", "y")
+        self.assertEqual(self.decided(), [{"approved": True, "digest": DIGEST}])
+        self.assertIn("Let exactly this run? [y/N]", shown[2])
+        self.assertIn("Approved, and done.", shown[-1])
+
+    def test_anything_else(self) -> None:
+        """Anything else decides nothing, and Escape alone is such a key."""
+        for key in ("n", "\r", "\x1b", "q", " "):
+            shown = self.view("\r", "y", key)
+            self.assertIn("rows 1 to", shown[-1])
+            self.assertIn("Nothing was decided; it still waits.", shown[-1])
+        self.assertEqual(self.decided(), [])
+
+    def test_at_once(self) -> None:
+        """Keys that come all at once, as from a paste, confirm nothing, also where the terminal marks a paste."""
+        for keys in (("yy",), ("xy",), ("l+2h\ry",), ("y\0y",), ("y", "yy"), ("y", "y\0y"), ("y", PASTE.format("y"))):
+            shown = self.view("\r", *keys)
+            self.assertIn("That came all at once, so nothing was decided.", shown[-1])
+        self.assertEqual(self.decided(), [])
+
+    @settings(max_examples=15, deadline=None)
+    @given(
+        st.lists(
+            st.sampled_from(("y", "n", "l", "d", "x", "u", "j", "k", " ", "b", "r", "\r", "\x7f", "z")), max_size=10
+        )
+    )
+    def test_never_unread(self, keys: list[str]) -> None:
+        """No keys approve what was not read to its end, nor without a y that stood alone after the question."""
+        self.long(6)
+        self.columns, self.rows = 40, 24
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": [], "left": []})
+        before = len(self.decided())
+        shown = self.view("\r", *keys)
+        for body in self.decided()[before:]:
+            if body["approved"]:
+                asked = next(number for number, each in enumerate(shown) if "Let exactly this run" in each)
+                self.assertIn("y", keys[asked - 1 :])
+                self.assertTrue(any("all of it" in each for each in shown[:asked]))
+
+    def test_thrown_away(self) -> None:
+        """Of keys that come at once, those behind one that the daemon is asked for do nothing."""
+        self.assertIn("rows 1 to", self.view("\rq")[-1])
+
+    def test_typed_meanwhile(self) -> None:
+        """What is typed while the daemon is asked is thrown away: it was not typed at what is shown then."""
+        waiting: Deferred[Any] = Deferred()
+        self.patch(Operator, "decide", lambda *_given, **_named: waiting)
+        shown = self.view("\r", "y", "y", "yyq", "q", lambda: waiting.callback(approval(approved=True)), "y")
+        self.assertIn("Approved, and done.", shown[6])
+        self.assertIn("1 waiting for you", shown[7])
+
+    def test_sequences(self) -> None:
+        """A sequence that nobody knows is no key, and none of its letters is one either, in pieces or not."""
+        for sequence in (
+            "\x1b[15~",
+            "\x1b[1;5C",
+            "\x1b[<0;3;4M",
+            "\x1b[99;99uy",
+            "\x1by",
+            "\x1b\0y",
+            "\x1b[99\0;99\0uy",
+            "\x01",
+        ):
+            shown = self.view("\r", "y", sequence, "q")
+            self.assertNotIn("Approved", "".join(shown), repr(sequence))
+        self.assertEqual(self.decided(), [])
+
+    def test_later_and_back(self) -> None:
+        """What is approved for later can be taken back by one key, wherever one is, but not while one types."""
+        begins = "2026-01-01T02:00:00.000000Z"
+        self.site.answer("POST", DECIDE, approval(run={**approval()["run"], "start_after": begins}))
+        self.result({"status": "running", "run_id": RUN, "begins_at": begins})
+        self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled"})
+        shown = self.view("u", "\r", "l", "+3\x7f2h\r", "y", "\r", "d", "u", "\x1b", "u", "u")
+        self.assertEqual(self.decided()[0]["not_before"], "2026-01-01T02:01:40.000000Z")
+        self.assertIn("from +2h on?", shown[4])
+        self.assertIn(f"it begins at {begins}", shown[5])
+        self.assertIn("u take back", shown[5])
+        self.assertIn("Taken back; nothing was sent.", shown[10])
+        self.assertEqual(len(self.site.bodies("POST", f"{ONE}/withdraw")), 1)
+
+    def test_no_moment(self) -> None:
+        """A moment that cannot be read, or none, decides nothing."""
+        self.assertIn("Nothing was decided.", self.view("\r", "l", "soon\r", "y")[-1])
+        self.assertIn("Nothing was decided", self.view("\r", "l", "\r", "y", "n")[-1])
+        self.assertEqual(self.decided(), [])
+
+    def test_deny(self) -> None:
+        """A denial carries its reason, typed or pasted, or none; Escape goes back."""
+        self.view("\r", "d", "too y\r")
+        self.view("\r", "d", PASTE.format("loud\r\x07"), "\r")
+        self.view("\r", "d", "x", "\x1b", "d", "\r")
+        reasons = [{"reason": "too y"}, {"reason": "loud"}, {}]
+        self.assertEqual(self.decided(), [{"approved": False, "digest": DIGEST, **each} for each in reasons])
+        self.assertIn("Denied; nothing was sent.", self.shown[-1])
+
+    def test_end_session(self) -> None:
+        """x ends the session, and all that it asks is denied; of the operator's own run there is none to end."""
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": ["02RUN"], "left": []})
+        shown = self.view("\r", "x", "n", "x", "y")
+        self.assertIn("Deny all that session S asks, and end it? [y/N]", shown[2])
+        self.assertEqual(len(self.site.bodies("POST", "/v1/sessions/S/deny")), 1)
+        self.assertIn("Denied, with 1 more; the session S is ended", shown[-1])
+        self.waits(approval(run={**approval()["run"], "session_id": None}))
+        self.assertIn("there is none to end", self.view("\r", "x", "y")[2])
+        self.assertEqual(len(self.decided()), 1)
+
+    def test_back(self) -> None:
+        """q and Escape go back to the list."""
+        for key in ("q", "\x1b"):
+            self.assertIn("1 waiting for you", self.view("\r", key)[-1])
+
+    def test_changed_meanwhile(self) -> None:
+        """What becomes another while it is read cannot be decided until r shows it anew, even after the first y."""
+        others: list[dict[str, Any]] = [
+            {"digest": "sha256:other"},
+            {"stale": "The action was changed."},
+            {"run": {**approval()["run"], "state": "denied"}},
+        ]
+        for changed in others:
+            self.waits(approval())
+            keys = ("y", "y", "l", "\r", "d", "\r", "x", "y", "e")
+            shown = self.view("\r", "y", lambda changed=changed: self.waits(approval(**changed)), *keys)  # type: ignore[misc]
+            self.assertIn("Nothing can be decided. Look anew: r", shown[3])
+            self.assertIn("Look anew: r", shown[-1])
+            self.assertEqual(self.decided(), [])
+        self.waits(approval())
+        self.view("\r", lambda: self.waits(approval(digest="sha256:other")), "r", "y", "y")
+        self.assertEqual([body["digest"] for body in self.decided()], ["sha256:other"])
+
+    def test_same(self) -> None:
+        """The same changes nothing, and a question stands, when the daemon is asked again."""
+        self.view("\r", "y", lambda: self.waits(approval(), approval(id="02RUN", digest="x")), "y")
+        self.assertEqual(len(self.decided()), 1)
+
+    def test_changed_at_the_end(self) -> None:
+        """Where the daemon itself finds it changed, that is told and nothing can be decided until it is shown anew."""
+
+        def changed(_body: object) -> Any:
+            self.waits(approval(digest="sha256:other"))
+            raise ApprovalStale("Look at it again.")
+
+        self.site.answer("POST", DECIDE, changed)
+        shown = self.view("\r", "y", "y", "y", "y")
+        self.assertEqual(len(self.decided()), 1)
+        self.assertIn("Look anew: r", shown[-1])
+
+    def test_gone(self) -> None:
+        """Opening what is decided by now tells its state."""
+        self.site.answer("GET", ONE, approval(run={**approval()["run"], "state": "denied"}))
+        self.assertIn("This is denied already.", self.view("\r")[-1])
+        self.site.answer("GET", ONE, NotFound("There is no such run."))
+        self.assertIn("There is no such run.", self.view("\r")[-1])
+
+    def test_edit(self) -> None:
+        """The editor gets the terminal; what was written is sent with the digest that was shown, and shown anew."""
+        run = {**approval()["run"], "arguments": {"channel": "#eng"}}
+        self.waits(approval(run=run))
+        edited = approval(run=run, digest="sha256:edited")
+
+        def edit(_body: object) -> Any:
+            self.waits(edited)
+            return edited
+
+        self.site.answer("POST", f"{ONE}/edit", edit)
+        self.environ["EDITOR"] = "sed -i s/#eng/#ops/"
+        self.environ["PATH"] = "/usr/bin:/bin"
+        self.view("\r", "e", "y", "y")
+        self.assertEqual(self.site.bodies("POST", f"{ONE}/edit"), [{"args": {"channel": "#ops"}, "digest": DIGEST}])
+        self.assertEqual(self.decided(), [{"approved": True, "digest": "sha256:edited"}])
+        self.assertEqual(self.sent.count("\x1b[?1049h"), 2)
+
+
+class TerminalTests(ScreenCase):
+    """On a pseudo-terminal."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.keyboard, self.inside = pty.openpty()
+        self.addCleanup(os.close, self.inside)
+        self.before = termios.tcgetattr(self.inside)
+
+    def play(self, *steps: Callable[[], object]) -> None:
+        """Show the screen, let these happen, and hang up."""
+        with redirect_stderr(io.StringIO()):
+            asyncio.run(self._play_on_terminal(steps))
+
+    async def _play_on_terminal(self, steps: Sequence[Callable[[], object]]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.keyboard, lambda: os.read(self.keyboard, 65536))
+        typed, shown = (open(self.inside, mode, encoding="utf-8", closefd=False) for mode in ("r", "w"))  # noqa: SIM115
+        cli = attrs.evolve(self.cli_context(), pause=lambda seconds: deferLater(self.clock, seconds))
+        output = Vt100_Output(shown, lambda: Size(8, 40), enable_cpr=False)
+        screen = LiveScreen(cli, self.site.operator(OPERATOR_URL, TOKEN), Vt100Input(typed), output, bell=True)
+        running = loop.create_task(_started(screen.run()))
+        await _idle()
+        self.assertFalse(termios.tcgetattr(self.inside)[3] & (termios.ICANON | termios.ECHO | termios.ISIG))
+        for step in steps:
+            step()
+            await _idle()
+            self.clock.advance(2)
+            await _idle()
+        loop.remove_reader(self.keyboard)
+        if not running.done():
+            os.close(self.keyboard)
+            self.keyboard = -1
+        await running
+
+    def types(self, text: str) -> Callable[[], object]:
+        """The step of typing this, which is over when it has come through."""
+        return lambda: (os.write(self.keyboard, text.encode()), select.select([self.inside], [], [], 10))
+
+    def test_restored(self) -> None:
+        """However it ends, the terminal has the modes that it had."""
+        self.play(self.types("q"))
+        self.assertEqual(termios.tcgetattr(self.inside), self.before)
+        end = Unauthorized("Nobody knows this token.")
+        self.assertRaises(DaemonFault, self.play, lambda: self.site.answer("GET", LIST, end))
+        self.assertEqual(termios.tcgetattr(self.inside), self.before)
+        os.close(self.keyboard)
+
+    def test_gone(self) -> None:
+        """A terminal that is gone keeps nothing from ending."""
+        self.play(self.types("\r"))
+        self.assertEqual(self.keyboard, -1)
+
+    def test_aside(self) -> None:
+        """The editor gets a terminal that echoes and reads lines."""
+        self.waits(approval(run={**approval()["run"], "arguments": {"channel": "#eng"}}))
+        modes = Path(self.mktemp()).absolute()
+        look = f"stty -a -F {os.ttyname(self.inside)} > {modes}"
+        self.environ.update(EDITOR=f"sh -c '{look}'", PATH="/usr/bin:/bin")
+        self.play(self.types("\r"), self.types("e"), self.types("q"), self.types("q"))
+        self.assertLessEqual({"icanon", "echo", "isig", "icrnl"}, set(modes.read_text().replace(";", " ").split()))
+        self.assertNotEqual(self.keyboard, -1)
+        os.close(self.keyboard)
+
+
+class RowsTests(SynchronousTestCase):
+    def test_broken(self) -> None:
+        """A long line goes on in a row with a mark, so that it cannot begin as one of ours does."""
+        self.assertEqual(rows_of(["abc", "12345digest", ""], 7), ["abc", "12345di", "↪ gest", ""])
+
+    def test_wide(self) -> None:
+        """A character that may take two columns counts as two."""
+        self.assertEqual((columns("ab"), columns("漢"), columns("ž"), columns("│")), (2, 2, 1, 2))
+        self.assertEqual(rows_of(["漢漢漢漢"], 5), ["漢漢", "↪ 漢", "↪ 漢"])
+
+    @settings(max_examples=80, deadline=None)
+    @given(st.text(max_size=80), st.integers(min_value=6, max_value=40))
+    def test_nothing_is_lost(self, text: str, width: int) -> None:
+        """Every row fits, and together they are the line."""
+        line = visible(text)
+        rows = rows_of([line], width)
+        self.assertTrue(all(columns(row) <= width for row in rows))
+        self.assertEqual(rows[0] + "".join(row.removeprefix("↪ ") for row in rows[1:]), line)
