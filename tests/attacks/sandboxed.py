@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
+from aileron.home import Home as State
+from aileron.home import running_pid
+from tests.functional.home import Home
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished
 
@@ -72,12 +77,31 @@ class SandboxTestCase(OperatedTestCase):
 
 
 class ProjectTestCase(SandboxTestCase):
-    """Projects with a repository, and an agent that runs a shell script in one."""
+    """Projects with a repository, and an agent that runs a shell script in one; the daemon outlives a test."""
+
+    _shared: ClassVar[Home | None] = None
 
     async def prepare(self) -> None:
-        """A daemon, and the agent."""
-        await self.furnish()
+        """A daemon that keeps no sandbox of an earlier test, and the agent."""
+        shared = self._shared or await self._furnish_shared()
+        self.home = attrs.evolve(self.home, state=shared.aileron)
+        self.state = State(self.home.aileron)
+        sandboxes = self.home.aileron / "sandboxes"
+        if sandboxes.exists():  # perhaps with what is too deep for Python
+            subprocess.run(["/usr/bin/find", sandboxes, "-mindepth", "1", "-delete"], check=True)
         self.put_agent(_SHELL)
+
+    async def _furnish_shared(self) -> Home:
+        mine, self.home = self.home, Home.make()
+        atexit.register(shutil.rmtree, self.home.root)
+        self.state = State(self.home.aileron)
+        await self.furnish()
+        atexit.register(_end, self.state)
+        ProjectTestCase._shared, self.home = self.home, mine
+        return ProjectTestCase._shared
+
+    async def kill_daemon(self) -> None:
+        """Leave the daemon to the next test."""
 
     @property
     def marker(self) -> Path:
@@ -123,3 +147,8 @@ class ProjectTestCase(SandboxTestCase):
         """
         finished = await self.run_in(f"MARKER='{self.marker}'\n{script}", project)
         return " ".join(finished.stderr.split())
+
+
+def _end(state: State) -> None:
+    if pid := running_pid(state):
+        os.kill(pid, signal.SIGKILL)

@@ -23,10 +23,12 @@ class Home:
     """A temporary directory with a user's home, an Aileron home, and a project to work in.
 
     :ivar variables: what this user has set.
+    :ivar state: an Aileron home that several share; None: one of its own.
     """
 
     root: Path
     variables: Mapping[str, str] = attrs.Factory(dict)
+    state: Path | None = None
 
     @classmethod
     def make(cls) -> "Home":
@@ -44,7 +46,7 @@ class Home:
     @property
     def aileron(self) -> Path:
         """``$AILERON_HOME``; the commands create it."""
-        return self.root / "aileron"
+        return self.state or self.root / "aileron"
 
     @property
     def project(self) -> Path:
