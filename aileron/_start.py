@@ -11,7 +11,7 @@ import sys
 
 
 def command_line() -> None:
-    """The C{aileron} command."""
+    """Run the C{aileron} command."""
     _leave_out_working_directory()
     from aileron.cli import main
 
@@ -19,7 +19,7 @@ def command_line() -> None:
 
 
 def mcp_server() -> None:
-    """The C{aileron-mcp} command."""
+    """Run the C{aileron-mcp} command."""
     _leave_out_working_directory()
     from aileron.mcp import main
 

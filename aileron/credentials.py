@@ -43,7 +43,7 @@ class ApiKey:
     name = "api_key"
 
     def check(self, kept: bytes) -> None:
-        """What could not be one header's value."""
+        """Refuse what could not be one header's value."""
         if not 1 <= len(kept) <= MAX_KEPT_BYTES:
             raise ValueError(f"must have 1 to {MAX_KEPT_BYTES} bytes")
         if not all(0x21 <= byte <= 0x7E for byte in kept):

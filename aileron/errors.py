@@ -27,11 +27,11 @@ class AileronError(Exception):
     details: Mapping[str, JSON] = field(factory=dict)
 
     def __str__(self) -> str:
-        """The message, for logs."""
+        """Return the message, for logs."""
         return self.message
 
     def fault(self) -> Fault:
-        """The value that is stored and sent."""
+        """Return the value that is stored and sent."""
         return Fault(self.kind, self.message, self.boundary, self.retriable, self.details)
 
 
@@ -46,7 +46,7 @@ class InvalidRequest(AileronError):
 
     @classmethod
     def listing(cls, message: str, *problems: tuple[str, str]) -> InvalidRequest:
-        """The refusal of an input, with its problems.
+        """Refuse an input, with its problems.
 
         :param problems: pairs of JSON pointer and message; no message repeats a value.
         """

@@ -60,7 +60,7 @@ class Toml:
     lines: Mapping[Path, int]
 
     def line(self, path: Path) -> int | None:
-        """The line that sets C{path}; else the first inside it; else that of the nearest table around it."""
+        """Find the line that sets C{path}; else the first inside it; else that of the nearest table around it."""
         for depth in range(len(path), 0, -1):
             within = (line for stated, line in self.lines.items() if stated[:depth] == path[:depth])
             found = self.lines.get(path[:depth]) or next(within, None)
@@ -97,7 +97,7 @@ def _index_lines(text: str) -> Mapping[Path, int]:
 
 
 def _line_of_deep_key(text: str) -> int | None:
-    """The line of the first key with more than L{MAX_KEY_PARTS} parts, or L{None}.
+    """Find the line of the first key with more than L{MAX_KEY_PARTS} parts, or L{None}.
 
     C{tomllib} needs memory that grows with the square of the parts: a small file could take all there is.
 
@@ -118,7 +118,7 @@ def _line_of_deep_key(text: str) -> int | None:
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The words of each statement with the line it starts in."""
+    """Yield the words of each statement with the line it starts in."""
     words: list[str] = []
     start = line = 1
     depth = 0

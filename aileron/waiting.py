@@ -32,7 +32,7 @@ class Waiting:
         return waiter
 
     def fire(self) -> None:
-        """It happens: everyone is told, in the order of their coming; who comes meanwhile waits for the next time."""
+        """Tell everyone that it happens, in the order of their coming; who comes meanwhile waits for the next time."""
         told, self._all = self._all, []
         for waiter in told:
             if not waiter.called:  # who was told before may have cancelled it

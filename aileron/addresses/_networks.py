@@ -82,7 +82,7 @@ def _effective(address: Address) -> Address:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address in a mapped, 6to4, NAT64 or (long deprecated) compatible address."""
+    """Return the IPv4 address in a mapped, 6to4, NAT64 or (long deprecated) compatible address."""
     if address.ipv4_mapped or address.sixtofour:
         return address.ipv4_mapped or address.sixtofour
     if address in _NAT64:

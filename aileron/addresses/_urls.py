@@ -156,7 +156,7 @@ def read_host_and_port(text: str) -> str:
 
 
 def host_shown(url: str) -> str:
-    """The host of a URL for a person to see, or what stands in its place in a URL that is refused.
+    """Return the host of a URL for a person to see, or what stands in its place in a URL that is refused.
 
     :return: empty where nobody can tell, or where a password may be part of it.
     """
@@ -174,7 +174,7 @@ def _without_user(url: Url) -> Url:
 
 
 def _host_and_port(place: str) -> tuple[str, int | None]:
-    """A host, and the port if one is said."""
+    """Return a host, and the port if one is said."""
     host, colon, port = place, "", ""
     if not place.endswith("]"):
         before, colon, port = place.rpartition(":")

@@ -17,7 +17,7 @@ LAUNCH_KEY, AGENT_TOKEN, OPERATOR_TOKEN, GATEWAY_KEY = "ail_l_", "ail_a_", "ail_
 
 
 def mint(prefix: str, randomness: Callable[[int], bytes]) -> str:
-    """A fresh key: C{prefix} and 32 random bytes as unpadded base64url.
+    """Return a fresh key: C{prefix} and 32 random bytes as unpadded base64url.
 
     :param randomness: as many unpredictable bytes as asked for.
     """

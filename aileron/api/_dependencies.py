@@ -137,5 +137,5 @@ class Dependencies:
         self.forget_places(session_id)
 
     def now(self) -> datetime:
-        """The moment, by the clock."""
+        """Return the moment, by the clock."""
         return utc(self.clock.seconds())

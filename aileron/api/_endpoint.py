@@ -46,12 +46,12 @@ class RequestContext:
     keep_place: Callable[[str], None] = field(default=lambda _: None, repr=False, eq=False)
 
     def text(self, name: str) -> str | None:
-        """A text of the body or the query, or L{None}."""
+        """Return a text of the body or the query, or L{None}."""
         value = self.body.get(name, self.query.get(name))
         return None if value is None else str(value)
 
     def moment(self, name: str) -> datetime | None:
-        """A moment of the body or the query, or L{None}.
+        """Return a moment of the body or the query, or L{None}.
 
         :raises InvalidRequest: there is no such moment.
         """
@@ -62,7 +62,7 @@ class RequestContext:
             raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
 
     def number(self, name: str, default: float) -> float:
-        """A number of the query."""
+        """Return a number of the query."""
         value = self.query.get(name)
         return float(value) if isinstance(value, (int, float)) else default
 

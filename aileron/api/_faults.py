@@ -57,14 +57,14 @@ def encode(value: JSON) -> bytes:
 
 
 def answer(value: JSON, status: int = 200) -> Answer:
-    """A success."""
+    """Make the answer of a success."""
     return Answer(status, encode(value))
 
 
 def failure(
     fault: Fault, *, status: int | None = None, run_id: str | None = None, audit_id: str | None = None
 ) -> Answer:
-    """A failure in the envelope.
+    """Make the answer of a failure, in the envelope.
 
     :param status: where the class of C{fault} does not say it (405, 413, 415, …).
     """
@@ -78,12 +78,12 @@ def failure(
 
 
 def failed(error: AileronError) -> Answer:
-    """What C{error} is to the caller."""
+    """Tell what C{error} is to the caller."""
     return failure(error.fault())
 
 
 def http_failure(status: int, message: str) -> Answer:
-    """A fault of HTTP itself, which keeps its own status: C{not_found} for 404, else C{invalid_request}."""
+    """Return a fault of HTTP itself, which keeps its own status: C{not_found} for 404, else C{invalid_request}."""
     error: AileronError = NotFound(message) if status == 404 else InvalidRequest(message)
     return failure(error.fault(), status=status)
 

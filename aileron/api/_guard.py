@@ -79,7 +79,7 @@ Identify: TypeAlias = Callable[[IRequest, Dependencies], Awaitable[Caller]]
 
 
 async def on_agent_site(request: IRequest, deps: Dependencies) -> Caller:
-    """The launch key's or an agent token's holder.
+    """Return the launch key's or an agent token's holder.
 
     :raises Unauthorized: neither; or its session has ended.
     """
@@ -87,7 +87,7 @@ async def on_agent_site(request: IRequest, deps: Dependencies) -> Caller:
 
 
 async def agent_caller(token: str, deps: Dependencies) -> Caller:
-    """The holder of a launch key or an agent token.
+    """Return the holder of a launch key or an agent token.
 
     :raises Unauthorized: it is neither; or its session has ended.
     """
@@ -103,7 +103,9 @@ async def agent_caller(token: str, deps: Dependencies) -> Caller:
 
 
 async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
-    """The operator, by token, or by a browser's cookie and signature together; or whoever only collects the metrics.
+    """Let in the operator.
+
+    By token, or by a browser's cookie and signature together; or whoever only collects the metrics.
 
     :raises Unauthorized: neither.
     """
@@ -122,7 +124,7 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
 
 
 def signed_request(request: IRequest, cookie: bytes) -> SignedRequest:
-    """What a browser asks for; where it sent no cookie or no signature, these are empty.
+    """Read what a browser asks for; where it sent no cookie or no signature, these are empty.
 
     :param cookie: its name.
     """
@@ -178,7 +180,7 @@ def keep_place(request: IRequest, owner: str) -> None:
 
 
 def bearer(request: IRequest) -> str:
-    """The token that came with a request.
+    """Read the token that came with a request.
 
     :raises Unauthorized: none did.
     """
@@ -193,6 +195,6 @@ def _unknown() -> Unauthorized:
 
 
 def header(request: IRequest, name: bytes) -> str | None:
-    """A field's value; any byte is a character, since anyone may send any byte."""
+    """Read a field's value; any byte is a character, since anyone may send any byte."""
     value = request.getHeader(name)
     return None if value is None else value.decode("latin-1")

@@ -33,7 +33,7 @@ _BOOLEANS: Mapping[str, bool] = {"true": True, "false": False, "1": True, "0": F
 
 
 def read_body(data: bytes) -> JSON:
-    """The body's JSON; an empty body is an empty object.
+    """Read the body's JSON; an empty body is an empty object.
 
     :raises InvalidRequest: it is no JSON, or JSON that two readers could read differently.
     """
@@ -46,7 +46,7 @@ def read_body(data: bytes) -> JSON:
 
 
 def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The query as C{schema} types it: numbers and booleans are read, and what repeats is an array.
+    """Read the query as C{schema} types it: numbers and booleans are read, and what repeats is an array.
 
     :raises InvalidRequest: it is no UTF-8.
     """
@@ -77,7 +77,7 @@ def _typed(values: Sequence[str], kind: JSON) -> JSON:
 
 
 def preferred_wait(lines: Iterable[bytes]) -> float | None:
-    """The seconds of C{Prefer: wait=N} (RFC 7240), at most an hour; L{None} where nothing of it is said.
+    """Read the seconds of C{Prefer: wait=N} (RFC 7240), at most an hour; L{None} where nothing of it is said.
 
     :param lines: the values of the field.
     :raises InvalidRequest: a wait that is no number of seconds.
@@ -118,7 +118,7 @@ class Received:
 
 
 def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies) -> Callable[..., Deferred[bytes]]:
-    """The Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
+    """Make the Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
 
     async def serve(request: IRequest, path: Mapping[str, str]) -> bytes:
         received = Received(
@@ -210,7 +210,7 @@ def write(request: IRequest, answer: Answer) -> bytes:
 
 
 def routing_failed(request: IRequest, failure: Failure) -> bytes:
-    """What is no route: 404, or 405 where only the method is another."""
+    """Answer what is no route: 404, or 405 where only the method is another."""
     if isinstance(failure.value, HTTPException):
         answer = not_routed(failure.value)
     elif failure.check(CancelledError):
@@ -229,7 +229,7 @@ def not_routed(error: Exception) -> Answer:
 
 
 def unexpected(name: str, failure: Failure | None = None) -> Answer:
-    """An answer that says nothing of the inside; the log learns what failed and where, and no value."""
+    """Answer with nothing of the inside; the log learns what failed and where, and no value."""
     failure = failure or Failure()
     frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
     places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))

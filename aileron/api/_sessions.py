@@ -143,7 +143,7 @@ class Waits:
         return await self._counted(session_id, Deferred.fromCoroutine(waiting))
 
     def end(self, session_id: str) -> None:
-        """The session has ended, and so does whatever of it waits or is on its way to."""
+        """End the session, and whatever of it waits or is on its way to."""
         self._ended.append(session_id)
         for waiting in self._waiting.pop(session_id, ()):
             waiting.cancel()

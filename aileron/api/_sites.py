@@ -43,12 +43,12 @@ class SiteRoutes:
 
 
 def agent_routes() -> SiteRoutes:
-    """What the agent site serves."""
+    """Return what the agent site serves."""
     return SiteRoutes("Aileron, agent site", tuple(_share(True)), on_agent_site)
 
 
 def operator_routes() -> SiteRoutes:
-    """What the operator site serves."""
+    """Return what the operator site serves."""
     return SiteRoutes("Aileron, operator site", tuple(_share(False)), on_operator_site)
 
 

@@ -14,7 +14,7 @@ _FINGERPRINT_DIGITS = 32
 
 
 def fingerprint(key: str) -> str:
-    """What a person notes of a public key: C{ed25519:} and 128 bits of its SHA-256.
+    """Return what a person notes of a public key: C{ed25519:} and 128 bits of its SHA-256.
 
     :param key: in hexadecimal.
     :raises ValueError: it is not.
@@ -46,7 +46,7 @@ class Endorsement:
     _sequence: int = field(default=0, init=False)
 
     def follow(self, each: Checkpoint) -> Break | None:
-        """What is wrong with the next one, or L{None}: it holds."""
+        """Judge the next one: what is wrong with it, or L{None}: it holds."""
         self._number += 1
         why = self._fault(each)
         if why is not None:

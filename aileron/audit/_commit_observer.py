@@ -69,7 +69,10 @@ class CommitObserver:
             _log.error("the key of the locked record cannot be read: {error}", error=error.strerror)
 
     def catch_up(self, index: int) -> None:
-        """The database has come to C{index} in this period: a crash may have left the file a little behind."""
+        """Note that the database has come to C{index} in this period.
+
+        A crash may have left the file a little behind.
+        """
         if self._state is not None and index > self._state.index:
             self._keep(self._state.advance(index - self._state.index))
 

@@ -13,7 +13,7 @@ _NEAR = 256
 
 
 def diagnose(rows: Sequence[Row], last: int, head: str) -> Break:
-    """What is wrong with the first of C{rows}, given that all up to the record C{last}, of hash C{head}, holds.
+    """Find what is wrong with the first of C{rows}, given that all up to record C{last}, of hash C{head}, holds.
 
     :param rows: it and some of those that follow it.
     """
@@ -75,7 +75,7 @@ def _number_of(row: Row, numbers: Iterable[int]) -> int | None:
 
 
 def _hash(row: Row) -> str | None:
-    """The hash of what a row says, its contents by the digest that it names; L{None}: it says nothing that has one."""
+    """Hash what a row says, its contents by the digest that it names; L{None}: it says nothing that has one."""
     sequence, id_, type_, at, actor_type, actor_id, *about, digest, before = row[:13]
     texts = (id_, type_, at, actor_type, actor_id, digest, before)
     if not all(type(text) is str for text in texts) or not all(type(text) in {str, type(None)} for text in about):

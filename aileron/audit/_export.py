@@ -47,7 +47,7 @@ class Exporting:
     checkpoints: Sequence[Checkpoint]
 
     def head(self, version: str) -> Iterator[str]:
-        """The lines before the records.
+        """Yield the lines before the records.
 
         :param version: of who writes it.
         """
@@ -67,7 +67,7 @@ class Exporting:
             yield json_line({"kind": "checkpoint", **to_json(each)})
 
     def end(self) -> str:
-        """The line after them."""
+        """Return the line after them."""
         return json_line({"kind": "end", "until": self.until})
 
 

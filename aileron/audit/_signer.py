@@ -126,7 +126,7 @@ class CheckpointSigner:
         await self.checkpoint()
 
     async def verify(self) -> Verdict:
-        """What this life wrote counts, and what an open vault sealed."""
+        """Verify the record; what this life wrote counts, and what an open vault sealed."""
         own = {} if self.head is None else {"this daemon": self.head}
         return await RecordReader(self._archive, self._clock).verify({**self._sealed(), **own})
 

@@ -106,7 +106,7 @@ class Verification:
                 self._look_along(piece)
 
     def end(self, unreadable: str | None = None) -> Verdict:
-        """What was found.
+        """Return what was found.
 
         :param unreadable: why no more rows could be had, if the record did not simply end.
         """
@@ -128,7 +128,7 @@ class Verification:
         )
 
     def _furthest(self, told: Iterable[int]) -> int:
-        """The last of the records that holds and of which somebody told."""
+        """Find the last of the records that holds and of which somebody told."""
         return max((each for each in told if self.after <= each <= self.reached), default=0)
 
     def _conclusion(self, unreadable: str | None) -> Break | None:

@@ -76,7 +76,7 @@ def _agents(_cli: CliContext) -> Iterable[str]:
 
 
 def _named(paths: Iterable[Path]) -> Iterator[str]:
-    """What the files say that they are called."""
+    """Yield what the files say that they are called."""
     for path in sorted(paths)[:_MOST]:
         with suppress(AileronError):  # it is no file of ours: a link, or too long
             found = _NAME.search(read_private(path, _MAX_BYTES) or b"")

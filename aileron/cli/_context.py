@@ -33,17 +33,17 @@ class Links(Protocol):
     """Connections to the daemon, as L{aileron.client.Connections} makes them."""
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """The agent site."""
+        """Connect to the agent site."""
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """The operator site."""
+        """Connect to the operator site."""
 
 
 class Drive(Protocol):
     """Runs what is asynchronous to its end."""
 
     def __call__(self, work: Callable[[Links], Awaitable[T]]) -> T:
-        """What C{work} returns or raises; once a process."""
+        """Run C{work}, once a process, and return what it returns."""
 
 
 class Conversation(Protocol):
@@ -53,7 +53,7 @@ class Conversation(Protocol):
         """Ask, and do not wait; what was typed before is thrown away."""
 
     def answered(self) -> str | None:
-        """The line that was typed since, or L{None}."""
+        """Return the line that was typed since, or L{None}."""
 
 
 def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
@@ -190,7 +190,7 @@ class CliContext:
 
 
 def real_context() -> CliContext:
-    """The real ones."""
+    """Make the real one."""
     return CliContext(dict(os.environ))
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
-    """What C{work} returns or raises, given connections that are closed afterwards.
+    """Run C{work}, given connections that are closed afterwards, and return what it returns.
 
     :raises KeyboardInterrupt: after C{work} was cancelled by a signal and has cleaned up.
     """
@@ -56,7 +56,7 @@ class _Doing(Generic[T]):
         self._under_way.addBoth(self._note)
 
     def stop(self) -> Deferred[None] | None:
-        """A signal came, or the work is over: cancel what is left of it and let it clean up."""
+        """Cancel what is left of the work and let it clean up, since a signal came or the work is over."""
         if self._ended or self._under_way is None:
             return None
         self._stopped = True

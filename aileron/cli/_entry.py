@@ -19,7 +19,7 @@ _YOUNG, _MIDDLE = 10_000, 100
 
 
 def main() -> None:
-    """The C{aileron} command.
+    """Be the daemon, or the command line.
 
     Loading makes little garbage: looking for it at every 700 objects, as Python does, took a tenth of a command's time
     and a fifth of the daemon's start.  Never looking would leave the daemon the half-made classes of attrs for good;

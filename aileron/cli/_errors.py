@@ -52,7 +52,7 @@ def report(error: BaseException) -> int:
 
 
 def lines_of(error: BaseException) -> Sequence[str]:
-    """What is said about it: first what happened, then what to do."""
+    """Tell what is to be said about it: first what happened, then what to do."""
     return tuple(_lines(error))
 
 
@@ -104,7 +104,7 @@ def _of_the_client(error: BaseException) -> Iterator[str]:
 
 
 def _problems(details: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with an input, each with its place."""
+    """Yield what is wrong with an input, each with its place."""
     problems = details.get("problems")
     for problem in problems if isinstance(problems, (list, tuple)) else ():
         if isinstance(problem, Mapping):

@@ -56,11 +56,11 @@ class LazyGroup(click.Group):
         self._at = commands_at
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order in which they were given."""
+        """List the names, in the order in which they were given."""
         return list(self._at)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so, and the options; a shell that waits for them is not kept by the imports of all."""
+        """Complete names and options; a shell that waits for them is not kept by the imports of all."""
         from click.shell_completion import CompletionItem
 
         found = [CompletionItem(name) for name in self._at if name.startswith(incomplete)]
@@ -106,7 +106,7 @@ def run(arguments: Sequence[str], cli: CliContext) -> int:
 
 
 def main() -> None:
-    """The C{aileron} command."""
+    """Run the C{aileron} command."""
     sys.exit(run(sys.argv[1:], real_context()))
 
 

@@ -34,6 +34,6 @@ def paged(command: F) -> F:
 
 
 def given(**filters: str | int | bool | None) -> Mapping[str, str | int | None]:
-    """The filters that were given, as the daemon reads them."""
+    """Return the filters that were given, as the daemon reads them."""
     words = {True: "true", False: "false"}
     return {name: words[item] if isinstance(item, bool) else item for name, item in filters.items() if item is not None}

@@ -24,27 +24,27 @@ def say(template: str = "", **values: object) -> None:
 
 
 def shown(template: str, **values: object) -> str:
-    """The line that L{say} prints."""
+    """Return the line that L{say} prints."""
     return _filled(template, values)
 
 
 def complain(template: str, **values: object) -> None:
-    """The same on standard error, with our name before it."""
+    """Print the same on standard error, with our name before it."""
     click.echo("aileron: " + _filled(template, values), err=True)
 
 
 def note(template: str, **values: object) -> None:
-    """The same on standard error, for what is no result."""
+    """Print the same on standard error, for what is no result."""
     click.echo(_filled(template, values), err=True)
 
 
 def heading(template: str, **values: object) -> None:
-    """A line that begins a part; bold where the terminal can."""
+    """Print a line that begins a part; bold where the terminal can."""
     click.secho(_filled(template, values), bold=True)
 
 
 def written(show: Callable[[], None]) -> list[str]:
-    """The lines that C{show} prints, plain, in the place of printing them."""
+    """Return the lines that C{show} prints, plain, in the place of printing them."""
     kept = io.StringIO()
     with redirect_stdout(kept):
         show()
@@ -63,7 +63,7 @@ def block(text: str, indent: str = "") -> None:
 
 
 def margined(text: str, indent: str = "") -> list[str]:
-    """The lines that L{block} prints."""
+    """Return the lines that L{block} prints."""
     return [f"{indent}{_MARGIN}{line}" for line in visible(text, multiline=True).split("\n")]
 
 
@@ -94,7 +94,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def in_words(given: JSON, *, sort_keys: bool = False) -> str:
-    """A value as text: a string as it is, anything else as JSON.
+    """Write a value as text: a string as it is, anything else as JSON.
 
     :param sort_keys: so that equal values are equal texts.
     """

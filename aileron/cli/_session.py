@@ -49,7 +49,7 @@ def as_operator(
 
 
 def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
-    """What C{work} returns, given the agent site in a session of its own that is ended afterwards."""
+    """Run C{work}, given the agent site in a session of its own that is ended afterwards."""
 
     async def whole(links: Links) -> T:
         async with session(cli, links) as client:
@@ -115,7 +115,7 @@ def operator_command(command: Callable[..., None]) -> Callable[..., None]:
 async def operator(
     cli: CliContext, links: Links, descriptor: int | None, key: bytes | None = None
 ) -> AsyncIterator[Operator]:
-    """The operator site, logged in until the end; C{key} as of L{as_operator}."""
+    """Log in, and give the operator site until the end; C{key} as of L{as_operator}."""
     found = cli.running()
     logging_in = log_in(cli, links, found, descriptor) if key is None else _prove(cli, links, found, key)
     client = links.operator(found.operator_url, await logging_in)
@@ -127,7 +127,7 @@ async def operator(
 
 @asynccontextmanager
 async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
-    """The agent site in a short session."""
+    """Open a short session, and give the agent site in it."""
     found = cli.running()
     opened = await links.daemon(found.url, found.launch_key).open_session(SESSION_NAME, os.getcwd())
     client = links.daemon(found.url, opened.token)
@@ -138,7 +138,7 @@ async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
 
 
 async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: int | None) -> str:
-    """A fresh operator token for the daemon that C{found} names.
+    """Log in, and return a fresh operator token for the daemon that C{found} names.
 
     :raises CommandError: it cannot prove that it holds the key.
     :raises WrongPassphrase: the passphrase does not open the vault's file.
@@ -154,7 +154,7 @@ async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: in
 
 
 async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
-    """The token; where the connection is cut off, as in a site that is flooded, it is tried again from the start."""
+    """Log in; where the connection is cut off, as in a site that is flooded, it is tried again from the start."""
     from aileron.client import DaemonUnreachable
 
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -167,7 +167,7 @@ async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes)
 
 
 async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
-    """The daemon proves first that it holds the key, only then is anything made of it sent."""
+    """Log in once: the daemon proves first that it holds the key, only then is anything made of it sent."""
     from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, same
 
     site = links.operator(found.operator_url, None)
@@ -188,7 +188,7 @@ def vault_state(cli: CliContext, found: Discovery) -> str:
 
 
 def _refuse_locked(cli: CliContext, found: Discovery) -> None:
-    """That the vault is locked is said before a passphrase is asked for."""
+    """Refuse a locked vault before a passphrase is asked for."""
     from aileron.errors import VaultLocked
 
     state = vault_state(cli, found)

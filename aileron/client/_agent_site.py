@@ -123,7 +123,7 @@ class Daemon:
         return (await self._client.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
 
     async def most_used(self, limit: int) -> Sequence[str]:
-        """The names of the actions that were lately carried out most often, by any session."""
+        """Return the names of the actions that were lately carried out most often, by any session."""
         body = (await self._client.ask("GET", "v1", "most-used", query={"limit": limit})).body
         items = body.get("items")
         return [str(name) for name in items] if isinstance(items, list) else []
@@ -172,4 +172,4 @@ def _seconds(wait: float) -> int | None:
 
 
 def _ignore_event() -> None:
-    """That a lease is held needs no answer."""
+    """Do nothing: that a lease is held needs no answer."""

@@ -23,7 +23,7 @@ class DaemonError(Exception):
     message: str
 
     def __str__(self) -> str:
-        """The message, for logs."""
+        """Return the message, for logs."""
         return self.message
 
 
@@ -97,7 +97,7 @@ def read_answer(status: int, content: bytes) -> Answer:
 
 
 def _read_envelope(status: int, body: Any) -> DaemonFault | None:
-    """The daemon's refusal, if it is one."""
+    """Read the daemon's refusal, if it is one."""
     try:
         envelope: Any = body["error"]
         fault = from_json(Fault, {name: envelope[name] for name in _FAULT})

@@ -64,11 +64,11 @@ class Connections:
         return DaemonClient(self._agent, url, token, self._reactor)
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """The agent site, of a L{client}."""
+        """Connect to the agent site of a L{client}."""
         return Daemon(self.client(url, token))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """The operator site, of a L{client}."""
+        """Connect to the operator site of a L{client}."""
         return Operator(self.client(operator_url, token))
 
     def trusting(self, path: str) -> Connections:
@@ -95,7 +95,7 @@ class _Endpoints:
     _authorities: tuple[Certificate, ...]
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The way to the site of C{uri}."""
+        """Return the way to the site of C{uri}."""
         origin = read_origin(f"{uri.scheme.decode('ascii')}://{uri.netloc.decode('ascii')}")
         endpoint = HostnameEndpoint(self._reactor, origin.host, origin.port, timeout=_CONNECT_SECONDS)
         if uri.scheme == b"http":

@@ -52,7 +52,7 @@ class Operator:
         return await self._delete("operator", "sessions", session_id)
 
     async def end_operator_sessions(self) -> Mapping[str, Any]:
-        """The same of all but our own."""
+        """End all sessions but our own."""
         return await self._delete("operator", "sessions")
 
     async def passkeys(self) -> Mapping[str, Any]:
@@ -248,7 +248,7 @@ class Operator:
         return await self._get("notifications")
 
     async def try_notifications(self) -> Mapping[str, Any]:
-        """The same, after a test was sent by each."""
+        """Send a test by each, and return how they do."""
         return (await self._client.ask("POST", "v1", "notifications", "test", body={}, wait_seconds=_TEST_SECONDS)).body
 
     async def connectors(self) -> Mapping[str, Any]:

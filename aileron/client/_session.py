@@ -45,7 +45,7 @@ class SessionEnvironment:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SessionEnvironment:
-        """What C{environment} says; nonsense where a number is meant counts as nothing said."""
+        """Read what C{environment} says; nonsense where a number is meant counts as nothing said."""
         names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS, CA, PLAIN_HOST)
         said = {name: environment.get(name, "").strip() for name in names}
         seconds, listed = _number(said[WAIT_SECONDS]), _number(said[LISTED_ACTIONS])
@@ -67,11 +67,14 @@ class SessionEnvironment:
         return "" if host == _plainly(self.plain_host) else host
 
     def on_this_machine(self) -> SessionEnvironment:
-        """The same, for a daemon of this machine: the way to it does, whichever of its addresses it listens at."""
+        """Return the same for a daemon of this machine.
+
+        The way to it does, whichever of its addresses it listens at.
+        """
         return evolve(self, plain_host=plain_http_host(self.url))
 
     def variables(self) -> dict[str, str]:
-        """The variables that L{of} reads."""
+        """Return the variables that L{of} reads."""
         ours = {URL: self.url, TOKEN: self.token}
         if self.wait_seconds is not None:
             ours[WAIT_SECONDS] = str(self.wait_seconds)
@@ -87,7 +90,10 @@ class SessionEnvironment:
 
 
 def plain_http_host(url: str) -> str:
-    """The host, in lower case, that C{url} asks by plain HTTP over a network; empty: it asks none so, or is no URL."""
+    """Return the host, in lower case, that C{url} asks by plain HTTP over a network.
+
+    Empty: it asks none so, or is no URL.
+    """
     try:
         origin = read_url(url).origin
     except ValueError:
@@ -96,7 +102,7 @@ def plain_http_host(url: str) -> str:
 
 
 def _plainly(host: str) -> str:
-    """A host as L{plain_http_host} returns it."""
+    """Write a host as L{plain_http_host} returns it."""
     try:
         return read_host(bracketed(host))
     except ValueError:

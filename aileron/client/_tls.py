@@ -19,7 +19,7 @@ _MAX_FILE_BYTES = 1 << 20
 
 
 def load_certificates(path: str) -> tuple[Certificate, ...]:
-    """The authorities in a file in PEM.
+    """Load the authorities in a file in PEM.
 
     :raises ValueError: there is none that can be read; the message repeats nothing of the file.
     """

@@ -62,7 +62,7 @@ class GuardedConnection(ProtocolWrapper):
             self._open(transport)
 
     def handshakeCompleted(self) -> None:
-        """The peer has proved who it is."""
+        """Note that the peer has proved who it is."""
         # What is being closed already, as for a certificate of another name, is nothing to write on.
         if not self.transport.disconnecting:
             self._open(self.transport)
@@ -244,7 +244,7 @@ class EventStream(_EndedBody):
                 self._on_event()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """It is over."""
+        """Note that it is over."""
         if self._silence is not None and self._silence.active():
             self._silence.cancel()
         if not self.ended.called and not self._cancelled:

@@ -38,7 +38,7 @@ class Reader:
     echo: Redactor
 
     def outcome(self, answer: Answer, now: datetime) -> Outcome:
-        """What C{answer} means.
+        """Judge what C{answer} means.
 
         :param now: for a C{Retry-After} that names a date.
         """
@@ -48,7 +48,7 @@ class Reader:
         return self._rejected(answer, now)
 
     def _accepted(self, answer: Answer) -> Outcome:
-        """A success, a failure that the declaration recognises, or an answer that says nothing."""
+        """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
         try:
             content = self._content(answer)
         except ValueError:
@@ -116,7 +116,7 @@ class Reader:
         return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
 
     def _patience(self, answer: Answer, now: datetime) -> float | None:
-        """What C{Retry-After} says, unless that is the secret."""
+        """Read what C{Retry-After} says, unless that is the secret."""
         said = answer.headers.get("retry-after", "")
         return retry_after(self.echo.text(said), now)
 
@@ -132,7 +132,7 @@ class Reader:
         self.echo.listen([answer.body.decode("latin-1")])
 
     def _code(self, content: JSON | Absent) -> str | None:
-        """The service's own word for what went wrong."""
+        """Read the service's own word for what went wrong."""
         path = self.operation.error.message
         found = ABSENT if path is None or isinstance(content, Absent) else at(content, path)
         return shown(str(found)) if isinstance(found, str | int | float) and found != "" else None
@@ -144,7 +144,7 @@ def may_pass(status: int) -> bool:
 
 
 def retry_after(said: str, now: datetime) -> float | None:
-    """The seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3).
+    """Read the seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3).
 
     What is beyond a day, or no such wish, is none.
     """

@@ -72,7 +72,7 @@ class ServiceConnection:
         self.given_up = True
 
     def carried_by(self, transport: ITCPTransport) -> None:
-        """The connection is there."""
+        """Note that the connection is there."""
         self._transport = transport
 
     def drop(self) -> None:
@@ -101,7 +101,7 @@ class HandshakeGate(Protocol):
             self.handshakeCompleted()
 
     def handshakeCompleted(self) -> None:
-        """The peer is who its certificate says: hand over.  The request is written in this very call."""
+        """Hand over, since the peer is who its certificate says. The request is written in this very call."""
         if self._refused():
             return
         self._open = True
@@ -212,7 +212,7 @@ class _HandshakeGates(Factory):
         self._opening: HandshakeGate | None = None
 
     def buildProtocol(self, addr: Any) -> HandshakeGate | None:
-        """The protocol that waits."""
+        """Build the protocol that waits."""
         speaker = self._speakers.buildProtocol(addr)
         if speaker is None:
             return None
@@ -220,7 +220,7 @@ class _HandshakeGates(Factory):
         return self._opening
 
     async def opened(self) -> IProtocol:
-        """The protocol that speaks, once it may."""
+        """Build the protocol that speaks, once it may."""
         if self._opening is None:
             raise Unreachable
         return await self._opening.opened

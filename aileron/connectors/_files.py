@@ -35,7 +35,7 @@ class ConnectorFile:
 
 
 def shipped() -> Iterator[ConnectorFile]:
-    """The files of the package, by name."""
+    """Yield the files of the package, by name."""
     directory = resources.files(__package__).joinpath("builtin")
     for each in sorted(directory.iterdir(), key=lambda each: each.name):
         if each.name.endswith(_SUFFIX):
@@ -43,7 +43,7 @@ def shipped() -> Iterator[ConnectorFile]:
 
 
 def of_directory(path: Path) -> Iterator[ConnectorFile]:
-    """The files of a directory of the user's, by name; none where there is no directory."""
+    """Yield the files of a directory of the user's, by name; none where there is no directory."""
     try:
         paths = list_files(str(path), _SUFFIX)
     except Unreadable as fault:

@@ -61,7 +61,7 @@ class HttpConnector:
         return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """The request that the file declares."""
+        """Build the request that the file declares."""
         return prepare(self.spec, self._declared(operation), base_url, Scope(inputs, effect_key))
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
@@ -97,7 +97,7 @@ class HttpConnector:
         return self.spec.operations[operation]
 
     def _own(self, request: Request) -> HttpOperation:
-        """The operation of a request that this very connector prepared, its host checked once more.
+        """Return the operation of a request that this very connector prepared, its host checked once more.
 
         :raises CapabilityDenied: it is another's, or was changed.
         """
@@ -130,7 +130,9 @@ class HttpConnector:
         return await attempt.outcome(message)
 
     async def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """What is secret in the header that will be sent, and the header; nothing for a connector that wants none.
+        """Open the credential: what is secret in the header that will be sent, and the header.
+
+        Nothing where none is wanted.
 
         :raises BindingRequired: it wants one and none was given.
         :raises BindingFailed: it cannot stand in a header.
@@ -166,7 +168,7 @@ class _Attempt:
     flight: Flight = field(factory=Flight)
 
     async def outcome(self, message: Message) -> Outcome:
-        """What came of C{message}; every failure of the network or a limit is one."""
+        """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
         name = self.connector.spec.description.fqn
         deadline = self.connector.clock.seconds() + self.seconds
         try:
@@ -188,7 +190,7 @@ class _Attempt:
         return await self._read(name, answer)
 
     async def _read(self, name: str, answer: Answer) -> Outcome:
-        """What an answer means, without an echo; one that is long is read while others are served."""
+        """Read what an answer means, without an echo; one that is long is read while others are served."""
         reader, now = Reader(name, self.operation, self.echo), self.connector.now()
         in_thread = self.connector.in_thread
         if in_thread is None or len(answer.body) < _LONG_BYTES:
@@ -227,7 +229,7 @@ class _Attempt:
                 soon.cancel()
 
     def _give_up(self, sending: Deferred[Answer]) -> None:
-        """What has not begun to leave by now never will."""
+        """Give up: what has not begun to leave by now never will."""
         if not self.flight.sent:
             self.flight.overdue = True
             sending.cancel()

@@ -74,11 +74,11 @@ class Lookup:
     absent_statuses: frozenset[int] = frozenset()
 
     def scope(self, sought: Sought) -> Scope:
-        """What references mean for C{sought}."""
+        """Return what references mean for C{sought}."""
         return Scope(sought.inputs, sought.effect_key, sought.first_at - _EARLIER)
 
     def asked(self, scope: Scope) -> Mapping[str, JSON]:
-        """The inputs of the read.
+        """Return the inputs of the read.
 
         :raises InvalidRequest: they need an input that was not given.
         """
@@ -86,7 +86,7 @@ class Lookup:
         return rendered if isinstance(rendered, Mapping) else {}
 
     def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Redactor) -> Finding:
-        """What the read's outcome says of the effect.
+        """Judge what the read's outcome says of the effect.
 
         :param name: of the connector, for messages.
         :param echo: takes the secret out of what is decoded.

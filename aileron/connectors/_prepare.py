@@ -22,7 +22,7 @@ _ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "file": "*/
 
 
 def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Scope) -> Request:
-    """The request that C{operation} would send.
+    """Build the request that C{operation} would send.
 
     :raises InvalidRequest: the inputs make no request.
     :raises CapabilityDenied: the host is not declared.
@@ -67,7 +67,7 @@ def _allowed(spec: HttpSpec, text: str) -> BaseUrl:
 
 
 def not_declared(spec: HttpSpec, host_and_port: str) -> CapabilityDenied:
-    """The error for a host that the connector does not declare."""
+    """Make the error for a host that the connector does not declare."""
     details: dict[str, JSON] = {
         "requested": f"network:{host_and_port}",
         "granted": [f"network:{each}" for each in spec.description.hosts],
@@ -125,7 +125,7 @@ def _form(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _pairs(name: str, template: Template, scope: Scope) -> Iterator[tuple[str, str]]:
-    """A value once, an array's elements each, an omitted one or null not at all."""
+    """Yield a value once, an array's elements each, an omitted one or null not at all."""
     value = render(template, scope)
     several = isinstance(value, Sequence) and not isinstance(value, str)
     for each in value if several else [value]:  # type: ignore[union-attr]

@@ -64,7 +64,7 @@ class Registry:
         self._loaded = self._load()
 
     def get(self, fqn: str) -> IConnector | None:
-        """The connector of that name."""
+        """Return the connector of that name."""
         return self._loaded.connectors.get(fqn)
 
     def descriptions(self) -> tuple[ConnectorDescription, ...]:
@@ -72,7 +72,7 @@ class Registry:
         return tuple(each.describe() for _, each in sorted(self._loaded.connectors.items()))
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """The user's files that loaded, by name."""
+        """Return the user's files that loaded, by name."""
         return tuple(each for _, each in sorted(self._loaded.candidates.items()))
 
     def problems(self) -> tuple[LoadError, ...]:
@@ -97,7 +97,7 @@ class Registry:
         return _merged((*self._fixed, own))
 
     def _kept(self, file: ConnectorFile) -> Found:
-        """What was made of the same bytes before, else made now."""
+        """Return what was made of the same bytes before, else make it now."""
         if file.data is None:
             return self._made(file)
         key = file.name, digest_of_bytes(file.data)

@@ -30,7 +30,7 @@ class Part:
     encoded: bool = False
 
     def of(self, content: JSON, echo: Redactor) -> JSON | Absent:
-        """What it is in C{content}; absent where nothing is, or what is no attachment but should be.
+        """Find what it is in C{content}; absent where nothing is, or what is no attachment but should be.
 
         :param echo: takes the secret out.
         """
@@ -50,7 +50,7 @@ Parts = Mapping[str, Part]
 
 
 def attachment(media_type: str, content: bytes, echo: Redactor) -> JSON:
-    """Some bytes as an attachment; what is no text is held back where it holds the secret."""
+    """Make an attachment of some bytes; what is no text is held back where it holds the secret."""
     made = attached(media_type, content)
     if made.text is None and echo.holds(content):
         made = Attachment(media_type, REDACTED)
@@ -106,7 +106,7 @@ _KEPT_BACK = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authen
 
 
 def read_precondition(table: Table, inputs: Collection[str], effect: str) -> tuple[str, ...]:
-    """The inputs that C{precondition} names."""
+    """Read the inputs that C{precondition} names."""
     names = table.texts("precondition")
     if names and effect == READ:
         table.fault("precondition", "is for what has an effect")
@@ -145,6 +145,6 @@ def _header(inside: Table, name: str, named: Collection[str]) -> str:
 
 
 def lifted(headers: Mapping[str, str], answer: Answer) -> dict[str, JSON]:
-    """The parts of a result that are headers; what is missing, empty or longer than can be a tie is null."""
+    """Take the parts of a result that are headers; what is missing, empty or longer than can be a tie is null."""
     found = {name: proper(answer.headers.get(header, "")) for name, header in headers.items()}
     return {name: value if 0 < len(value) <= MOST_CHARACTERS else None for name, value in found.items()}

@@ -160,7 +160,7 @@ def _operations(document: Table, header: str | None) -> Mapping[str, HttpOperati
 
 
 def _check_lookup(lookup: Lookup, table: Table, operations: Mapping[str, HttpOperation]) -> None:
-    """That there is such a read, and that it takes what it would be given."""
+    """Check that there is such a read, and that it takes what it would be given."""
     read = operations.get(lookup.operation)
     if read is None or read.operation.effect != READ:
         table.fault("op", "must name an operation of this file whose effect is read")

@@ -36,18 +36,18 @@ class Table:
     _taken: set[str] = field(factory=set)
 
     def text(self, key: str, default: str = "", *, required: bool = False) -> str:
-        """A text that is not empty where it is required."""
+        """Take a text that is not empty where it is required."""
         value: str = self.take(key, str, default, required=required)
         if required and self.values.get(key) == "":
             self.fault(key, "must not be empty")
         return value
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """True or false."""
+        """Take true or false."""
         return bool(self.take(key, bool, default))
 
     def number(self, key: str, default: float, most: float) -> float:
-        """A number above zero and up to C{most}."""
+        """Take a number above zero and up to C{most}."""
         value = self.values.get(key, default)
         self._taken.add(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
@@ -64,7 +64,7 @@ class Table:
         return value
 
     def read(self, key: str, reading: Callable[[str], _T], default: _T, *, required: bool = False) -> _T:
-        """What C{reading} makes of a text; its L{ValueError} is the fault."""
+        """Take what C{reading} makes of a text; its L{ValueError} is the fault."""
         value = self.text(key, required=required)
         if not value:
             return default
@@ -75,7 +75,7 @@ class Table:
             return default
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """An array of texts."""
+        """Take an array of texts."""
         value = self.take(key, list, [])
         if not all(isinstance(each, str) for each in value):
             self.fault(key, "must be an array of texts")
@@ -83,12 +83,12 @@ class Table:
         return tuple(value)
 
     def table(self, key: str, *, required: bool = False) -> Table | None:
-        """A table inside; L{None} if it is not there."""
+        """Take a table inside; L{None} if it is not there."""
         value = self.take(key, dict, None, required=required)
         return None if value is None else Table((*self.where, key), value, self.faults)
 
     def take(self, key: str, kind: type[_T], default: Any, *, required: bool = False) -> Any:
-        """A value of exactly C{kind}."""
+        """Take a value of exactly C{kind}."""
         self._taken.add(key)
         if key not in self.values:
             if required:
@@ -101,7 +101,7 @@ class Table:
         return value
 
     def skip(self, key: str) -> None:
-        """It is known, and something else has been said of it."""
+        """Pass over a key of which something else has been said."""
         self._taken.add(key)
 
     def fault(self, key: str, message: str) -> None:

@@ -40,7 +40,7 @@ class Scope:
     since: datetime | None = None
 
     def value(self, reference: str) -> JSON | Omitted:
-        """What C{reference} stands for."""
+        """Return what C{reference} stands for."""
         if reference == "effect.key":
             return self.effect_key
         if reference == "effect.uuid":
@@ -56,7 +56,7 @@ def references(template: Template) -> frozenset[str]:
 
 
 def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
-    """What is wrong with the references in C{template}.
+    """Find what is wrong with the references in C{template}.
 
     :param more: references that are known here beside those of a request.
     """
@@ -69,7 +69,7 @@ def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
 
 
 def render(template: Template, scope: Scope) -> JSON | Omitted:
-    """What C{template} comes to: a lone reference keeps its type, and what was omitted drops its key or element.
+    """Render C{template}: a lone reference keeps its type, and what was omitted drops its key or element.
 
     :raises InvalidRequest: an omitted input, or one that is no text, number or boolean, inside a longer string.
     """
@@ -86,7 +86,7 @@ def render(template: Template, scope: Scope) -> JSON | Omitted:
 
 
 def text(template: str, scope: Scope) -> str:
-    """The string that C{template} comes to, every reference in it put as text.
+    """Render C{template} as a string, every reference in it put as text.
 
     :raises InvalidRequest: as in L{render}.
     """
@@ -94,7 +94,7 @@ def text(template: str, scope: Scope) -> str:
 
 
 def scalar(value: JSON | Omitted, reference: str) -> str:
-    """A string as it is, a number or boolean as JSON writes it.
+    """Write a string as it is, a number or boolean as JSON writes it.
 
     :raises InvalidRequest: anything else.
     """
@@ -116,6 +116,6 @@ def _number(value: float, name: str) -> str:
 
 
 def problem(name: str, what: str) -> InvalidRequest:
-    """The error for the input C{name}."""
+    """Make the error for the input C{name}."""
     message = f"The input {name!r} {what}."
     return InvalidRequest.listing(message, (f"/inputs/{name}", message))

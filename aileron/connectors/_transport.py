@@ -81,7 +81,7 @@ class _CheckedEndpoint:
     connection: ServiceConnection
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """Always the same: the URL was read by us."""
+        """Return always the same: the URL was read by us."""
         return self
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
@@ -107,13 +107,13 @@ class _Bytes:
         return succeed(None)
 
     def pauseProducing(self) -> None:
-        """It is written already."""
+        """Do nothing: it is written already."""
 
     def resumeProducing(self) -> None:
-        """It is written already."""
+        """Do nothing: it is written already."""
 
     def stopProducing(self) -> None:
-        """It is written already."""
+        """Do nothing: it is written already."""
 
 
 class _Collector(Protocol):
@@ -134,7 +134,7 @@ class _Collector(Protocol):
             self._connection.drop()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """It is whole, or it is not."""
+        """Note whether it is whole."""
         if self.done.called:
             return
         whole = reason.check(ResponseDone) or (reason.check(PotentialDataLoss) and self._connection.closed_cleanly)
@@ -185,7 +185,7 @@ class _Addresses:
             self._resolution.cancel()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:
-        """It may be cancelled from now on."""
+        """Note that it may be cancelled from now on."""
         self._resolution = resolutionInProgress
 
     def addressResolved(self, address: IAddress) -> None:
@@ -194,13 +194,13 @@ class _Addresses:
             self._found.append(address.host)
 
     def resolutionComplete(self) -> None:
-        """That is all."""
+        """Note that this is all."""
         if not self.done.called:
             self.done.callback(self._found)
 
 
 def system_resolver(reactor: IConnectingReactor) -> Resolve:
-    """Resolves by the system's resolver; an address resolves to itself."""
+    """Resolve by the system's resolver; an address resolves to itself."""
 
     def resolve(host: str) -> Deferred[Sequence[str]]:
         if read_address(host) is not None:
@@ -213,7 +213,7 @@ def system_resolver(reactor: IConnectingReactor) -> Resolve:
 
 
 def system_transport(reactor: IConnectingReactor, own_ports: Callable[[], Collection[int]]) -> HttpTransport:
-    """The transport of the daemon: no proxy, the system's certificate authorities, nothing from the environment.
+    """Make the transport of the daemon: no proxy, the system's certificate authorities, nothing from the environment.
 
     :param reactor: a real one.
     :param own_ports: the ports that the daemon listens on now; never connected to on loopback.

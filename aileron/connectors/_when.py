@@ -68,7 +68,7 @@ def dotted(text: str) -> Steps:
 
 
 def at(answer: JSON, path: Steps) -> JSON | Absent:
-    """What C{path} leads to: names into objects, indices into arrays."""
+    """Find what C{path} leads to: names into objects, indices into arrays."""
     for step in path:
         if isinstance(answer, Mapping) and step in answer:
             answer = answer[step]

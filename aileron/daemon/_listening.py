@@ -89,7 +89,7 @@ def _as_localhost(port: int, *listening: IListeningPort) -> Bound:
 
 
 def _at_one_address(listening: IListeningPort) -> Bound:
-    """Called by the address alone; where all were bound, by that of loopback."""
+    """Call the site by its address alone; where all were bound, by that of loopback."""
     address = listening.getHost()
     port: int = address.port  # type: ignore[attr-defined]
     host: str = address.host  # type: ignore[attr-defined]

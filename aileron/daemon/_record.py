@@ -164,7 +164,7 @@ class Anchor:
 
 
 def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferred[None]]) -> Anchor:
-    """Appends each line to the file at C{path}, durably.
+    """Append each line to the file at C{path}, durably.
 
     :param in_thread: calls a function in another thread: the file may lie on a slow or an absent disk.
     """
@@ -176,7 +176,7 @@ def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferr
 
 
 def web_anchor(url: str, clock: Any) -> Anchor:
-    """Posts each line to C{url}; a status of 2xx says that it was kept.
+    """Post each line to C{url}; a status of 2xx says that it was kept.
 
     :param clock: the reactor.
     """

@@ -66,7 +66,7 @@ class GatewayEnvironment:
         )
 
     def over(self, settings: GatewaySettings) -> GatewaySettings:
-        """These settings, and where the environment says something that."""
+        """Return these settings, but where the environment says something, that."""
         providers = tuple(self._move(provider) for provider in settings.providers)
         return evolve(settings, providers=providers, environment=self.proxies)
 

@@ -27,7 +27,7 @@ _SECONDS = 10.0
 
 
 def open_session(home: Home, directory: str) -> SessionEnvironment:
-    """What C{aileron-mcp} needs to act for the demo's agent.
+    """Open a session, and return what C{aileron-mcp} needs to act for the demo's agent.
 
     :raises InternalError: the daemon opens none.
     """
@@ -42,7 +42,7 @@ def open_session(home: Home, directory: str) -> SessionEnvironment:
 def ask(
     url: str, method: str, path: str, token: str | None, body: Mapping[str, str] | None = None
 ) -> Mapping[str, Any]:
-    """The JSON object that a service on this machine answers.
+    """Ask a service on this machine, and return the JSON object that it answers.
 
     :raises InternalError: it does not, or it refuses.
     """
@@ -74,7 +74,7 @@ class Agent:
     _client: Client
 
     async def tools_with(self, wanted: str) -> list[str]:
-        """The names of the tools, as soon as C{wanted} is among them.
+        """List the tools by name, as soon as C{wanted} is among them.
 
         :raises InternalError: it is not offered in time.
         """
@@ -89,14 +89,14 @@ class Agent:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def call(self, tool: str, arguments: Mapping[str, str]) -> str:
-        """The text that a tool answers, once the person has decided."""
+        """Call a tool, and return its text once the person has decided."""
         result = await self._client.call_tool(tool, dict(arguments))
         return "\n".join(part.text for part in result.content if part.type == "text")
 
 
 @asynccontextmanager
 async def agent(home: Home, directory: str) -> AsyncIterator[Agent]:
-    """The agent, in a session of its own; it is gone at the end."""
+    """Connect the agent, in a session of its own; it is gone at the end."""
     # The SDK takes half a second to import: only whoever plays pays for it.
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -111,7 +111,7 @@ async def agent(home: Home, directory: str) -> AsyncIterator[Agent]:
 
 
 def only_cause(error: BaseException) -> BaseException:
-    """What went wrong, out of the groups that the SDK's task groups wrap it in; a group of several stays one."""
+    """Find what went wrong in the groups that the SDK's task groups wrap it in; a group of several stays one."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -18,7 +18,7 @@ from aileron.errors import InternalError, InvalidRequest
 
 
 async def typed(prompt: str) -> str:
-    """The next line that is typed, lower case; empty when the terminal ends."""
+    """Return the next line that is typed, in lower case; empty when the terminal ends."""
     click.echo(prompt, nl=False)
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
@@ -73,7 +73,7 @@ async def _pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str, Any
 
 
 async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, Any]) -> bool | None:
-    """The person's answer here, or L{None}: it was decided on the page."""
+    """Ask the person here; L{None}: it was decided on the page."""
     while True:
         line = asyncio.ensure_future(typed(_PROMPT))
         await asyncio.wait({line, calling}, return_when=asyncio.FIRST_COMPLETED)
@@ -156,7 +156,7 @@ async def _acts(scene: Stage, answer: bool | None) -> None:
 
 
 def _heed_termination() -> None:
-    """A polite end cleans up as Ctrl-C does."""
+    """Clean up at a polite end as at Ctrl-C."""
     task = asyncio.current_task()
     if task is not None:
         for number in (signal.SIGTERM, signal.SIGHUP):

@@ -41,7 +41,7 @@ class Stage:
     chat_url: str
 
     async def aileron(self, *arguments: str, **descriptors: str) -> str:
-        """Standard output of a command.
+        """Run a command, and return its standard output.
 
         :param descriptors: what is to be read from an inherited descriptor, by option: C{secret_fd="…"}.
         :raises InternalError: it failed.
@@ -54,7 +54,7 @@ class Stage:
         return out.decode("utf-8", "replace")
 
     async def as_operator(self, *arguments: str, **descriptors: str) -> str:
-        """The same for a command that needs the passphrase."""
+        """Run a command that needs the passphrase."""
         return await self.aileron(*arguments, passphrase_fd=self.passphrase, **descriptors)
 
     async def begin(self, *arguments: str, **descriptors: str) -> tuple[asyncio.subprocess.Process, tuple[str, ...]]:
@@ -78,7 +78,7 @@ class Stage:
 
 @contextmanager
 def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
-    """A stage; whatever happens, its daemon and chat are ended and its files removed."""
+    """Set up a stage; whatever happens, its daemon and chat are ended and its files removed."""
     script("aileron-mcp")
     root = Path(tempfile.mkdtemp(prefix="aileron-demo-"))
     theirs = {name: text for name, text in environ.items() if not name.startswith("AILERON_")}
@@ -94,7 +94,7 @@ def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
 
 
 def script(name: str) -> str:
-    """The path of an installed command of ours: beside this interpreter, or where PATH finds it.
+    """Find an installed command of ours: beside this interpreter, or where PATH finds it.
 
     :raises NotFound: it is not installed.
     """
@@ -107,7 +107,7 @@ def script(name: str) -> str:
 
 @contextmanager
 def _chat(key: str) -> Iterator[str]:
-    """The chat in a process of its own; its address."""
+    """Start the chat in a process of its own, and return its address."""
     child = subprocess.Popen(
         (sys.executable, "-E", "-P", "-m", "aileron.demo._chat"),
         stdin=subprocess.PIPE,
@@ -131,7 +131,7 @@ def _chat(key: str) -> Iterator[str]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C does not leave half of it behind."""
+    """Let no second Ctrl-C leave half of it behind."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -155,7 +155,7 @@ def _end_daemon(home: Home, environ: Mapping[str, str]) -> None:
 
 
 def _pipe_with(text: str) -> int:
-    """The reading end of a pipe that holds C{text} and then ends."""
+    """Return the reading end of a pipe that holds C{text} and then ends."""
     reading, writing = os.pipe()
     with open(writing, "wb") as pipe:
         pipe.write(text.encode())  # far less than a pipe holds
@@ -166,29 +166,29 @@ _INDENT = "   "
 
 
 def act(number: int, title: str) -> None:
-    """A part begins."""
+    """Say that a part begins."""
     click.echo()
     click.secho(f"{number}  {title}", bold=True)
 
 
 def tell(text: str) -> None:
-    """A line of ours."""
+    """Print a line of ours."""
     click.echo(_INDENT + text)
 
 
 def command(line: str, meaning: str) -> None:
-    """A command that is run, and what it is for."""
+    """Print a command that is run, and what it is for."""
     click.echo(_INDENT + click.style(f"$ {visible(line)}", fg="cyan"))
     click.echo(_INDENT + "    " + meaning)
 
 
 def quote(text: str) -> None:
-    """What somebody else said, line by line behind a margin."""
+    """Print what somebody else said, line by line behind a margin."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
         click.echo(f"{_INDENT}  │ {line}")
 
 
 def printed(text: str) -> None:
-    """What one of our own commands printed; it is fit to be shown already, and is shown so once more."""
+    """Print what one of our own commands printed; it is fit to be shown already, and is shown so once more."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
         click.echo(_INDENT + line)

@@ -97,7 +97,7 @@ class BodySample:
         return True
 
     def usage(self) -> Usage | None:
-        """What it tells of tokens, or L{None}."""
+        """Read what it tells of tokens, or L{None}."""
         head, chunked, coding = self._head, _chunked(self._head) is not None, _coding(self._head)
         if self._lost:
             return None
@@ -129,7 +129,7 @@ def _usage(head: bytes, text: TextExcerpt) -> Usage | None:
 
 
 def _lines_out(part: bytes, chunked: bool) -> bytes:
-    """A part of a body, which may begin anywhere, without the lines between its chunks."""
+    """Return a part of a body, which may begin anywhere, without the lines between its chunks."""
     if not chunked:
         return part
     first = _chunk(part)
@@ -137,7 +137,7 @@ def _lines_out(part: bytes, chunked: bool) -> bytes:
 
 
 def _unframed(data: bytes) -> bytes:
-    """What the chunks hold, from the first one on."""
+    """Return what the chunks hold, from the first one on."""
     pieces, position = [], 0
     for _ in range(MOST_CHUNKS):
         line = _chunk(data, position)

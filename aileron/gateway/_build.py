@@ -36,7 +36,7 @@ class GatewayParts:
 
 
 def build(settings: GatewaySettings, reactor: IDialReactor, parts: GatewayParts) -> Gateway:
-    """The gateway to all providers of C{settings}.  It neither listens nor connects before it is asked."""
+    """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked."""
     proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
     echoes = LeakRecorder(parts.flags, clock, parts.ids)
     return Gateway(

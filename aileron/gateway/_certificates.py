@@ -44,7 +44,7 @@ class Identity:
     _session: ssl.SSLSession | None = field(default=None, repr=False)
 
     def secure(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
-        """A fresh client's side, its handshake still to come."""
+        """Make a fresh client's side, its handshake still to come."""
         return self.context.wrap_bio(incoming, outgoing, server_hostname=self.host, session=self._session)
 
     def remember(self, session: ssl.SSLSession | None) -> None:
@@ -54,7 +54,9 @@ class Identity:
 
 @cache
 def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLContext:
-    """What verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.  One for all who trust the same: roots are heavy.
+    """Make what verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.
+
+    One serves all who trust the same: roots are heavy.
 
     :param pem: authorities beside the system's, or the empty text.
     :raises Unreachable: C{pem} cannot be read.
@@ -70,7 +72,7 @@ def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLCon
 
 
 def handshake_failed(error: ssl.SSLError, who: str) -> Unreachable:
-    """What a failed handshake means.
+    """Tell what a failed handshake means.
 
     :param who: the upstream, with its port.
     """

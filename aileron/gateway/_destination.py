@@ -37,14 +37,14 @@ class Destination:
 
     @classmethod
     def of(cls, provider: Provider, pool: Pool, forwarding: Forwarding) -> Self:
-        """The destination that C{provider} names; nothing of it ever comes from a request."""
+        """Make the destination that C{provider} names; nothing of it ever comes from a request."""
         base = read_base_url(provider.base_url)
         before = forwarding.target_prefix + base.path.encode("ascii")
         host = b" " + base.origin.authority.encode("ascii")
         return cls(provider, pool, before, host, forwarding.lines, _loopback_port(base.origin))
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
-        """The head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
+        """Write the head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
 
         :param path: without what said which provider it is for.
         """
@@ -52,7 +52,7 @@ class Destination:
         return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, b"\r\n\r\n"))
 
     def _with_host(self, lines: bytes) -> bytes:
-        """The lines with this Host in the place of the one that was called; every head that is taken has one."""
+        """Put this Host in the place of the one that was called; every head that is taken has one."""
         called = _HOST(lines)
         if called is None:
             return lines + b"\r\nHost:" + self.host
@@ -60,7 +60,7 @@ class Destination:
         return b"".join((lines[: called.end()], self.host, b"" if end < 0 else lines[end:]))
 
     def for_proxy(self, head: bytes) -> bytes:
-        """The same head with what a proxy wants."""
+        """Write the same head with what a proxy wants."""
         return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head
 
 

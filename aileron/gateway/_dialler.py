@@ -56,7 +56,7 @@ class Forwarding:
 def dialler(
     reactor: IDialReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
 ) -> IStreamClientEndpoint:
-    """The endpoint of a provider.
+    """Make the endpoint of a provider.
 
     Its C{connect} fires when requests may be sent: with plain http the protocol's transport is the reactor's own.  It
     fails with L{Unreachable}; cancelling it closes everything at once.
@@ -155,7 +155,7 @@ class _Wrapping(Factory):
         self._layer = layer
 
     def buildProtocol(self, addr: Any) -> Any:
-        """The layer, or L{None} where there is nothing to put it below."""
+        """Build the layer; L{None} where there is nothing to put it below."""
         protocol = self._above.buildProtocol(addr)
         return None if protocol is None else self._layer(protocol)
 

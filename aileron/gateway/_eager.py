@@ -1,5 +1,6 @@
-"""Writing at once: it saves one registration with the reactor and one turn of its loop for each write; and hearing
-without anybody between.
+"""Writes to a connection at once, and hears it without anybody between.
+
+That saves one registration with the reactor and one turn of its loop for each write.
 
 The only place where names of Twisted are used that it does not document: C{dataBuffer}, C{_tempDataBuffer},
 C{producerPaused}, and the transport's C{producer} and C{protocol}.

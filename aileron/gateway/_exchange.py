@@ -204,7 +204,7 @@ class Exchange:
             self._complete()
 
     def client_left(self) -> None:
-        """The upstream's connection goes too, also one that is being opened."""
+        """Let the upstream's connection go too, also one that is being opened."""
         self._let_go_of_upstream()
         self._end(Ending.CLIENT_LEFT)
 
@@ -271,7 +271,7 @@ class Exchange:
             self._finish(clean=end == len(rest))
 
     def _finish(self, *, clean: bool) -> None:
-        """The answer has come whole.
+        """Note that the answer has come whole.
 
         :param clean: whether the upstream sent nothing beyond it.
         """
@@ -287,14 +287,14 @@ class Exchange:
         self._complete()
 
     def _complete(self) -> None:
-        """The answer is written, whole; it goes on being counted while some of it waits for the client."""
+        """Note that the answer is written, whole; it goes on being counted while some of it waits for the client."""
         self.answered = True
         if not (self._slow or self.over):
             self._end(Ending.COMPLETE)
             self.terms.client.over(self._keep)
 
     def upstream_left(self, *, cleanly: bool) -> None:
-        """The upstream's connection is gone before the answer was whole."""
+        """Note that the upstream's connection is gone before the answer was whole."""
         self.upstream = None
         if not cleanly or type(self._answer) is not UntilClose:
             ending = Ending.CUT if self._spoiled else Ending.UNREACHABLE
@@ -307,21 +307,21 @@ class Exchange:
             self.fail(error, 502, Ending.CUT)
 
     def _pass_rest(self) -> None:
-        """What was held back for want of knowing how it goes on."""
+        """Pass on what was held back for want of knowing how it goes on."""
         rest = b"" if self._screen is None else self._screen.rest()
         if rest:
             self._write(rest)
             self.meter.passed(rest)
 
     def upstream_is_slow(self) -> None:
-        """What was sent to the upstream waits: take no more from the client."""
+        """Take no more from the client: what was sent to the upstream waits."""
         if not self._held:
             self._held = True
             self.terms.client.hold()
             self._count()
 
     def upstream_has_caught_up(self) -> None:
-        """It was sent."""
+        """Take from the client again: it was sent."""
         if self._held:
             self._held, self.stirred = False, True
             self._count()
@@ -378,7 +378,7 @@ class Exchange:
     # what it holds --------------------------------------------------------------------------------------------------
 
     def _forget_request(self) -> None:
-        """It will not be sent again."""
+        """Forget the request, which will not be sent again."""
         self._buffer.forget()
         self._count()
 

@@ -179,11 +179,11 @@ class Gateway:
         return None if shut is None else VaultLocked(shut)
 
     def refusal(self, exchange: Exchange, error: AileronError, status: int) -> bytes:
-        """The whole answer in the provider's place."""
+        """Write the whole answer in the provider's place."""
         return answer(error, status, exchange.terms.dialect)
 
     def ended(self, exchange: Exchange) -> None:
-        """An exchange is over."""
+        """Note that an exchange is over."""
         self._silence.forget(exchange)
 
     async def _carry_once_known(self, exchange: Exchange, asked: RelayRoute, digest: bytes) -> None:
@@ -235,7 +235,7 @@ class Gateway:
 
 
 def _failed(failure: Failure, exchange: Exchange) -> None:
-    """The rim of a request that had to wait for its session or its key."""
+    """Answer for a request that failed while it waited for its session or its key."""
     error = failure.value
     if not isinstance(error, AileronError):
         _log.failure("beginning to relay", failure)

@@ -64,7 +64,7 @@ class Injection:
     async def inject(
         self, head: bytes, provider: Provider, session: Session | None, *, inference: bool
     ) -> tuple[bytes, SecretFilter]:
-        """The same head with the provider's key in it, and what its answer must pass.
+        """Write the same head with the provider's key in it, and say what its answer must pass.
 
         :param head: as it would be written to the provider: nothing is taken out of it afterwards.
         :param provider: that has a credential.

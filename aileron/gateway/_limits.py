@@ -83,7 +83,7 @@ class ByteBudget:
         self._accounts: WeakValueDictionary[str | None, Account] = WeakValueDictionary()
 
     def account(self, session_id: str | None) -> Account:
-        """A session's account; those without a session share one."""
+        """Return a session's account; those without a session share one."""
         found = self._accounts.get(session_id)
         if found is None:
             found = self._accounts[session_id] = Account(self)
@@ -158,7 +158,7 @@ class SilenceWatch:
         self._quiet[exchange] = 0
 
     def forget(self, exchange: Exchange) -> None:
-        """It is over.  Twice is safe."""
+        """Note that it is over. Twice is safe."""
         self._quiet.pop(exchange, None)
 
     def watched(self) -> list[Exchange]:

@@ -93,7 +93,7 @@ class Connection(Protocol):
             self.transport.resumeProducing()
 
     def done(self, keep: bool) -> None:
-        """The exchange is over.
+        """Note that the exchange is over.
 
         :param keep: whether the connection may serve another.
         """
@@ -117,17 +117,17 @@ class Connection(Protocol):
     # the transport's producer: what the client sends ----------------------------------------------------------------
 
     def pauseProducing(self) -> None:
-        """What was sent has to wait."""
+        """Note that what was sent has to wait."""
         if self._exchange is not None:
             self._exchange.upstream_is_slow()
 
     def resumeProducing(self) -> None:
-        """It was sent."""
+        """Note that it was sent."""
         if self._exchange is not None:
             self._exchange.upstream_has_caught_up()
 
     def stopProducing(self) -> None:
-        """The connection is gone: L{connectionLost} follows."""
+        """Do nothing: the connection is gone, and L{connectionLost} follows."""
 
 
 class Pool(Factory):
@@ -178,7 +178,7 @@ class Pool(Factory):
             self._idle.append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """It is gone."""
+        """Note that it is gone."""
         if connection in self._idle:
             self._idle.remove(connection)
 

@@ -63,7 +63,7 @@ class Proxies:
     _exempt: tuple[_Exempt, ...] = ()
 
     def before(self, upstream: Origin) -> Proxy | None:
-        """The proxy that stands before an upstream; L{None}: it is reached directly.
+        """Find the proxy that stands before an upstream; L{None}: it is reached directly.
 
         :raises Unreachable: it is one that cannot be used.
         """
@@ -90,7 +90,7 @@ def read_proxies(environment: Mapping[str, str]) -> Proxies:
 
 
 def _variable(environment: Mapping[str, str], *names: str) -> tuple[str, str]:
-    """The first of these variables that is not empty, and its value."""
+    """Find the first of these variables that is not empty, and its value."""
     spellings = (spelling for name in names for spelling in (name, name.upper()))
     return next(((name, value) for name in spellings if (value := environment.get(name, "").strip())), ("", ""))
 

@@ -25,7 +25,7 @@ _HEAD = (
 
 
 def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
-    """A whole answer, which says that the connection closes.
+    """Write a whole answer, which says that the connection closes.
 
     :param status: of HTTP.
     """

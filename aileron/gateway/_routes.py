@@ -134,7 +134,7 @@ def _whole(app: Klein, provider: Provider) -> None:
 
 
 def _refusal(path: bytes) -> int:
-    """The status of a refusal: codex, whose path this is, shows 400 at once, not 403."""
+    """Return the status of a refusal: codex, whose path this is, shows 400 at once, not 403."""
     return 400 if path.endswith(_RESPONSES) else 403
 
 
@@ -148,7 +148,7 @@ class RouteTable:
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> Decision | None:
-        """What becomes of a request; L{None}: it is not the gateway's.
+        """Decide what becomes of a request; L{None}: it is not the gateway's.
 
         :param path: without a query, and without what ties it to a session.
         """

@@ -24,10 +24,10 @@ class BodyParts(Protocol):
     """Takes one body apart as it comes.  It was found to be sound before."""
 
     def take(self, data: bytes) -> list[BodyPart]:
-        """What came of it so far and was not returned yet, but for an unfinished line of its framing."""
+        """Return what came of it so far and was not returned yet, but for an unfinished line of its framing."""
 
     def rest(self) -> bytes:
-        """The line of its framing that was left unfinished, or nothing."""
+        """Return the line of its framing that was left unfinished, or nothing."""
 
 
 class Whole:
@@ -103,7 +103,7 @@ class SecretFilter:
         self._refused: ExternalApiError | None = None
 
     def head(self, head: bytes, *, chunked: bool) -> bytes:
-        """The same head, interim or final: it may go on to the client.
+        """Filter the same head, interim or final: it may go on to the client.
 
         :param chunked: whether a chunked body follows.
         :raises ExternalApiError: it holds the key; or the body is coded, so that nobody could tell what it holds.
@@ -115,7 +115,7 @@ class SecretFilter:
         return head
 
     def body(self, data: bytes) -> bytes:
-        """What may go on to the client of the body, now that C{data} of it came, framing included.
+        """Return what may go on to the client of the body, now that C{data} of it came, framing included.
 
         :param data: of a body that is sound so far.
         :raises ExternalApiError: it holds the key: nothing more goes on, and the client's connection is to be cut.
@@ -129,7 +129,7 @@ class SecretFilter:
         return self._let_go(self._scanner.unfinished(said))
 
     def rest(self) -> bytes:
-        """What is still held, once the answer has ended.
+        """Return what is still held, once the answer has ended.
 
         :raises ExternalApiError: the key was in it.
         """

@@ -64,14 +64,14 @@ class Counts:
         self._received_bytes += received_bytes
 
     def wait(self, first_byte_seconds: float, added_seconds: float) -> None:
-        """An answer came, after so long."""
+        """Count an answer that came after so long."""
         self._first_byte[bisect_left(WAIT_BOUNDS, first_byte_seconds)] += 1
         self._first_byte_seconds += first_byte_seconds
         self._added[bisect_left(ADDED_BOUNDS, added_seconds)] += 1
         self._added_seconds += added_seconds
 
     def tell(self, usage: Usage | None) -> None:
-        """An answer told its tokens, or did not."""
+        """Count the tokens that an answer told, or that it told none."""
         if usage is None:
             self._untold += 1
             return
@@ -102,19 +102,19 @@ class Uncounted:
     """A meter of what nobody counts."""
 
     def sent(self) -> None:
-        """Counts nothing."""
+        """Count nothing."""
 
     def arrived(self) -> None:
-        """Counts nothing."""
+        """Count nothing."""
 
     def answered(self, code: int, head: bytes) -> None:
-        """Counts nothing."""
+        """Count nothing."""
 
     def passed(self, data: bytes) -> None:
-        """Counts nothing."""
+        """Count nothing."""
 
     def ended(self, ending: Ending, uploaded: int) -> None:
-        """Counts nothing."""
+        """Count nothing."""
 
 
 UNCOUNTED = Uncounted()

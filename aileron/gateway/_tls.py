@@ -147,15 +147,15 @@ class TlsLayer(Protocol):
         self.transport.registerProducer(producer, streaming)
 
     def unregisterProducer(self) -> None:
-        """It has written all."""
+        """Note that it has written all."""
         self.transport.unregisterProducer()
 
     def getPeer(self) -> IAddress:
-        """The transport's."""
+        """Return the transport's."""
         return self.transport.getPeer()
 
     def getHost(self) -> IAddress:
-        """The transport's."""
+        """Return the transport's."""
         return self.transport.getHost()
 
     def setTcpNoDelay(self, enabled: bool) -> None:
@@ -243,7 +243,7 @@ class TlsLayer(Protocol):
         self._end(Failure(ConnectionLost(f"The TLS connection broke ({error.reason}).")))
 
     def _close_after_peer(self) -> None:
-        """The peer closed in order: that is the end, also of what it would not read any more."""
+        """Close once the peer closed in order: that is the end, also of what it would not read any more."""
         self._say_goodbye()
         self.transport.unregisterProducer()
         self.transport.loseConnection()

@@ -35,7 +35,7 @@ class Unreachable(NetworkError):
 
     @classmethod
     def because(cls, cause: Cause, message: str) -> Unreachable:
-        """The error; C{details["cause"]} holds the cause."""
+        """Make the error; C{details["cause"]} holds the cause."""
         return cls(message, {"cause": cause.value})
 
     @property
@@ -45,7 +45,7 @@ class Unreachable(NetworkError):
 
 
 def connecting_failed(error: Exception, who: str) -> Unreachable:
-    """What it means that no connection came about.
+    """Tell what it means that no connection came about.
 
     :param error: as Twisted's endpoints raise them.
     :param who: what was connected to, with its port.

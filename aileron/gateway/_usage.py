@@ -46,7 +46,7 @@ class TextExcerpt(NamedTuple):
 
     @classmethod
     def of(cls, text: bytes) -> TextExcerpt:
-        """The excerpt of a text in hand."""
+        """Make the excerpt of a text in hand."""
         if len(text) <= FIRST_BYTES + LAST_BYTES:
             return cls(text, b"", True)
         return cls(text[:FIRST_BYTES], text[-LAST_BYTES:], False)
@@ -58,7 +58,7 @@ class TextExcerpt(NamedTuple):
 
 
 def usage_at_once(text: TextExcerpt) -> Usage | None:
-    """What a JSON object tells of tokens, or L{None}."""
+    """Read what a JSON object tells of tokens, or L{None}."""
     end = text.end
     for start in _places(end):
         usage = _counted(_told(_loaded(_OUTERMOST + end[start:])))
@@ -68,7 +68,7 @@ def usage_at_once(text: TextExcerpt) -> Usage | None:
 
 
 def usage_streamed(text: TextExcerpt) -> Usage | None:
-    """What a stream of events tells of tokens, or L{None}.
+    """Read what a stream of events tells of tokens, or L{None}.
 
     Anthropic tells what was read first and what was written last; a later number is the truer one.
     """
@@ -83,7 +83,7 @@ def _opening(text: bytes) -> Mapping[str, Any]:
 
 
 def _closing(text: bytes) -> Iterator[Mapping[str, Any]]:
-    """What the last events tell, latest first."""
+    """Yield what the last events tell, latest first."""
     for start in _places(text):
         event = _event(text, start)
         # A response's closing event holds all that was asked and answered: it may be longer than what we have.
@@ -113,7 +113,7 @@ def _places(text: bytes) -> Iterator[int]:
 
 
 def _event(text: bytes, position: int) -> Mapping[str, Any]:
-    """The event around C{position}; an empty one where there is none that is whole."""
+    """Find the event around C{position}; an empty one where there is none that is whole."""
     return _loaded(text[text.rfind(b"\n", 0, position) + 1 : _line_end(text, position)].removeprefix(_DATA))
 
 
@@ -123,7 +123,7 @@ def _line_end(text: bytes, position: int) -> int:
 
 
 def _loaded(text: bytes) -> Mapping[str, Any]:
-    """The object that C{text} is; an empty one where it is none."""
+    """Load the object that C{text} is; an empty one where it is none."""
     try:
         value = _DECODER.decode(text.decode())  # what json.loads does, without asking for the coding
     except (ValueError, RecursionError):
@@ -142,7 +142,7 @@ def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _counted(told: Mapping[str, Any]) -> Usage | None:
-    """The numbers under the names of either dialect; L{None}: there are none of these names."""
+    """Read the numbers under the names of either dialect; L{None}: there are none of these names."""
     if "prompt_tokens" in told:
         return Usage(
             _number(told, "prompt_tokens"),

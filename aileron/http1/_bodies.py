@@ -33,7 +33,7 @@ class Body(Protocol):
     """Finds the end of one body in the bytes as they come."""
 
     def take(self, data: bytes) -> int:
-        """The index just past the body's end in C{data}, or -1: all of it belongs and more must come."""
+        """Find the index just past the body's end in C{data}, or -1: all of it belongs and more must come."""
 
 
 class Fixed:
@@ -138,7 +138,7 @@ def _check_trailer(length: int) -> None:
 
 
 def unchunked(body: bytes) -> bytes:
-    """The content of a chunked body that L{Chunked} followed to its end."""
+    """Return the content of a chunked body that L{Chunked} followed to its end."""
     pieces = []
     position = 0
     while (match := _FIRST_CHUNK(body, position)) and (length := int(match[1], 16)):
@@ -157,7 +157,7 @@ class UntilClose:
 
 
 def announced(length: int) -> Body | None:
-    """A fresh finder of the end of a request's body, or L{None} where no body follows.
+    """Make a fresh finder of the end of a request's body; L{None} where no body follows.
 
     Fields after a chunked body are refused: whoever judged the request's head has not seen them.
 

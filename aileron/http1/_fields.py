@@ -28,7 +28,7 @@ _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
 
 
 def once(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapping[bytes, bytes]:
-    """The fields by lower-case name.
+    """Return the fields by lower-case name.
 
     :param seen: names and values as they came, but for spaces before them.
     :param lists: names that may stand more than once, and mean one list then (RFC 9110, section 5.3).
@@ -52,7 +52,7 @@ def _joined(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Ma
 
 
 def length_of(fields: Mapping[bytes, bytes]) -> int | None:
-    """The length of a message's body in bytes, L{CHUNKED}, or L{None}: nothing was said.
+    """Read the length of a message's body in bytes, L{CHUNKED}, or L{None}: nothing was said.
 
     :param fields: by lower-case name, each of which stood once.
     :raises Malformed: it could be read in two ways.
@@ -72,12 +72,12 @@ def length_of(fields: Mapping[bytes, bytes]) -> int | None:
 
 
 def words(value: bytes) -> frozenset[bytes]:
-    """The members of a list such as C{Connection}'s, in lower case; empty ones are none."""
+    """Split the members of a list such as C{Connection}'s, in lower case; empty ones are none."""
     return frozenset(word.strip() for word in value.lower().split(b",")) - {b""}
 
 
 def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
-    """The lines without those of one hop, as they came and in their order (RFC 9110, section 7.6.1).
+    """Return the lines without those of one hop, as they came and in their order (RFC 9110, section 7.6.1).
 
     :param lines: each with the line end before it.
     :param connection: value of the C{Connection} field, L{None} where there is none.

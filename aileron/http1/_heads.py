@@ -49,7 +49,7 @@ class RequestHead(NamedTuple):
         return self.target.partition(b"?")[0]
 
     def body(self) -> Body | None:
-        """A fresh finder of the body's end, or L{None} where no body follows."""
+        """Make a fresh finder of the body's end; L{None} where no body follows."""
         return announced(self.length)
 
 
@@ -105,7 +105,7 @@ class ResponseHead(NamedTuple):
         return self.code < 200
 
     def body(self, method: bytes) -> Body | None:
-        """A fresh finder of the body's end, or L{None} where no body follows an answer to C{method}."""
+        """Make a fresh finder of the body's end; L{None} where no body follows an answer to C{method}."""
         if method == b"HEAD" or self.code in {204, 304} or self.interim or not self.length:
             return None
         return Chunked() if self.length == CHUNKED else UntilClose() if self.length < 0 else Fixed(self.length)
@@ -128,7 +128,7 @@ def parse_response(raw: bytes) -> ResponseHead:
 
 @lru_cache(_MOST_REMEMBERED)
 def _ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes | None, int, bool]:
-    """Connection, length and whether its sender means to keep the connection; most answers say of these the same."""
+    """Read the length, and that the sender keeps the connection or not; most answers say of these the same."""
     fields = once(seen, _RESPONSE_LISTS)
     length = length_of(fields)
     if length is not None:

@@ -27,7 +27,7 @@ class Client(Protocol):
         """Read again."""
 
     def over(self, keep: bool) -> None:
-        """The answer is written, whole.
+        """Note that the answer is written, whole.
 
         :param keep: whether another request may follow; without, the connection is closed once everything was sent.
         """
@@ -39,7 +39,7 @@ class Client(Protocol):
         """
 
     def cut(self, framed: bool) -> None:
-        """The answer breaks off, and the client is to notice.
+        """Break the answer off, so that the client notices.
 
         :param framed: whether its head says where it would have ended; if not, only a reset shows it.
         """
@@ -64,13 +64,13 @@ class RelayedExchange(Protocol):
         """Begin to carry it on."""
 
     def client_is_slow(self) -> None:
-        """What was written to the client waits to be sent."""
+        """Note that what was written to the client waits to be sent."""
 
     def client_has_caught_up(self) -> None:
-        """It was sent."""
+        """Note that it was sent."""
 
     def client_left(self) -> None:
-        """The client's connection is gone.  Nothing is called after this."""
+        """Note that the client's connection is gone. Nothing is called after this."""
 
 
 class Route(Protocol):
@@ -87,7 +87,7 @@ class RelayHandler(Protocol):
     """Decides by their heads which requests it relays."""
 
     def route(self, head: RequestHead, client: Client) -> Route | None:
-        """The route of this request and of those like it; L{None}: they are for the site's own resources."""
+        """Return the route of this request and of those like it; L{None}: they are for the site's own resources."""
 
 
 _LONGEST_BYTES = 4096
@@ -113,7 +113,7 @@ class HeadCache:
 
     @classmethod
     def if_short(cls, raw: bytes, length: int) -> HeadCache | None:
-        """The same, or L{None}: the head is so long that it is rather read anew than remembered."""
+        """Return the same; L{None}: the head is so long that it is rather read anew than remembered."""
         return cls(raw, length) if len(raw) <= _LONGEST_BYTES else None
 
     def measure(self, data: bytes) -> tuple[int, int] | None:
@@ -134,5 +134,5 @@ class HeadCache:
         return end + len(after), int(digits)
 
     def with_length(self, length: int) -> bytes:
-        """The one that tells this length."""
+        """Return the one that tells this length."""
         return b"%b%d%b" % (self._before, length, self._after) if self._after else self._before

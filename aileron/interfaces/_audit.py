@@ -28,19 +28,19 @@ class IAudit(Interface):
         """Sequence and hash of the newest record, or L{None}."""
 
     async def at(sequence: int) -> str | None:
-        """The hash of the record of that number, or L{None}: there is none."""
+        """Return the hash of the record of that number, or L{None}: there is none."""
 
     async def get(audit_id: str) -> Record | None:
         """One record, or L{None}."""
 
     async def news(sequence: int, seconds: float) -> tuple[Record, ...]:
-        """Records after that one, oldest first, at most 256, as soon as there are any; after C{seconds}, none.
+        """Wait for records after that one, oldest first, at most 256; after C{seconds}, none.
 
         Many may wait.  Cancelling ends the wait.
         """
 
     async def list(query: AuditQuery) -> Page[Record]:
-        """Records, newest first.
+        """List records, newest first.
 
         :raises InvalidRequest: a cursor that this list did not give.
         """
@@ -53,31 +53,31 @@ class IArchive(Interface):
     """
 
     async def rows(after: int, limit: int, until: int | None = None) -> Sequence[Row]:
-        """Records above the sequence C{after}, up to C{until}, oldest first, at most C{limit}."""
+        """List records above the sequence C{after}, up to C{until}, oldest first, at most C{limit}."""
 
     async def bounds(since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """The sequence before the first record at or after C{since}, and of the last before C{until}."""
+        """Find the sequence before the first record at or after C{since}, and of the last before C{until}."""
 
     async def checkpoints(after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
         """Those about records above C{after}, up to C{until}, in their order."""
 
     async def latest_checkpoint() -> Checkpoint | None:
-        """The newest, or L{None}."""
+        """Return the newest, or L{None}."""
 
     async def put_checkpoint(checkpoint: Checkpoint) -> None:
         """Keep C{checkpoint} after all others; durable when it returns."""
 
     async def first_of(period: str) -> int | None:
-        """The sequence of the first record of a locked period, or L{None}: there is none."""
+        """Find the sequence of the first record of a locked period; L{None}: there is none."""
 
     async def count_of(period: str) -> int:
         """How many records of a locked period there are."""
 
     async def macs(after: int, limit: int) -> Sequence[Maced]:
-        """Records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""
+        """List records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""
 
     async def oldest_contents() -> int | None:
-        """The sequence of the oldest record that has its contents, or L{None}: none has."""
+        """Return the sequence of the oldest record that has its contents, or L{None}: none has."""
 
     async def prune(up_to: int, limit: int) -> int:
         """Delete the contents of at most C{limit} of the oldest records up to the sequence C{up_to}, for good.
@@ -140,7 +140,7 @@ class ICheckpointSigner(Interface):
         """
 
     def export(since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """The record of a time as lines of JSON, read as they are taken; in constant memory.
+        """Export the record of a time as lines of JSON, read as they are taken; in constant memory.
 
         :raises StoreUnavailable: (while it is taken) it cannot be read.
         """

@@ -20,7 +20,7 @@ class ITrust(Interface):
         """Grows whenever what L{find} answers may have changed."""
 
     def find(kind: TrustKind, name: str) -> Trusted | None:
-        """The operator's word, or L{None}: there is none, or the vault was never unlocked in this life."""
+        """Return the operator's word, or L{None}: there is none, or the vault was never unlocked in this life."""
 
     def trusted() -> tuple[Trusted, ...]:
         """All, by kind and name."""
@@ -47,7 +47,7 @@ class IBrakes(Interface):
     """
 
     def pauses() -> tuple[Pause, ...]:
-        """What is paused; nothing where the vault was never unlocked in this life, whatever its file says."""
+        """Return what is paused; nothing where the vault was never unlocked in this life, whatever its file says."""
 
     def keep_pauses(pauses: Sequence[Pause]) -> None:
         """Keep these in the place of all that were kept, in one write; durable when it returns.
@@ -58,7 +58,7 @@ class IBrakes(Interface):
         """
 
     def caps() -> tuple[OwnCap, ...]:
-        """The operator's own caps, by their name; likewise."""
+        """Return the operator's own caps, by their name; likewise."""
 
     def keep_caps(caps: Sequence[OwnCap]) -> None:
         """Keep these in the place of all that were kept; errors as of L{keep_pauses}."""
@@ -115,25 +115,27 @@ class IControl(Interface):
     """
 
     def sign(statement: Mapping[str, JSON]) -> bytes:
-        """The mark of C{statement}: an id of the key, and an HMAC-SHA256 over its RFC 8785 form.
+        """Mark C{statement}: an id of the key, and an HMAC-SHA256 over its RFC 8785 form.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def verifier() -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """A function that tells what a mark under a statement is; it never raises and may be called in any thread.
+        """Return a function that tells what a mark under a statement is.
+
+        It never raises and may be called in any thread.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def revision() -> tuple[str, int]:
-        """The vault's id, and the revision of its file; the revision never goes back while the vault is one.
+        """Return the vault's id, and the revision of its file; the revision never goes back while the vault is one.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def sealed() -> tuple[int, str] | None:
-        """The newest (sequence, hash) of the record that was sealed, or L{None}: nothing was yet.
+        """Return the newest (sequence, hash) of the record that was sealed, or L{None}: nothing was yet.
 
         :raises VaultLocked: the vault is not unlocked.
         """
@@ -154,13 +156,13 @@ class IControl(Interface):
         """
 
     def outdated(run: str) -> datetime | None:
-        """The latest C{until} of L{outdate} on C{run}; L{None}: there is none that is still remembered.
+        """Return the latest C{until} of L{outdate} on C{run}; L{None}: there is none that is still remembered.
 
         :raises VaultLocked: the vault is not unlocked.
         """
 
     def forgotten() -> datetime | None:
-        """The latest C{until} of all that is remembered no more: what ended by then must count as used.
+        """Return the latest C{until} of all that is remembered no more: what ended by then must count as used.
 
         :raises VaultLocked: the vault is not unlocked.
         """
@@ -183,26 +185,28 @@ class IRecordKeys(Interface):
     """
 
     def public_key() -> str | None:
-        """The Ed25519 public key in hexadecimal; L{None}: there is none yet, or the vault was never open in this life.
+        """Return the Ed25519 public key in hexadecimal.
+
+        L{None}: there is none yet, or the vault was never open in this life.
 
         It is the key that was verified at the last unlock, not the one in the file: while the vault is locked, another
         program could have written its own key there, and a person notes this one.
         """
 
     def make_key() -> str:
-        """The public key, whose private one is made if there is none yet; durable when it returns.
+        """Return the public key, whose private one is made if there is none yet; durable when it returns.
 
         :raises StoreUnavailable: the file could not be written; nothing was kept.
         """
 
     def endorse(statement: Mapping[str, JSON]) -> str:
-        """The signature over the RFC 8785 form of C{statement}, in hexadecimal.
+        """Sign the RFC 8785 form of C{statement}; in hexadecimal.
 
         :raises Conflict: there is no key yet.
         """
 
     def locked_periods() -> tuple[LockedPeriod, ...]:
-        """What was kept by L{put_locked_periods}."""
+        """Return what was kept by L{put_locked_periods}."""
 
     def put_locked_periods(periods: Sequence[LockedPeriod]) -> None:
         """Keep the first keys of C{periods}, in the place of all earlier ones; durable when it returns.

@@ -25,10 +25,10 @@ class IConnector(Interface):
     """Talks to one service.  Only the runner's executor calls L{read}, L{invoke} and L{reconcile}."""
 
     def describe() -> ConnectorDescription:
-        """What it is.  Pure; always the same value for one instance."""
+        """Describe it. Pure; always the same value for one instance."""
 
     def prepare(operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """The request that C{operation} would send.
+        """Build the request that C{operation} would send.
 
         Pure: no socket, no clock, no randomness; the same arguments give the same request.
 
@@ -77,19 +77,19 @@ class IConnectors(Interface):
     """The registry: every connector by its name."""
 
     def get(fqn: str) -> IConnector | None:
-        """The connector, or L{None} where it is missing or did not load (then L{problems} says why)."""
+        """Return the connector, or L{None} where it is missing or did not load (then L{problems} says why)."""
 
     def descriptions() -> tuple[ConnectorDescription, ...]:
         """All that loaded, by name."""
 
     def candidates() -> tuple[Candidate, ...]:
-        """What the user's own files hold, by name: each sound one, in use only if its very digest is trusted.
+        """Return what the user's own files hold, by name: each sound one, in use only if its very digest is trusted.
 
         What is shipped, or comes of a plugin that the configuration names, is not among them.
         """
 
     def problems() -> tuple[LoadError, ...]:
-        """What did not load.
+        """Return what did not load.
 
         C{kind} is C{missing}, C{malformed}, C{duplicate} or a parse or validation fault of a file.
         """
@@ -105,7 +105,7 @@ class ICatalogue(Interface):
     """The action files of the home.  This is the one place that loads their bytes."""
 
     def current() -> Catalogue:
-        """The directory as it was last read."""
+        """Return the directory as it was last read."""
 
     def refresh() -> Catalogue:
         """Read the directory now; a file whose stat is the same is not read again."""

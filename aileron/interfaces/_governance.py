@@ -94,7 +94,7 @@ class ILimitService(Interface):
         """
 
     def pauses() -> tuple[Pause, ...]:
-        """What is paused, in the order in which it was."""
+        """Return what is paused, in the order in which it was."""
 
     async def pause(session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         """Let no run begin any more, and no further attempt of one that has begun; durable when it returns.
@@ -116,7 +116,7 @@ class ILimitService(Interface):
         """
 
     def caps() -> tuple[OwnCap, ...]:
-        """The operator's own caps; nothing while the vault was never unlocked in this life."""
+        """Return the operator's own caps; nothing while the vault was never unlocked in this life."""
 
     async def set_caps(caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """Set these, each in the place of the earlier one of its name, all or none; durable when it returns.

@@ -22,7 +22,7 @@ class IOperators(Interface):
     """Logins of the operator: a mutual proof of the key that only the passphrase opens."""
 
     def challenge(nonce: str, address: str) -> tuple[str, str]:
-        """The daemon proves first.
+        """Have the daemon prove first.
 
         :param nonce: the client's, 16 to 64 bytes as unpadded base64url.
         :param address: the operator URL the client believes to speak to.
@@ -44,10 +44,10 @@ class IOperators(Interface):
         """How long the next login should be let wait: 0 at first, 5 s at most, by the failures of the last minute."""
 
     def by_token(token: str) -> OperatorSession | None:
-        """The session of a token, or L{None}: unknown, expired, logged out."""
+        """Return the session of a token, or L{None}: unknown, expired, logged out."""
 
     def hand_over(token: str) -> str:
-        """A code that one browser may redeem once within 60 s.
+        """Make a code that one browser may redeem once within 60 s.
 
         What this login had handed over before, and nobody has confirmed, is void.
 
@@ -88,7 +88,7 @@ class IOperators(Interface):
         """
 
     def by_browser(asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        """The browser session that asks for this, or L{None}.  The cookie alone is never enough.
+        """Find the browser session that asks for this, or L{None}. The cookie alone is never enough.
 
         :param asked: signed by the session's key, for this life of the daemon, now, and never seen before: the second
             time it is refused, whatever came of the first.
@@ -112,7 +112,7 @@ class IPasskeyBook(Interface):
         """All, oldest first."""
 
     def passkey_rule() -> PasskeyRule:
-        """What may not be approved without one."""
+        """Return what may not be approved without one."""
 
     def keep_passkeys(keys: Sequence[Passkey], rule: PasskeyRule) -> None:
         """Keep both in the place of what was kept, in one write; durable when it returns.
@@ -130,10 +130,10 @@ class IPasskeys(Interface):
         """All, oldest first."""
 
     def passkey_rule() -> PasskeyRule:
-        """What may not be approved without one."""
+        """Return what may not be approved without one."""
 
     def offer() -> Mapping[str, JSON]:
-        """What a page hands to C{navigator.credentials.create}, good for one answer within a minute.
+        """Offer what a page hands to C{navigator.credentials.create}, good for one answer within a minute.
 
         :raises Conflict: passkeys cannot be had: they need C{localhost}, and what C{aileron[passkey]} installs.
         """
@@ -164,7 +164,7 @@ class IPasskeys(Interface):
         """Forget every passkey and the rule.  Twice is safe."""
 
     def ask(about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
-        """What a page hands to C{navigator.credentials.get}, for exactly this, once, within a minute.
+        """Ask for what a page hands to C{navigator.credentials.get}, for exactly this, once, within a minute.
 
         :return: the nonce to bring with the answer, and the options.
         :raises Conflict: as of L{offer}, or there is no passkey.

@@ -46,7 +46,7 @@ class IRuns(Interface):
         """
 
     async def find_by_key(session_id: str | None, action: str, idempotency_key: str) -> Run | None:
-        """The run that used this key in the last 7 days, or L{None}."""
+        """Find the run that used this key in the last 7 days, or L{None}."""
 
     async def apply(*transitions: Transition) -> Run:
         """Apply C{transitions} of one run, in order, all or none.
@@ -68,13 +68,13 @@ class IRuns(Interface):
         """
 
     async def get(run_id: str) -> Run | None:
-        """The run, or L{None}."""
+        """Return the run, or L{None}."""
 
     async def approval(run_id: str) -> Approval | None:
-        """The approval of a gated run, or L{None}."""
+        """Return the approval of a gated run, or L{None}."""
 
     async def list(query: RunQuery) -> Page[Run]:
-        """Runs.
+        """List runs.
 
         :raises InvalidRequest: a cursor that this list did not give.
         """
@@ -83,19 +83,19 @@ class IRuns(Interface):
         """Approvals, oldest first; C{query.gated} is ignored."""
 
     async def denials(since: datetime) -> tuple[Approval, ...]:
-        """The newest thousand that were denied after C{since}, oldest first."""
+        """List the newest thousand that were denied after C{since}, oldest first."""
 
     async def unshown() -> tuple[str, ...]:
-        """The ids of runs that wait for a decision and have a preview that is not C{shown}, oldest first."""
+        """List the ids of runs that wait for a decision and have a preview that is not C{shown}, oldest first."""
 
     async def unfinished() -> tuple[Run, ...]:
         """Every run that is not settled, oldest first: what a starting daemon takes up."""
 
     async def steps(run_id: str) -> tuple[StepRow, ...]:
-        """Steps that ended, in order."""
+        """List steps that ended, in order."""
 
     async def attempts(run_id: str) -> tuple[AttemptRow, ...]:
-        """Attempts, in order."""
+        """List attempts, in order."""
 
     async def room(charges: Sequence[Charge]) -> None:
         """Pass only where a transition with these C{charges} could be applied now; nothing is counted.
@@ -104,7 +104,7 @@ class IRuns(Interface):
         """
 
     async def most_used(limit: int) -> tuple[str, ...]:
-        """The actions that were completed most often among the newest two thousand such runs, by how often and name."""
+        """List the actions completed most often among the newest two thousand such runs, by how often and name."""
 
     async def count(query: RunQuery) -> int:
         """How many runs match; C{limit} and C{cursor} are ignored."""
@@ -129,19 +129,19 @@ class ISessions(Interface):
         """
 
     async def by_token(token_digest: bytes) -> Session | None:
-        """The session of a token (live or ended), or L{None}.
+        """Return the session of a token (live or ended), or L{None}.
 
         Answers from memory where it can; notes the time as C{seen_at}.
         """
 
     async def by_gateway_key(gateway_digest: bytes) -> Session | None:
-        """The session of a gateway key (live or ended), or L{None}; the digest of a token is none.
+        """Return the session of a gateway key (live or ended), or L{None}; the digest of a token is none.
 
         Answers from memory where it can; notes the time as C{seen_at}.
         """
 
     def known_gateway_key(gateway_digest: bytes) -> Session | None:
-        """The live session that L{by_gateway_key} would answer, if that is in memory; L{None}: it must be asked.
+        """Return the live session that L{by_gateway_key} would answer, if that is in memory; L{None}: it must be asked.
 
         Costs microseconds.  Notes the time too, but the session that is returned may tell an earlier one.
         """
@@ -160,7 +160,10 @@ class ISessions(Interface):
         """One session, or L{None}."""
 
     async def tally(session_id: str) -> SessionTally:
-        """What became of what it asked for; all nought of a session that asked for nothing, or that there is not."""
+        """Tell what became of what it asked for.
+
+        All nought of a session that asked for nothing, or that there is not.
+        """
 
     async def list(live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
         """Sessions, newest first.
@@ -205,7 +208,7 @@ class IContents(Interface):
         """
 
     async def get(digest: str) -> str | None:
-        """The text of exactly this digest, or L{None}: unknown, or altered."""
+        """Return the text of exactly this digest, or L{None}: unknown, or altered."""
 
 
 class IWatermarks(Interface):

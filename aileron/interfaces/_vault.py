@@ -12,7 +12,7 @@ class IVault(Interface):
     """The encrypted file's state.  The key is in memory only while unlocked."""
 
     def state() -> VaultState:
-        """The state now."""
+        """Return the state now."""
 
     def ever_unlocked() -> bool:
         """Whether it was unlocked at any time in this life of the daemon."""
@@ -24,7 +24,7 @@ class IVault(Interface):
         """
 
     def locked() -> Deferred[None]:
-        """Fires when the vault becomes locked.  Each caller its own."""
+        """Fire when the vault becomes locked. Each caller has its own."""
 
 
 class ICredential(Interface):
@@ -78,7 +78,7 @@ class IBindings(Interface):
         """
 
     def credential(binding: Binding, scope: Scope) -> ICredential:
-        """The credential of exactly this revision of this binding, not yet open.
+        """Return the credential of exactly this revision of this binding, not yet open.
 
         It opens only where C{scope}, which is the one in force now, is the one that it was sealed for.
         """

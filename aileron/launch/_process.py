@@ -85,7 +85,7 @@ class AgentProcess(ProcessProtocol):
                 self._running.signalProcess(number)
 
     def processEnded(self, reason: Failure) -> None:
-        """It is over."""
+        """Note that it is over."""
         number, code = getattr(reason.value, "signal", None), getattr(reason.value, "exitCode", None)
         self.ended.callback(exit_status(number) if number is not None else code or 0)
 

@@ -24,7 +24,7 @@ _log = Logger()
 
 
 def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
-    """The arguments with defaults filled in, if every one is as the action declares it.
+    """Check the arguments, and return them with defaults filled in, if every one is as the action declares it.
 
     Strings stay as they are: nothing is trimmed, converted or normalised.
 
@@ -40,7 +40,7 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
 
 
 def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
-    """What is wrong with C{value} as a value of C{one}, in the file that holds it; empty if nothing is.
+    """Tell what is wrong with C{value} as a value of C{one}, in the file that holds it; empty if nothing is.
 
     :param work: what may be done for the schemas of the file's author.
     """
@@ -53,7 +53,7 @@ def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
 
 
 def _found(action: Action, arguments: Mapping[str, JSON]) -> list[tuple[str, str]]:
-    """Some of what is wrong, the first of it first; no fault of ours comes out of it."""
+    """Return some of what is wrong, the first of it first; no fault of ours comes out of it."""
     try:
         return [*islice(_problems(argument_checks(action), arguments), MOST_PROBLEMS)]
     except TooMuchWork:
@@ -96,7 +96,7 @@ _ABOUT_NAMES = {"required": "is missing", "additionalProperties": "is not known 
 
 
 def _said(keyword: str, wanted: Any) -> str:
-    """What a constraint asks for, in words of which a schema's author may have written some."""
+    """Return what a constraint asks for, in words of which a schema's author may have written some."""
     return brief(_ABOUT_NAMES.get(keyword) or violation(keyword, wanted))
 
 

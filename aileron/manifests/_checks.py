@@ -62,7 +62,7 @@ class Problem:
     wanted: Any
 
     def within(self, key: str | int) -> Problem:
-        """The same, of what holds the value at C{key}."""
+        """Return the same, of what holds the value at C{key}."""
         return evolve(self, path=(key, *self.path))
 
 
@@ -72,7 +72,7 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 
 def check_of(schema: _Schema) -> Check:
-    """What tells the problems of a value one by one, each when it is asked for; it raises L{TooMuchWork}."""
+    """Yield what tells the problems of a value one by one, each when it is asked for; it raises L{TooMuchWork}."""
     questions = tuple((key, wanted, *_question(key, wanted, schema)) for key, wanted in schema.items() if key in _ASKED)
     inner = tuple((_INNER[key][0], _INNER[key][1](wanted, schema)) for key, wanted in schema.items() if key in _INNER)
     steps = 1 + len(questions) + len(inner)
@@ -96,7 +96,7 @@ def _question(keyword: str, wanted: Any, schema: _Schema) -> tuple[str | None, _
 
 
 def _kind(value: object) -> str:
-    """The type of a value, by JSON's name."""
+    """Name the type of a value as JSON does."""
     found = _KINDS.get(type(value))
     if found is None:
         return "object" if isinstance(value, Mapping) else "array"
@@ -131,7 +131,10 @@ def _const(only: JSON, schema: _Schema) -> _Question:
 
 
 def _identity(value: Any, work: Work) -> object:
-    """What is equal for values that JSON Schema takes for equal; a number's is text: nobody can make its hash clash."""
+    """Return what is equal for values that JSON Schema takes for equal.
+
+    A number's is text: nobody can make its hash clash.
+    """
     kind = _kind(value)
     work.take(_AN_IDENTITY + (len(value) // _CHARACTERS_A_STEP if kind == "string" else 0))
     if kind == "number":

@@ -80,7 +80,7 @@ def _load(path: str, stamp: Stamp | None) -> _Entry:
 
 
 def _choose(entries: Collection[_Entry]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
-    """The actions that can be told apart, and every error."""
+    """Choose the actions that can be told apart, and every error."""
     actions: dict[str, Action] = {}
     errors = [error for entry in entries for error in entry.errors]
     for action in (entry.action for entry in entries if entry.action is not None):

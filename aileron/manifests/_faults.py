@@ -58,7 +58,7 @@ class Faults:
 
 
 def unreadable(fault: Unreadable) -> LoadError:
-    """The fault of a file or directory that is not read."""
+    """Make the fault of a file or directory that is not read."""
     return LoadError(UNREADABLE, fault.problem, fault.path)
 
 

@@ -27,17 +27,17 @@ def is_email(text: str) -> bool:
 
 
 def is_uri(text: str) -> bool:
-    """A URI with its scheme (RFC 3986)."""
+    """Accept a URI with its scheme (RFC 3986)."""
     return _URI.fullmatch(text) is not None
 
 
 def is_date(text: str) -> bool:
-    """A day of the calendar as RFC 3339 writes it."""
+    """Accept a day of the calendar as RFC 3339 writes it."""
     return _DATE.fullmatch(text) is not None and _reads(date, text)
 
 
 def is_moment(text: str) -> bool:
-    """A moment with its offset as RFC 3339 writes it; no leap second."""
+    """Accept a moment with its offset as RFC 3339 writes it; no leap second."""
     found = _MOMENT.fullmatch(text)
     return found is not None and _reads(datetime, f"{found[1]}T{found[2]}{found[4].upper()}")
 
@@ -69,7 +69,7 @@ _MOST_WORK = 150 * MOST_CHARACTERS
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re2._Regexp:
-    """The pattern, ready to be looked for in a text.
+    """Compile the pattern, ready to be looked for in a text.
 
     :raises ValueError: it is none, or needs too much; as RE2 says it.
     """

@@ -94,7 +94,7 @@ _KEYS = ("name", "type", "description", "required", "label", "default", "schema"
 
 
 def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
-    """The inputs, in order; what is wrong with them is kept with their tables."""
+    """Read the inputs, in order; what is wrong with them is kept with their tables."""
     work = Work(MOST_STEPS_OF_A_FILE)
     inputs = tuple(_read_input(table, work) for table in tables)
     for index in repeated([one.name for one in inputs]):
@@ -169,7 +169,7 @@ def _check_asking(table: Table, one: Input) -> None:
 
 
 def _check_values(table: Table, one: Input, work: Work) -> None:
-    """What the declaration itself holds must be what it allows."""
+    """Check that what the declaration itself holds is what it allows."""
     if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
         table.fault("minimum", "`minimum` is greater than `maximum`")
     if one.has_default and table.flag("required", default=False):

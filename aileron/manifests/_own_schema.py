@@ -24,7 +24,7 @@ _REPLACED = ("type", "items_type", "enum", "minimum", "maximum", "max_length", "
 
 
 def read_schema(table: Table) -> Mapping[str, JSON] | None:
-    """The schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table."""
+    """Read the schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table."""
     beside = [key for key in _REPLACED if key in table.values]
     for key in beside:
         table.fault(key, f"`{key}` cannot stand beside `schema`: say it inside")
@@ -41,7 +41,7 @@ def read_schema(table: Table) -> Mapping[str, JSON] | None:
 
 
 def choices(schema: Mapping[str, JSON]) -> Sequence[JSON] | None:
-    """The values of which one is to be chosen, as C{enum} or as C{const} of each alternative; else L{None}."""
+    """Find the values of which one is to be chosen, as C{enum} or as C{const} of each alternative; else L{None}."""
     if _is_list(options := schema.get("enum")):
         return options
     for key in ("oneOf", "anyOf"):
@@ -64,7 +64,7 @@ def _problems(schema: Mapping[str, JSON]) -> Iterator[str]:
 
 
 def _faults(schema: JSON, pointer: str, level: int) -> Iterator[str]:
-    """What is wrong with a schema that stands at C{pointer}, and with those in it."""
+    """Yield what is wrong with a schema that stands at C{pointer}, and with those in it."""
     at = f"at {pointer} " if pointer else ""
     if not isinstance(schema, Mapping):
         yield f"{at}must be a table"
@@ -94,7 +94,7 @@ def _own_faults(schema: Mapping[str, JSON]) -> Iterator[str]:
 
 
 def _inside(schema: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...], JSON]]:
-    """The schemas in this one, each with the steps that lead to it."""
+    """Yield the schemas in this one, each with the steps that lead to it."""
     if isinstance(members := schema.get("properties"), Mapping):
         yield from ((("properties", name), each) for name, each in members.items())
     if "items" in schema:

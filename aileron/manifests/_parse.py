@@ -112,7 +112,7 @@ _LATER_KEYS = ("late_fields",)
 
 
 def parse(data: bytes, path: str) -> Action:
-    """The action that C{data} describes.
+    """Parse the action that C{data} describes.
 
     :param path: where the bytes came from; faults and the action name it.
     :raises ManifestFault: with every fault of the file, each with its line.

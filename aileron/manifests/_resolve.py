@@ -42,7 +42,7 @@ class Known:
 
 
 def resolve(step: Step, known: Known) -> Mapping[str, JSON]:
-    """What C{step}'s operation is given.
+    """Resolve what C{step}'s operation is given.
 
     A value that is one reference keeps the type of what it refers to; within a longer text, texts, numbers and
     booleans are written in.  An optional argument that was left out drops its key or element.  What was filled in is
@@ -54,7 +54,7 @@ def resolve(step: Step, known: Known) -> Mapping[str, JSON]:
 
 
 def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """What the operation of a preview is given; otherwise as L{resolve}."""
+    """Resolve what the operation of a preview is given; otherwise as L{resolve}."""
     return _Values(Known(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
 
 
@@ -64,7 +64,7 @@ def uses_outputs(step: Step) -> bool:
 
 
 def preview_paths(inputs: JSON) -> tuple[str, ...]:
-    """The paths into the preview that C{inputs} refer to, each once."""
+    """Find the paths into the preview that C{inputs} refer to, each once."""
     return tuple(dict.fromkeys(part.path for part in _parts(inputs) if isinstance(part, PreviewReference)))
 
 
@@ -115,7 +115,7 @@ class _Values:
 
 
 def _carried(carried: Mapping[str, JSON], path: str) -> JSON:
-    """What the preview showed at C{path}: without it a write would go out untied.
+    """Carry what the preview showed at C{path}: without it a write would go out untied.
 
     :raises ValueError: nothing that ties.
     """

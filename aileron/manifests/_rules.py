@@ -29,7 +29,7 @@ _LABEL = Rule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 
 
 
 def read_approval(table: Table) -> ApprovalRule:
-    """The rule, but for the preview; what is wrong is kept with its table."""
+    """Read the rule, but for the preview; what is wrong is kept with its table."""
     undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
     cool_down = _read_duration(table, "cool_down", 0, MAX_COOL_DOWN_SECONDS, "24h")
     rule = ApprovalRule(
@@ -103,7 +103,7 @@ _LIMIT_KEYS = (*_WINDOWS, *(_SESSION + key for key in _WINDOWS), "per_argument")
 
 
 def read_limits(table: Table, inputs: Collection[str]) -> tuple[Cap, ...]:
-    """The caps, in the order of the keys' list; what is wrong with them is kept with their tables.
+    """Read the caps, in the order of the keys' list; what is wrong with them is kept with their tables.
 
     :param inputs: names of the action's inputs.
     """

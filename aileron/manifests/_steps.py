@@ -48,7 +48,7 @@ class Place:
 
 
 def read_steps(tables: Sequence[Table], scope: Scope) -> tuple[Step, ...]:
-    """The steps, in order; what is wrong with them is kept with their tables."""
+    """Read the steps, in order; what is wrong with them is kept with their tables."""
     steps: list[Step] = []
     for table in tables:
         step = _read_step(table, scope, {one.id for one in steps})
@@ -60,7 +60,7 @@ def read_steps(tables: Sequence[Table], scope: Scope) -> tuple[Step, ...]:
 
 
 def read_inputs_of(table: Table, key: str, scope: Scope, place: Place) -> Mapping[str, JSON]:
-    """What an operation is given, its references checked."""
+    """Read what an operation is given, its references checked."""
     values = table.json(key) if table.table(key).values else {}
     inputs = values if isinstance(values, Mapping) else {}
     for path, message in _template_faults(inputs, (), scope, place):

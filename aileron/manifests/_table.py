@@ -27,12 +27,12 @@ class Rule:
 
     @classmethod
     def shape(cls, pattern: str, phrase: str) -> Rule:
-        """The whole text has the shape of C{pattern}."""
+        """Require that the whole text has the shape of C{pattern}."""
         return cls(re.compile(pattern).fullmatch, phrase)
 
     @classmethod
     def choice(cls, options: Collection[str]) -> Rule:
-        """The text is one of C{options}."""
+        """Require that the text is one of C{options}."""
         return cls(frozenset(options).__contains__, "must be one of " + ", ".join(options))
 
 
@@ -52,7 +52,7 @@ class Table:
         self.faults.add(self.path if key is None else (*self.path, key), message)
 
     def text(self, key: str, rule: Rule = NOT_BLANK, *, required: bool = True) -> str:
-        """A string that C{rule} allows; empty where there is none."""
+        """Take a string that C{rule} allows; empty where there is none."""
         if key not in self.values:
             if required:
                 self.fault(None, f"`{key}` is missing")
@@ -66,7 +66,7 @@ class Table:
         return value
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """True or false."""
+        """Take true or false."""
         value = self.values.get(key, default)
         if isinstance(value, bool):
             return value
@@ -74,7 +74,7 @@ class Table:
         return default
 
     def number(self, key: str, low: float | None = None, high: float | None = None) -> float | int | None:
-        """A number from C{low} to C{high}; L{None} where there is none."""
+        """Take a number from C{low} to C{high}; L{None} where there is none."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -86,7 +86,7 @@ class Table:
         return value
 
     def integer(self, key: str, low: int, high: int) -> int | None:
-        """An integer from C{low} to C{high}; L{None} where there is none."""
+        """Take an integer from C{low} to C{high}; L{None} where there is none."""
         value = self.number(key, low, high)
         if isinstance(value, float):
             self.fault(key, f"`{key}` must be an integer")
@@ -94,7 +94,7 @@ class Table:
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """An array of at least one string, none blank."""
+        """Take an array of at least one string, none blank."""
         value = self.values.get(key)
         if not isinstance(value, list) or not value or not all(isinstance(one, str) and one.strip() for one in value):
             self.fault(key, f"`{key}` must be an array of one or more strings that are not blank")
@@ -113,7 +113,7 @@ class Table:
         return None
 
     def table(self, key: str, *, required: bool = False) -> Table:
-        """A table inside this one; empty where there is none."""
+        """Take a table inside this one; empty where there is none."""
         value = self.values.get(key, {})
         if required and key not in self.values:
             self.fault(None, f"`[{key}]` is missing")
@@ -123,7 +123,7 @@ class Table:
         return Table(value, (*self.path, key), self.faults)
 
     def tables(self, key: str, most: int, *, required: bool = True) -> tuple[Table, ...]:
-        """An array of at most C{most} tables."""
+        """Take an array of at most C{most} tables."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             self.fault(key, f"`{key}` must be an array of tables")
@@ -153,7 +153,7 @@ def _has_moments(value: object) -> bool:
 
 
 def repeated(names: Iterator[str] | Collection[str]) -> Iterator[int]:
-    """The indexes of the names that stood there before."""
+    """Find the indexes of the names that stood there before."""
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name and name in seen:

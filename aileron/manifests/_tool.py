@@ -25,7 +25,7 @@ _OTHER = re.compile(r"[^a-z0-9_]")
 
 
 def tool_name(name: str) -> str:
-    """The action's name as an MCP tool: every character that is not of C{[a-z0-9_]} becomes an underscore.
+    """Name the action as an MCP tool: every character that is not of C{[a-z0-9_]} becomes an underscore.
 
     One that is longer than L{MAX_TOOL_NAME} is cut, and ends with a mark that is made of the whole name.
 
@@ -36,7 +36,7 @@ def tool_name(name: str) -> str:
 
 
 def told_apart(actions: Mapping[str, Action]) -> Mapping[str, Action]:
-    """The actions, of which those with one tool name get others: each its own, whatever order they came in.
+    """Tell the actions apart: those with one tool name get others, each its own, whatever order they came in.
 
     None of them keeps the plain name, since a caller that knows it would not know whose it is now.
     """
@@ -57,7 +57,7 @@ _CONSTRAINTS = ("minimum", "maximum", "format")
 
 
 def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
-    """The schema of an action's arguments, as MCP hosts and the API's document show it."""
+    """Make the schema of an action's arguments, as MCP hosts and the API's document show it."""
     return {
         "type": "object",
         "properties": {one.name: property_schema(one) for one in inputs},
@@ -67,7 +67,7 @@ def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
 
 
 def property_schema(one: Input) -> dict[str, JSON]:
-    """The schema of one argument; arrays always say what they hold, since some hosts refuse them otherwise."""
+    """Make the schema of one argument; arrays always say what they hold, since some hosts refuse them otherwise."""
     if one.schema is not None:
         return _as_written(one, one.schema)
     schema: dict[str, JSON] = {"type": one.type, **_words(one)}
@@ -83,7 +83,7 @@ def property_schema(one: Input) -> dict[str, JSON]:
 
 
 def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The schema of the file, and of the rest what it does not say itself."""
+    """Take the schema of the file, and of the rest what it does not say itself."""
     added = _words(one)
     if one.type == "array":
         added["items"] = {}
@@ -95,7 +95,7 @@ def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _limited(schema: Mapping[str, Any]) -> dict[str, JSON]:
-    """The same, with the usual limit of a text wherever a pattern stands without one."""
+    """Set the usual limit of a text wherever a pattern stands without one."""
     limited = {key: _limited_part(key, value) for key, value in schema.items()}
     return {"maxLength": DEFAULT_MAX_LENGTH, **limited} if "pattern" in schema else limited
 
@@ -127,7 +127,7 @@ class ArgumentChecks:
 
 
 def argument_checks(action: Action) -> ArgumentChecks:
-    """The checks of an action's arguments, made once for as long as it is in use."""
+    """Make the checks of an action's arguments, once for as long as it is in use."""
     own = frozenset(one.name for one in action.inputs if one.schema is not None)
     return _made(_Known(action.digest, own, action.input_schema))
 

@@ -55,7 +55,7 @@ class BridgedTools:
         return await self.bridge.call(self.calls.actions)
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """The session's newest runs."""
+        """List the session's newest runs."""
         return await self.bridge.call(self.calls.recent_runs)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:

@@ -82,7 +82,7 @@ class Exchange:
         return head
 
     async def more(self) -> tuple[bytes, bool]:
-        """The next piece of the body, and whether another follows.
+        """Return the next piece of the body, and whether another follows.
 
         :raises InternalError: it ended before its end.
         """
@@ -92,7 +92,7 @@ class Exchange:
         return piece
 
     def leave(self) -> None:
-        """The client asks for no more: the application hears that, and writes into the void."""
+        """Let the client go, which asks for no more: the application hears that, and writes into the void."""
         self._gone.set()
         self._drop()
 

@@ -55,14 +55,14 @@ def run_uri(run_id: str) -> str:
 
 
 def to_resource(uri: str, attachment: Attachment) -> t.TextResourceContents | t.BlobResourceContents:
-    """An attachment as a document."""
+    """Make a document of an attachment."""
     if attachment.text is not None:
         return t.TextResourceContents(uri=uri, mime_type=attachment.media_type, text=attachment.text)
     return t.BlobResourceContents(uri=uri, mime_type=attachment.media_type, blob=attachment.base64)
 
 
 def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
-    """The same without the text."""
+    """Make the same without the text."""
     for number, attachment in enumerate(result.attachments, 1):
         if _is_picture(attachment):
             yield t.ImageContent(data=attachment.base64, mime_type=attachment.media_type)
@@ -82,7 +82,7 @@ def _is_picture(attachment: Attachment) -> bool:
 
 
 def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The schema of the whole answer, C{output} being that of the action's own."""
+    """Make the schema of the whole answer, C{output} being that of the action's own."""
     status = {"type": "string", "description": "completed; or anything else: it is not done."}
     text = {"type": "string", "description": "What else there is to know."}
     properties = {"status": status, "output": _relocate(output), "text": text}
@@ -107,7 +107,7 @@ def _completed(answer: Answer, result: ToolResult, schema: Mapping[str, JSON]) -
 
 
 def _relocate(schema: JSON) -> JSON:
-    """The schema, a level below: what it says of its own parts says where they are now."""
+    """Move the schema a level below: what it says of its own parts says where they are now."""
     if isinstance(schema, Mapping):
         return {
             key: _relocate_reference(value) if key in _REFERENCES else _relocate(value) for key, value in schema.items()
@@ -140,7 +140,7 @@ def action_uri(definition: ToolDefinition) -> str:
 
 
 def find_action_by_uri(uri: str, definitions: Sequence[ToolDefinition]) -> ToolDefinition:
-    """The action whose document is at C{uri}, which may name its tool, or be written otherwise than it is listed.
+    """Find the action whose document is at C{uri}, which may name its tool, or be written otherwise than it is listed.
 
     :raises MCPError: there is none.
     """
@@ -151,17 +151,17 @@ def find_action_by_uri(uri: str, definitions: Sequence[ToolDefinition]) -> ToolD
 
 
 def parse_run_uri(uri: str) -> str | None:
-    """The run that is at C{uri}; L{None}: it is no such address."""
+    """Read which run is at C{uri}; L{None}: it is no such address."""
     found = _RUN.fullmatch(uri)
     return found[1] if found else None
 
 
 def parse_attachment_uri(uri: str) -> tuple[str, int] | None:
-    """The run whose attachment is at C{uri}, and its number; L{None}: it is no such address."""
+    """Read the run whose attachment is at C{uri}, and its number; L{None}: it is no such address."""
     found = _ATTACHMENT.fullmatch(uri)
     return (found[1], int(found[2])) if found else None
 
 
 def resource_not_found(uri: str) -> MCPError:
-    """That there is none at C{uri}."""
+    """Refuse that there is none at C{uri}."""
     return MCPError(t.INVALID_PARAMS, f"There is no resource {uri!r}.", {"uri": uri})

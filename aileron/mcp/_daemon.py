@@ -31,7 +31,7 @@ from aileron.home import Discovery, find_home, live_discovery
 
 
 def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon:
-    """The daemon that the session names; where it names none, one that nobody can reach and that says why."""
+    """Find the daemon that the session names; where it names none, one that nobody can reach and that says why."""
     if not session.url or not session.token:
         return _unreachable(
             "This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set. "
@@ -162,7 +162,10 @@ class OwnSession:
 def make_own_session(
     environment: Mapping[str, str], directory: str, connections: Connections, clock: IReactorTime
 ) -> OwnSession | None:
-    """The session that a client in such an environment may open for itself; L{None}: it has one, or is not named."""
+    """Make the session that a client in such an environment may open for itself.
+
+    L{None}: it has one, or is not named.
+    """
     result = SessionEnvironment.of(environment)
     if result.url or result.token or not result.client:
         return None

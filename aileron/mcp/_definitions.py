@@ -63,7 +63,7 @@ class ToolDefinition:
 
 
 def read_definitions(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
-    """The tools of the enabled actions among C{items}, by name.
+    """Read the tools of the enabled actions among C{items}, by name.
 
     What is malformed, and what would hide one of our own tools, is left out.
     """
@@ -72,7 +72,7 @@ def read_definitions(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
 
 
 def own_definitions(longest_wait_seconds: int) -> tuple[ToolDefinition, ToolDefinition]:
-    """The two tools that are always there, by name."""
+    """Define the two tools that are always there, by name."""
     return _DIAGNOSTICS, _status_definition(longest_wait_seconds)
 
 
@@ -115,7 +115,7 @@ def _check_name(name: Any) -> str:
 
 
 def _split(body: str) -> tuple[str, str]:
-    """The heading that a body begins with, if it does, and the rest."""
+    """Split off the heading that a body begins with, if it does."""
     first, _, rest = body.strip().partition("\n")
     if first.startswith("# "):
         return first[2:].strip(), rest.strip()

@@ -48,7 +48,7 @@ class Form:
 def fill_in(
     definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None
 ) -> Mapping[str, JSON] | Form:
-    """A call's arguments with what a person said of what it leaves out; or what is still to be asked.
+    """Fill in what a call leaves out from what a person said; or tell what is still to be asked.
 
     Only what is for the person to say, and was left out, is taken from C{answers}.
 
@@ -73,7 +73,7 @@ def list_answered(definition: ToolDefinition, arguments: Mapping[str, JSON], ans
 
 
 def relax_schema(definition: ToolDefinition) -> Mapping[str, JSON]:
-    """The schema of what the agent must give itself, where the person is asked for the rest."""
+    """Relax the schema to what the agent must give itself, where the person is asked for the rest."""
     required: JSON = [name for name in _required(definition) if name not in definition.asks]
     return {**definition.input_schema, "required": required}
 
@@ -85,7 +85,10 @@ def _for_a_person(definition: ToolDefinition) -> Mapping[str, Mapping[str, JSON]
 
 
 def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """What of a schema is looked at here, in little time whatever a client sends; the daemon looks at all of it."""
+    """Check what of a schema is looked at here, in little time whatever a client sends.
+
+    The daemon looks at all of it.
+    """
     found = {key: value for key, value in schema.items() if key in _PLAIN}
     for options in (schema.get("oneOf"), schema.get("anyOf")):
         if isinstance(options, (list, tuple)):
@@ -121,7 +124,7 @@ class Continuation:
 
     @classmethod
     def of(cls, state: str | None, new_key: Callable[[], str]) -> Continuation:
-        """The same, or a first one where nothing is brought back.
+        """Read the state, or make a first one where nothing is brought back.
 
         :param state: unsealed, so that it is what we gave.
         """

@@ -50,7 +50,7 @@ class ILoop(Protocol):
 
 
 def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
-    """What seals the states of one agent's clients, so that nobody else can hand them back.
+    """Make what seals the states of one agent's clients, so that nobody else can hand them back.
 
     :param key: 32 bytes at least.
     """

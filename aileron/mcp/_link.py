@@ -63,7 +63,7 @@ class Link:
             self._following.cancel()
 
     async def offered(self) -> tuple[ToolDefinition, ...]:
-        """The tools; early callers wait until the daemon was asked once, and 5 s at most."""
+        """Return the tools; early callers wait until the daemon was asked once, and 5 s at most."""
         if not self._asked_once:
             waiter = self._first.wait(over=False)
             await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)

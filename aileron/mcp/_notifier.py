@@ -98,11 +98,11 @@ class ChangeNotifier:
             await self.bus.publish(event)
 
     def subscriber(self, session: ServerSession) -> Subscriber | None:
-        """The client of a connection, if it has shaken hands."""
+        """Find the client of a connection, if it has shaken hands."""
         return self.subscribers.get(_key(session))
 
     async def remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """The SDK's middleware: have a client hear from the end of its handshake on.
+        """Have a client hear from the end of its handshake on, as the SDK's middleware.
 
         One that shakes hands anew begins anew, without what it had subscribed to.
         """
@@ -181,7 +181,7 @@ class Subscriptions:
         return definitions
 
     async def _address(self, uri: str) -> str:
-        """The address, as it is listed, of a document that is there.
+        """Write the address, as it is listed, of a document that is there.
 
         :raises MCPError: it is not.
         """

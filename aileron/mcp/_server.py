@@ -99,6 +99,6 @@ class _Promising(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """What C{initialize} promises."""
+        """Say what C{initialize} promises."""
         told = notification_options or NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(told, experimental_capabilities, extensions)

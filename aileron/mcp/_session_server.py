@@ -135,7 +135,7 @@ class SessionServer:
 
 
 def _once(*acts: Callable[[], object]) -> Callable[[], None]:
-    """What calls each of C{acts} the first time, and nothing from then on."""
+    """Return what calls each of C{acts} the first time, and nothing from then on."""
     left = list(acts)
 
     def call() -> None:

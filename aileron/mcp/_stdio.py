@@ -50,7 +50,7 @@ class _Stream:
     """What the SDK asks of a stream beside reading or writing.  When one ends is for the process to say."""
 
     async def aclose(self) -> None:
-        """The SDK needs it no more."""
+        """Note that the SDK needs it no more."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -71,7 +71,7 @@ class InputStream(_Stream):
         self._queue.put_nowait(message)
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next one, as soon as there is one."""
+        """Return the next one, as soon as there is one."""
         return await self._queue.get()
 
     def __aiter__(self) -> Self:
@@ -117,15 +117,15 @@ class JsonLines(LineOnlyReceiver):
             self._received(_parse_line(line))
 
     def lineLengthExceeded(self, line: bytes) -> None:
-        """A line without an end: nothing that follows can be read."""
+        """Give up at a line without an end: nothing that follows can be read."""
         self._end()
 
     def readConnectionLost(self) -> None:
-        """Standard input ended: the client is done."""
+        """Note that standard input ended: the client is done."""
         self._end()
 
     def writeConnectionLost(self) -> None:
-        """Standard output broke: the client is gone."""
+        """Note that standard output broke: the client is gone."""
         self._end()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:

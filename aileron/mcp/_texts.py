@@ -70,7 +70,7 @@ class ToolResult:
 
 
 def render_run(answer: Answer, action: str = "It") -> ToolResult:
-    """A run that succeeded, or that is not settled yet (202)."""
+    """Render a run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
         return _with_output(body, _edited(body), _note(body))
@@ -79,14 +79,14 @@ def render_run(answer: Answer, action: str = "It") -> ToolResult:
 
 
 def render_form(form: Form) -> ToolResult:
-    """A call that lacks what is for a person to say, where nobody can be asked."""
+    """Render a call that lacks what is for a person to say, where nobody can be asked."""
     names = ", ".join(form.required)
     text = f"Nothing was sent: what is missing is for the user to say: {names}. Ask them, and call again with that."
     return ToolResult(text, is_error=True, wanted=form)
 
 
 def mention_answers(result: ToolResult, names: Sequence[str]) -> ToolResult:
-    """An error of a call of which a person said some themselves."""
+    """Mention in the error of a call that a person said some arguments themselves."""
     if not result.is_error or not names:
         return result
     own = f"The user said themselves, in a form: {', '.join(names)}. Change nothing of that without asking them."
@@ -101,7 +101,7 @@ def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
 
 
 def render_notes(body: Mapping[str, Any]) -> str:
-    """What there is to say of a run that succeeded, but for its output; empty: nothing."""
+    """Render what there is to say of a run that succeeded, but for its output; empty: nothing."""
     return _lines(_edited(body), _note(body))
 
 
@@ -168,13 +168,13 @@ def _problem(problem: Any) -> str:
 
 
 def run_output(body: Mapping[str, Any]) -> Any:
-    """What the action of a run put out; L{None}: nothing."""
+    """Return what the action of a run put out; L{None}: nothing."""
     result = body.get("result")
     return result.get("output") if isinstance(result, Mapping) else result
 
 
 def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> ToolResult:
-    """A few lines, then the output; what is attached stays beside the text."""
+    """Render a few lines, then the output; what is attached stays beside the text."""
     output, attachments = set_apart(run_output(body))
     told = "Done. The action gave no output." if output is None else _compact(output)
     result = ToolResult(_lines(*before, f"{named}{told}"))
@@ -206,7 +206,7 @@ def _reason(body: Mapping[str, Any]) -> str | None:
 
 
 def _note(body: Mapping[str, Any]) -> str | None:
-    """What was said with an approval; of a standing grant that it was one."""
+    """Render what was said with an approval; of a standing grant that it was one."""
     return f"note: {body['reason']}" if body.get("reason") else None
 
 
@@ -216,7 +216,7 @@ def _reference(body: Mapping[str, Any]) -> str | None:
 
 
 def _identifier(body: Mapping[str, Any]) -> str | None:
-    """The run's, by whichever name the answer has it."""
+    """Find the run's id, by whichever name the answer has it."""
     return body.get("approval_id") or body.get("run_id") or body.get("id")
 
 

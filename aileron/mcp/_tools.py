@@ -63,7 +63,7 @@ class IOffers(IRuns, Protocol):
         """
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """The session's newest runs, newest first; arguments and results, which may be long, are left out.
+        """List the session's newest runs, newest first; arguments and results, which may be long, are left out.
 
         :raises DaemonError: they cannot be told.
         """
@@ -76,10 +76,10 @@ class ICalls(IRuns, Protocol):
         """Call a tool.  All answers are results; nothing is raised but a cancellation, which ends the wait only."""
 
     async def withdraw(self, key: str) -> None:
-        """The client cancelled the call of this key: take it back if its action says so, and it still waits."""
+        """Withdraw the call of this key, which the client cancelled, if its action says so, and it still waits."""
 
     async def withdraw_run(self, run_id: str) -> None:
-        """The same, by the run's id.
+        """Withdraw a run by its id.
 
         :raises DaemonError: there is no such run, or it cannot be told.
         """

@@ -201,7 +201,7 @@ class _Run(ProcessProtocol):
                 return
 
     def processEnded(self, reason: Failure) -> None:
-        """It is over."""
+        """Note that it is over."""
         if self.ended.called:
             return
         code = getattr(reason.value, "exitCode", None)

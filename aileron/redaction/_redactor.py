@@ -48,7 +48,7 @@ class Redactor:
         return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT, shortest=shortest)
 
     def outcome(self, outcome: _Answered) -> _Answered:
-        """The same, without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
+        """Redact an outcome; C{notes["echoed"]} tells in which kinds of forms there was an echo."""
         fault = outcome.fault and self._fault(outcome.fault)
         notes: dict[str, JSON] = self._table(outcome.notes)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=notes)
@@ -56,7 +56,7 @@ class Redactor:
         return evolve(cleaned, notes={**notes, "echoed": heard}) if heard else cleaned
 
     def value(self, value: JSON) -> JSON:
-        """The same value, keys as well."""
+        """Redact a value, keys as well."""
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, (int, float)):  # first: to ask what is a mapping takes long
@@ -68,7 +68,7 @@ class Redactor:
         raise TypeError(f"{type(value).__name__} is no JSON")
 
     def text(self, text: str) -> str:
-        """The same text."""
+        """Redact a text."""
         if not self._may_hold(text):
             return text
         spans, pieces, done = _merged(self._spans(text)), list[str](), 0
@@ -120,14 +120,14 @@ class Redactor:
             start = layer.find(form.text, end)
 
     def _kind(self, form: Form, written: str) -> str:
-        """The kind of what was found, by the escapes in it."""
+        """Tell the kind of what was found, by the escapes in it."""
         form = self._forms.get(written, form)
         if form.kind != "plain" or written == form.text:
             return form.kind
         return next((kind for sign, kind in _SIGNS if written.count(sign) > form.text.count(sign)), "split")
 
     def _number(self, value: float | None) -> JSON:
-        """A secret of digits may come back as a number."""
+        """Redact a number: a secret of digits may come back as one."""
         if value is None or isinstance(value, bool):
             return value
         written = str(value)
@@ -155,7 +155,7 @@ def _fits(form: str) -> bool:
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span with the characters at its sides that hold some bits of the secret as well, and the padding."""
+    """Widen the span by the characters at its sides that hold some bits of the secret as well, and the padding."""
     start -= start > 0 and text[start - 1] in BASE64_CHARACTERS
     end += end < len(text) and text[end] in BASE64_CHARACTERS
     while end < len(text) and text[end] == "=":

@@ -24,7 +24,7 @@ class SecretScanner:
         self._ending: dict[int, tuple[bytes, ...]] = {}
 
     def kind_in(self, data: bytes) -> str | None:
-        """The kind of a form that is in C{data}; L{None}: there is none."""
+        """Return the kind of a form that is in C{data}; L{None}: there is none."""
         most = len(data)
         for text, kind in self._forms:
             if len(text) > most:
@@ -48,7 +48,7 @@ class SecretScanner:
 
 
 def _bytes(text: str) -> bytes:
-    """A form as it is sent: what undoing an escape leaves may be a byte of its own, or a character."""
+    """Return a form as it is sent: what undoing an escape leaves may be a byte of its own, or a character."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -56,7 +56,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _overlap(data: bytes, text: bytes) -> int:
-    """The length of the longest end of C{data} with which C{text} begins, but for the whole of it."""
+    """Measure the longest end of C{data} with which C{text} begins, but for the whole of it."""
     start = data.find(text[:1], max(0, len(data) - len(text) + 1))
     while start >= 0:
         if text.startswith(data[start:]):

@@ -91,7 +91,7 @@ def _compared(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -
 
 
 def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
-    """The first of them, at least one, that have no more than L{MOST_PIECES} together."""
+    """Yield the first of them, at least one, that have no more than L{MOST_PIECES} together."""
     pieces = 0
     for number, run in enumerate(runs):
         pieces += sum(len(_beginning(value)) for value in run.arguments.values())
@@ -141,7 +141,7 @@ def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
 
 
 def _others(approval: Approval, last: Approval | None) -> Iterator[str]:
-    """The connectors in both reviews that are not the same there."""
+    """Find the connectors in both reviews that are not the same there."""
     before = {} if last is None else _connectors(last)
     for name, content in _connectors(approval).items():
         if before.get(name, content) != content:

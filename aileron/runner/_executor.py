@@ -111,7 +111,7 @@ class Executor:
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
-        """The step that must be committed before C{carry_out}: C{executing}, with the first attempt's row.
+        """Make the step that must be committed before C{carry_out}: C{executing}, with the first attempt's row.
 
         :param run: as it will be approved.
         :param actor: who made it begin.
@@ -238,7 +238,7 @@ class Executor:
             return Finding(None, fault=_BROKEN.fault)
 
     async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
-        """What the read of a preview is answered: asked once, before there is a decision, and within C{seconds}.
+        """Fetch what the read of a preview is answered: asked once, before there is a decision, and within C{seconds}.
 
         Cancelling drops it.
 
@@ -284,7 +284,10 @@ class Executor:
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _failed_attempts(self, execution: _Execution) -> Iterator[Event]:
-        """An event for each that failed and is not written yet, with how it went; what ends the run tells of all."""
+        """Make an event for each that failed and is not written yet, with how it went.
+
+        What ends the run tells of all.
+        """
         ended = len(execution.attempts)
         for row, went in zip(execution.attempts, execution.told[len(execution.told) - ended :], strict=True):
             if row.fault is not None:

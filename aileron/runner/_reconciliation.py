@@ -76,7 +76,10 @@ class ReconciliationService:
         return kept
 
     async def _check(self, parent: Run) -> None:
-        """:raises Conflict: it is not in doubt, or one that does it again is not done with."""
+        """Require that it is in doubt, and that one that does it again is done with.
+
+        :raises Conflict: it is not in doubt, or one that does it again is not done with.
+        """
         if parent.state is not RunState.UNKNOWN:
             raise make_conflict(parent)
         for child in (await self._runs.table.list(RunQuery(parent_id=parent.id))).items:
@@ -85,7 +88,7 @@ class ReconciliationService:
                 raise Conflict("It is being done again: end that run first.", {"run_id": child.id, "state": state})
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
-        """The new run: under the old effect key where the service tells by that that it has done it already."""
+        """Make the new run: under the old effect key where the service tells by that that it has done it already."""
         self._planner.offerings.refresh()
         action = self._planner.offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)

@@ -119,7 +119,7 @@ class RollbackDetector:
             _log.warn("how far the vault has come cannot be written yet")
 
     async def remember(self) -> None:
-        """The same, or fail.
+        """Remember the same, or fail.
 
         :raises StoreUnavailable: it cannot be written, or told.
         """

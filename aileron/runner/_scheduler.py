@@ -52,7 +52,7 @@ class RunScheduler:
             self._restarted.add(run_id)
 
     async def _on_time(self, run_id: str) -> None:
-        """A run that had to wait may begin."""
+        """Begin a run that had to wait, now that it may."""
         self._start(run_id)
 
     async def _run_until_idle(self, run_id: str) -> None:
@@ -117,7 +117,7 @@ class RunScheduler:
             await self._carry_out(*opened)
 
     async def _open(self, run: Run, preview: Preview | None) -> tuple[Run, Plan, Transition, Approval] | None:
-        """The run as it has begun; nothing, if it is asked anew."""
+        """Return the run as it has begun; nothing, if it is asked anew."""
         ready = await self._gate.ready(run, preview)
         if ready is None:
             return None
@@ -134,7 +134,7 @@ class RunScheduler:
         return None
 
     def _until_room(self, full: LimitExceeded) -> str:
-        """What is full, and when it is no more."""
+        """Tell what is full, and when it is no more."""
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message

@@ -156,12 +156,15 @@ class Submission:
         return await self._proposals.withdraw(run_id, actor, reason)
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
-        """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""
+        """Find the action as it is offered now, and its arguments.
+
+        Whoever plans with them does so before anything else.
+        """
         action = self.planner.offerings.find(call.action).action
         return action, check_arguments(action, call.arguments)
 
     async def _known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
-        """The run that this idempotency key stands for, if it was used."""
+        """Find the run that this idempotency key stands for, if it was used."""
         session_id = call.session.id if call.session else None
         run = await self._runs.table.find_by_key(session_id, action.name, key)
         if run is not None and (

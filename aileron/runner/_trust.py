@@ -101,7 +101,7 @@ class TrustService:
         return TrustItem(state, *key, lying, word, before)
 
     def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
-        """What was switched off stays off, however often it is read anew."""
+        """Make the word: what was switched off stays off, however often it is read anew."""
         earlier = self._trust.find(*candidate.key)
         enabled = True if earlier is None else earlier.enabled
         return Trusted(*candidate.key, candidate.digest, self._runs.events.now(), actor.id, enabled)

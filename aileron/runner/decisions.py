@@ -157,7 +157,7 @@ class Decisions:
             query = None if page.cursor is None else evolve(query, cursor=page.cursor)
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
-        """What is checked inside the transaction that commits C{executing}: the decision stands there, and is for this.
+        """Make the check inside the transaction that commits C{executing}: the decision stands there, and is for this.
 
         :param mark: of the decision that will be used.
         :raises VaultLocked, BindingFailed: as of L{check}.
@@ -294,7 +294,7 @@ class UndoWindow:
     _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when on the monotonic clock
 
     def hold(self, run_id: str, seconds: float) -> None:
-        """An approved run can be taken back for so long from now on."""
+        """Hold an approved run, which can be taken back for so long from now on."""
         now = self._monotonic()
         self._held = {held: until for held, until in self._held.items() if until > now}
         if seconds > 0:
@@ -309,7 +309,7 @@ class UndoWindow:
         return True
 
     def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Callback at C{at}, whatever the run's row says."""
+        """Call back at C{at}, whatever the run's row says."""
         self._timers.watch(run_id, at, ring)
 
     def _begins(self, run: Run) -> datetime:

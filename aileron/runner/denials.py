@@ -112,7 +112,7 @@ class LoopBreaker:
             self._denied.pop(which, None)
 
     def _count_denial(self, approval: Approval) -> list[tuple[str, str]]:
-        """What is stopped by it."""
+        """Count a denial, and return what is stopped by it."""
         at = approval.decided_at or approval.run.changed_at
         rules = [(which, self._rules[f"denied {which[0]}"]) for which in _concerned(approval.run)]
         return [
@@ -161,7 +161,7 @@ class LoopBreaker:
 
 
 def _concerned(run: Run) -> list[tuple[str, str]]:
-    """The action, and the session where there is one; the operator's own runs stop nobody."""
+    """Return the action, and the session where there is one; the operator's own runs stop nobody."""
     return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]
 
 

@@ -93,7 +93,7 @@ class ApprovalGate:
             self._passkeys.check(approval.run.action, {}, None)
 
     async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
-        """The preview as it is now, where an approval may rest on it.  It takes its time, so take no turn for it.
+        """Fetch the preview as it is now, where an approval may rest on it. It takes its time, so take no turn for it.
 
         :raises VaultLocked, Paused: it cannot be fetched now.
         """
@@ -138,7 +138,7 @@ class ApprovalGate:
         )
 
     async def open(self, run_id: str, digest: str | None) -> Approval:
-        """What waits for a decision, if it is what C{digest} binds; L{None}: whatever waits.
+        """Return what waits for a decision, if it is what C{digest} binds; L{None}: whatever waits.
 
         :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
         """
@@ -153,7 +153,7 @@ class ApprovalGate:
         return approval
 
     def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
-        """The decision that a standing grant takes, its use counted, on what is put up in the same transaction.
+        """Take the decision of a standing grant, its use counted, on what is put up in the same transaction.
 
         :raises VaultLocked, BindingFailed: it cannot be marked now.
         """
@@ -178,7 +178,7 @@ class ApprovalGate:
             return None  # it will be asked anew, in its turn
 
     async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
-        """What an approved run would do, and the decision for it, if that still holds; else it is asked anew.
+        """Return what an approved run would do, and the decision for it, if that still holds; else it is asked anew.
 
         :param preview: from L{seen_before_effect}.
         :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
@@ -222,12 +222,15 @@ class ApprovalGate:
             raise
 
     async def _refuse_repetition(self, run: Run) -> None:
-        """:raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have."""
+        """Refuse to do again what was found out meanwhile to have happened, or may have.
+
+        :raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have.
+        """
         if run.parent_id is not None:
             await self._decisions.refuse_repetition(run.parent_id)
 
     async def _sound(self, run: Run) -> Approval:
-        """The decision on record, the files having been read anew.
+        """Return the decision on record, the files having been read anew.
 
         :raises ApprovalStale: it is none that counts.
         :raises StateConflict: the run went elsewhere meanwhile.
@@ -297,7 +300,7 @@ class ApprovalGate:
         )
 
     async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
-        """What the manifest says of an approval that could run now, as it was shown, its preview fetched just now."""
+        """Confirm an approval that could run now, as it was shown, its preview fetched just now."""
         try:
             present = approval if preview is None else await self.requests.previewed(approval, preview)
             plan = self.requests.plan_shown(approval)
@@ -316,7 +319,7 @@ class ApprovalGate:
         return plan.action.approval
 
     def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
-        """What would run now, where that is what a sound decision is for.
+        """Return what would run now, where that is what a sound decision is for.
 
         :raises ApprovalStale: it is something else, or cannot run.
         """

@@ -115,7 +115,7 @@ class GrantMatcher:
         return None if decided is None else await self._runs.apply(decided)
 
     async def _decided(self, approval: Approval, plan: Plan) -> Transition | None:
-        """The decision of the first grant that allows it, its use counted; L{None}: a person must say."""
+        """Take the decision of the first grant that allows it, its use counted; L{None}: a person must say."""
         try:
             for grant in await self._matching(approval.run, plan):
                 head = await self._runs.audit.head() or _NOTHING
@@ -174,7 +174,7 @@ class GrantMatcher:
 
 
 def _put_up(run: Run, asked: Transition) -> Approval:
-    """The approval that C{asked} will make of C{run}, which is not kept yet."""
+    """Make the approval that C{asked} will make of C{run}, which is not kept yet."""
     ask = asked.ask
     if ask is None:
         raise ValueError("a run that nobody is asked about needs no grant")
@@ -281,7 +281,7 @@ class GrantService:
         )
 
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
-        """The call was not approved after all, so nothing is granted."""
+        """Take back the grant: the call was not approved after all."""
         try:
             self._grants.revoke(grant.id, self._runs.events.now())
             await self._note()
@@ -311,7 +311,7 @@ class GrantService:
 
 
 def _describe(grant: Grant) -> Mapping[str, JSON]:
-    """What the record says of a new grant: all that it allows."""
+    """Describe a new grant on record: all that it allows."""
     return {
         "run": grant.run_id,
         "predicates": [to_json(each) for each in grant.predicates],
@@ -330,7 +330,7 @@ def suggest_predicates(approval: Approval) -> tuple[Predicate, ...]:
 
 
 def _domains(value: JSON) -> list[JSON]:
-    """The domains of a mail address, or of an array of them; empty where it is anything else."""
+    """Find the domains of a mail address, or of an array of them; empty where it is anything else."""
     addresses = [value] if isinstance(value, str) else array(value)
     found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
     return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

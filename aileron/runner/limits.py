@@ -88,7 +88,7 @@ def _values(name: str, given: JSON) -> Sequence[str]:
 
 
 def _counted(value: JSON) -> str:
-    """A text whatever its case and the blanks around it; anything else as it is, apart from every text."""
+    """Normalise a text whatever its case and the blanks around it; anything else is as it is, apart from every text."""
     return f"text {value.strip().casefold()}" if isinstance(value, str) else f"json {compact(value)}"
 
 
@@ -134,7 +134,7 @@ class Caps:
             await self._runs.room(found)
 
     def own(self) -> tuple[OwnCap, ...]:
-        """The operator's own caps."""
+        """Return the operator's own caps."""
         return self._brakes.caps()
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:

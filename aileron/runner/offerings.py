@@ -59,7 +59,7 @@ class Offerings:
         config: IConfigFile | None,
         clock: IReactorTime,
     ) -> Offerings:
-        """An offering that starts with a generation that no earlier life of the daemon had."""
+        """Make an offering that starts with a generation that no earlier life of the daemon had."""
         first = Offering(int(clock.seconds() * 1000), {})
         return cls(catalogue, connectors, trust, vault, config, ResultWaiters(clock), first)
 
@@ -93,18 +93,18 @@ class Offerings:
         return {candidate.key: candidate for candidate in found}
 
     def current(self) -> Offering:
-        """What callers may see: nothing while the vault was never unlocked in this life."""
+        """Return what callers may see: nothing while the vault was never unlocked in this life."""
         return self._offering if self._vault.ever_unlocked() else evolve(self._offering, offers={})
 
     async def after(self, generation: int, seconds: float) -> Offering:
-        """The offering once it is another than that of C{generation}, or as it is after C{seconds}."""
+        """Return the offering once it is another than that of C{generation}, or as it is after C{seconds}."""
         self.look()
         if self._offering.generation != generation:
             return self.current()
         return await self._waiters.first(None, self._waiters.enlist(None), seconds) or self.current()
 
     def find(self, name: str) -> Offer:
-        """The offer of an action that is on.
+        """Find the offer of an action that is on.
 
         :raises NotFound: as of L{look_up}.
         :raises Conflict: it is switched off.
@@ -115,7 +115,7 @@ class Offerings:
         return offer
 
     def look_up(self, name: str) -> Offer:
-        """The offer of an action, on or off.
+        """Find the offer of an action, on or off.
 
         :raises NotFound: there is none of that name, it did not load, or the file on disk is not trusted.
         """
@@ -226,7 +226,7 @@ def _of_step(step: Step, description: ConnectorDescription) -> Iterator[str]:
 
 
 def _untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
-    """Inputs that are filled from the preview and are no precondition: what was seen would choose what is done."""
+    """Find inputs that are filled from the preview and are no precondition: what was seen would choose what is done."""
     for name, value in step.inputs.items():
         if preview_paths(value) and name not in operation.precondition:
             yield (

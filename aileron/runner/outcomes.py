@@ -255,7 +255,7 @@ def require_unchanged(read: Run) -> Verify:
 
 
 def _standing(run: Run) -> tuple[object, ...]:
-    """What others may have written, as it is kept."""
+    """Show what others may have written, as it is kept."""
     return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))
 
 

@@ -61,7 +61,7 @@ class Pauses:
         return tuple(self._standing.values())
 
     def find(self, session_id: str | None) -> Pause | None:
-        """What keeps the runs of a session from beginning, if anything does."""
+        """Find what keeps the runs of a session from beginning, if anything does."""
         standing = self._standing
         return standing.get(None) or standing.get(session_id)
 
@@ -75,7 +75,7 @@ class Pauses:
             raise _refusal(pause)
 
     def guarded(self, verify: Verify | None) -> Verify:
-        """A check for inside the transaction that lets a run begin: that nothing is paused, and C{verify}."""
+        """Make a check for inside the transaction that lets a run begin: that nothing is paused, and C{verify}."""
 
         def check(run: Run, approval: Approval | None) -> None:
             self.refuse(run.session_id)
@@ -136,7 +136,7 @@ class Pauses:
         return Deferred.fromCoroutine(self._let_go(session_id))
 
     async def _let_go(self, session_id: str | None) -> None:
-        """The vault first: until the row says so as well, another life finds it paused."""
+        """Let go in the vault first: until the row says so as well, another life finds it paused."""
         left = self._without(session_id)
         self._brakes.keep_pauses(tuple(left.values()))
         await self._watermarks.put(PAUSED_ROW, _written(left))
@@ -208,7 +208,7 @@ def _written(standing: Mapping[str | None, Pause]) -> str:
 
 
 def _read(written: str | None, now: datetime) -> tuple[Pause, ...]:
-    """What a row says; one that cannot be read pauses everything."""
+    """Read what a row says; one that cannot be read pauses everything."""
     if written is None:
         return ()
     try:
@@ -239,7 +239,7 @@ class EffectGate:
         self._held = True
 
     def missed(self) -> None:
-        """The vault could not be used: have the next look take up what waits for it."""
+        """Note that the vault could not be used: the next look takes up what waits for it."""
         self.could_act = False
 
     def require(self) -> None:

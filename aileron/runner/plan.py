@@ -66,7 +66,7 @@ class PlannedStep:
         return self.description.operations[self.step.operation].reconcilable
 
     def pinned(self) -> dict[str, JSON]:
-        """What the digest binds of this step."""
+        """Return what the digest binds of this step."""
         return {
             "id": self.step.id,
             "connector": self.description.fqn,
@@ -92,7 +92,7 @@ class PlannedPreview:
     shown: Preview
 
     def pinned(self) -> dict[str, JSON]:
-        """What the digest binds of it."""
+        """Return what the digest binds of it."""
         return {"read": self.read.pinned(), "shown": self.shown.digest()}
 
 
@@ -128,7 +128,7 @@ class Plan:
         )
 
     def review(self) -> dict[str, JSON]:
-        """What the operator is shown: every argument, every request as it will leave, and the preview."""
+        """Return what the operator is shown: every argument, every request as it will leave, and the preview."""
         return {
             "action": {"name": self.action.name, "version": self.action.version, "source": self.action.source},
             "manifest_digest": self.action.digest,
@@ -147,7 +147,7 @@ class Plan:
         }
 
     def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
-        """The request of a step, now that earlier steps have answered.
+        """Build the request of a step, now that earlier steps have answered.
 
         :raises AileronError: the answers make no request.
         """
@@ -163,7 +163,7 @@ class Plan:
         )
 
     def inputs_of(self, planned: PlannedStep, outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """What a step is given, now that earlier steps have answered.
+        """Return what a step is given, now that earlier steps have answered.
 
         :raises AileronError: the answers do not hold it.
         """
@@ -199,7 +199,7 @@ class Planner:
     def plan(
         self, action: Action, arguments: Mapping[str, JSON], effect_key: str, preview: Preview | None = None
     ) -> Plan:
-        """What C{action} would do with C{arguments} (validated, after defaults).
+        """Plan what C{action} would do with C{arguments} (validated, after defaults).
 
         :param preview: what the action's preview showed, if it has one; L{None}: it is not there yet.
         :raises NotFound: a connector is gone.
@@ -216,7 +216,7 @@ class Planner:
         return Plan(action, arguments, steps, PlannedPreview(rule, read, carried, shown))
 
     def unfilled(self, action: Action) -> tuple[tuple[PlannedStep, ...], PlannedStep | None]:
-        """The steps of C{action} with all that they will use, but for their requests, which arguments make.
+        """Plan the steps of C{action} with all that they will use, but for their requests, which arguments make.
 
         :return: the steps, and the read of the preview, if there is one.
         :raises NotFound, BindingRequired: as of L{plan}.
@@ -234,7 +234,7 @@ class Planner:
         return self._prepared(planned, inputs, step_key(effect_key, step))
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
-        """The read of a preview, as a step that comes before all others."""
+        """Plan the read of a preview, as a step that comes before all others."""
         planned = self._prepared(
             self._target(_reading(rule)), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}"
         )

@@ -64,7 +64,7 @@ class PreviewFetcher:
         return run_id in self._recent()
 
     async def for_the_agent(self, run: Run, wanted: Callable[[], Awaitable[bool]]) -> Fetched | None:
-        """The preview of C{run}, in the turn of those that nobody waits for; L{None} if its action has none.
+        """Fetch the preview of C{run}, in the turn of those that nobody waits for; L{None} if its action has none.
 
         :param wanted: asked when its turn has come: many may have been taken back by then.
 
@@ -74,11 +74,11 @@ class PreviewFetcher:
         return await self._in_turn(run, self._background, wanted)
 
     async def for_the_operator(self, run: Run) -> Fetched | None:
-        """The same, for a decision or an edit."""
+        """Fetch the same, for a decision or an edit."""
         return await self._in_turn(run, self._foreground)
 
     async def for_the_effect(self, run: Run) -> Fetched | None:
-        """The same, for a run that is to begin: a standing grant may have allowed very many."""
+        """Fetch the same, for a run that is to begin: a standing grant may have allowed very many."""
         return await self._in_turn(run, self._before_effects)
 
     async def _in_turn(
@@ -188,7 +188,7 @@ class Previews:
     # what decisions and effects rest on ------------------------------------------------------
 
     async def afresh(self, run: Run, *, before_effect: bool = False) -> Preview | None:
-        """The preview of C{run} as it is now; L{None} if its action has none.
+        """Fetch the preview of C{run} as it is now; L{None} if its action has none.
 
         :param before_effect: whether it is to begin; else the operator waits for it.
 

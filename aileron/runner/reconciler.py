@@ -195,7 +195,7 @@ class UncertainEffects:
     _decisions: Decisions
 
     async def of(self, run: Run) -> tuple[UncertainEffect, Sought]:
-        """The step of C{run} that may have happened, and how its effect is looked for.
+        """Find the step of C{run} that may have happened, and how its effect is looked for.
 
         :raises CapabilityDenied: nothing of the kind can be looked for.
         :raises Conflict: the action, its connector or the binding are others by now, or its rows are.

@@ -54,7 +54,7 @@ class ApprovalRequests:
         return transition(run, RunState.PENDING, now, event, ask=ask)
 
     def plan(self, run: Run, preview: Preview | None = None) -> Plan:
-        """What C{run} would do by what is there now.
+        """Plan what C{run} would do by what is there now.
 
         :param preview: as it was fetched; L{None}: it is not there yet.
         :raises AileronError: what it needs is gone, switched off, or takes its arguments no longer.
@@ -136,7 +136,7 @@ class ApprovalRequests:
         self.expiry.watch(run.id, ask.expires_at)
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
-        """What would run now, if anything, and what to ask instead of what stands there, if that is something else."""
+        """Find what would run now, if anything, and what to ask instead of what stands there, if it is another."""
         run = approval.run
         try:
             plan = self.plan_shown(approval)
@@ -162,7 +162,7 @@ class ApprovalRequests:
         )
 
     def _anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
-        """What to ask of an approved run whose decision counts no more."""
+        """Make what to ask of an approved run whose decision counts no more."""
         now = self._runs.events.now()
         try:
             plan = self.plan(run, preview)
@@ -175,11 +175,11 @@ class ApprovalRequests:
         return Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval), stale, changes)
 
     def _nothing(self, run: Run, stale: str) -> str:
-        """A digest that is of nothing that could run."""
+        """Make a digest that is of nothing that could run."""
         return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.events.now())})
 
     async def recorded(self, run: Run) -> Approval | None:
-        """What is on record of the question, or L{None}: nothing."""
+        """Read what is on record of the question; L{None}: nothing."""
         with suppress(NotFound):
             return await self._runs.approval(run.id)
         return None
@@ -220,7 +220,7 @@ def require_digest(shown: str) -> Verify:
 
 
 def _bare_review(run: Run) -> dict[str, JSON]:
-    """What can be shown of a run whose approval is gone and that cannot be worked out."""
+    """Review what can be shown of a run whose approval is gone and that cannot be worked out."""
     action: JSON = {"name": run.action, "version": run.action_version, "source": ""}
     return {"action": action, "manifest_digest": run.manifest_digest, "fields": [], "steps": []}
 
@@ -281,7 +281,7 @@ class Expiry:
         self.watch(approval.run.id, approval.expires_at)
 
     def forget(self, run_id: str) -> None:
-        """It is decided, or taken back.  Twice is safe."""
+        """Forget it, which is decided, or taken back. Twice is safe."""
         self._timers.forget(run_id)
 
     async def _expire(self, run_id: str) -> None:

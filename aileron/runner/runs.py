@@ -89,11 +89,11 @@ class EventFactory:
     _ids: Callable[[], str]
 
     def now(self) -> datetime:
-        """This moment."""
+        """Return this moment."""
         return utc(self._clock.seconds())
 
     def fresh_id(self) -> str:
-        """A ULID."""
+        """Make a ULID."""
         return self._ids()
 
     def of_run(
@@ -105,7 +105,7 @@ class EventFactory:
         connector: str | None = None,
         **payload: JSON,
     ) -> Event:
-        """An event of C{run}.  C{payload} holds no secret; a C{fault} is recorded whole."""
+        """Make an event of C{run}. C{payload} holds no secret; a C{fault} is recorded whole."""
         if fault is not None:
             payload["failure"] = to_json(fault)
         return Event(
@@ -122,11 +122,11 @@ class EventFactory:
         )
 
     def of_home(self, type_: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
-        """An event that concerns no run.  C{payload} holds no secret."""
+        """Make an event that concerns no run. C{payload} holds no secret."""
         return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, payload=payload)
 
     def of_action(self, type_: str, action: str, actor: Actor) -> Event:
-        """An event that concerns an action but no run."""
+        """Make an event that concerns an action but no run."""
         return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, action=action)
 
 
@@ -189,7 +189,7 @@ class RunRepository:
             raise make_conflict(conflict.present) from conflict
 
     async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
-        """What C{write} answers, tried again for as long as the database refuses.
+        """Return what C{write} answers, tried again for as long as the database refuses.
 
         :param run_id: what it is about, for the log.
         """
@@ -201,7 +201,7 @@ class RunRepository:
                 await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
     async def run(self, run_id: str) -> Run:
-        """The run.
+        """Return the run.
 
         :raises NotFound: there is none.
         """
@@ -211,7 +211,7 @@ class RunRepository:
         return run
 
     async def approval(self, run_id: str) -> Approval:
-        """The approval.
+        """Return the approval.
 
         :raises NotFound: there is none.
         """
@@ -221,7 +221,7 @@ class RunRepository:
         return approval
 
     async def settled(self, run_id: str, seconds: float, *, moving: bool = False) -> Run:
-        """The run once it is settled, or as it is after C{seconds}.
+        """Wait for the run to be settled, or return it as it is after C{seconds}.
 
         :param moving: its end is known to be still to come, so that nobody need look whether it was missed.
         """

@@ -46,7 +46,7 @@ class Tasks:
         return True
 
     def shielded(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
-        """The result of C{work}, which goes on to its end also if the caller waits no longer."""
+        """Return the result of C{work}, which goes on to its end also if the caller waits no longer."""
         told: Deferred[T] = Deferred()
         self._running[told] = task = Deferred.fromCoroutine(work)
         task.addBoth(self._tell, told).addBoth(self._ended, told)
@@ -57,7 +57,7 @@ class Tasks:
         return name in self._running
 
     def at_rest(self) -> Deferred[None]:
-        """Fires when nothing runs; each caller its own."""
+        """Fire when nothing runs; each caller has its own."""
         return self._at_rest.wait(over=not self._running)
 
     async def drain(self, seconds: float) -> None:
@@ -126,13 +126,13 @@ class Timers:
     _set: dict[str, IDelayedCall] = field(factory=dict)
 
     def watch(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Callback at C{at}, and never before, in the place of an earlier alarm of the run."""
+        """Call back at C{at}, and never before, in the place of an earlier alarm of the run."""
         self.forget(run_id)
         left = at.timestamp() - self._clock.seconds()
         self._set_one(min(max(0.0, left), _LONGEST_SLEEP_SECONDS), run_id, at, ring)
 
     def forget(self, run_id: str) -> None:
-        """Callback no more for the run.  Twice is safe."""
+        """Call back no more for the run. Twice is safe."""
         alarm = self._set.pop(run_id, None)
         if alarm is not None and alarm.active():
             alarm.cancel()
@@ -156,7 +156,7 @@ class Timers:
         await ring(run_id)
 
     def _failed(self, failure: Failure, run_id: str, at: datetime, ring: Callback) -> None:
-        """It still waits, and nothing else will wake it, but for an alarm that was set meanwhile."""
+        """Note that it still waits, and nothing else will wake it, but for an alarm that was set meanwhile."""
         _log.failure("the alarm of run {run}", failure, run=run_id)
         if run_id not in self._set:
             self._set_one(_AGAIN_SECONDS, run_id, at, ring)
@@ -173,7 +173,7 @@ class ResultWaiters(Generic[K, T]):
     _waiting: dict[K, list[Deferred[T | None]]] = field(factory=dict)
 
     def enlist(self, key: K) -> Deferred[T | None]:
-        """A Deferred for the next news of C{key}.  Cancelling it, or L{dismiss}, ends the wait."""
+        """Make a Deferred for the next news of C{key}. Cancelling it, or L{dismiss}, ends the wait."""
         waiter: Deferred[T | None] = Deferred()
         self._waiting.setdefault(key, []).append(waiter)
         return waiter
@@ -187,7 +187,7 @@ class ResultWaiters(Generic[K, T]):
             self._waiting.pop(key, None)
 
     async def first(self, key: K, waiter: Deferred[T | None], seconds: float) -> T | None:
-        """The news that C{waiter} gets, or L{None} after C{seconds}; either way it waits no longer."""
+        """Return the news that C{waiter} gets, or L{None} after C{seconds}; either way it waits no longer."""
         late = self._clock.callLater(max(0.0, seconds), self._give_up, waiter)
         try:
             return await waiter

@@ -55,7 +55,7 @@ def put(cursor: sqlite3.Cursor, approval: Approval) -> None:
 
 
 def of_run(cursor: sqlite3.Cursor, run: Run) -> Approval | None:
-    """The approval of C{run}, or L{None}."""
+    """Return the approval of C{run}, or L{None}."""
     row = cursor.execute(f"SELECT {APPROVALS.selection} FROM approvals WHERE run_id = ?", (run.id,)).fetchone()
     return None if row is None else APPROVALS.value_of(row, run=run)
 
@@ -73,7 +73,7 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[li
 
 
 def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
-    """The newest C{most} that were denied after C{since}, oldest first."""
+    """Return the newest C{most} that were denied after C{since}, oldest first."""
     rows = cursor.execute(f"SELECT {_SELECTION} {_BOTH} {_DENIED}", (moment(since), most)).fetchall()
     return tuple(_joined(row) for row in reversed(rows))
 

@@ -84,7 +84,7 @@ def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
 
 
 def hash_at(cursor: sqlite3.Cursor, sequence: int) -> str | None:
-    """The hash of one record, or L{None}."""
+    """Return the hash of one record, or L{None}."""
     row = cursor.execute("SELECT hash FROM audit_events WHERE seq = ?", (sequence,)).fetchone()
     return None if row is None else str(row["hash"])
 
@@ -102,7 +102,7 @@ def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
 
 
 def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None) -> list[tuple[int, Record]]:
-    """Records below the sequence C{before}, each with its own, newest first, one more than the limit if there are."""
+    """List records below the sequence C{before}, each with its own, newest first, one more than the limit."""
     where, values = conditions(
         ("seq < ?", before),
         ("at >= ?", moment(query.since)),
@@ -121,12 +121,12 @@ def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: in
 
 
 def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
-    """Records above C{sequence}, oldest first."""
+    """List records above C{sequence}, oldest first."""
     return tuple(_record(row, digest) for row in _between(cursor, sequence, limit))
 
 
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
-    """Records above the sequence C{after}, up to C{until}, oldest first, as columns."""
+    """List records above the sequence C{after}, up to C{until}, oldest first, as columns."""
     return [tuple(row) for row in _between(cursor, after, limit, until)]
 
 
@@ -138,7 +138,7 @@ def _between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None =
 
 
 def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-    """The sequence before the first record at or after C{since}, and of the last before C{until}.
+    """Return the sequence before the first record at or after C{since}, and of the last before C{until}.
 
     Where the clock went back meanwhile, there are others between.
     """
@@ -173,7 +173,7 @@ def _record(row: sqlite3.Row, digest: Digest) -> Record:
 
 
 def oldest_payload(cursor: sqlite3.Cursor) -> int | None:
-    """The sequence of the oldest event that has its payload, or L{None}."""
+    """Return the sequence of the oldest event that has its payload, or L{None}."""
     oldest: int | None = cursor.execute("SELECT min(seq) FROM audit_payloads").fetchone()[0]
     return oldest
 
@@ -193,7 +193,7 @@ def insert_checkpoint(cursor: sqlite3.Cursor, checkpoint: Checkpoint) -> None:
 
 
 def latest_checkpoint(cursor: sqlite3.Cursor) -> Checkpoint | None:
-    """The newest, or L{None}."""
+    """Return the newest, or L{None}."""
     return CHECKPOINTS.find(cursor, "ORDER BY number DESC LIMIT 1")
 
 
@@ -209,7 +209,7 @@ def insert_macs(cursor: sqlite3.Cursor, macs: Iterable[tuple[int, str, bytes]]) 
 
 
 def first_mac(cursor: sqlite3.Cursor, period: str) -> int | None:
-    """The sequence of the first record of a locked period, or L{None}."""
+    """Return the sequence of the first record of a locked period, or L{None}."""
     first: int | None = cursor.execute("SELECT min(seq) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0]
     return first
 
@@ -220,6 +220,6 @@ def count_macs(cursor: sqlite3.Cursor, period: str) -> int:
 
 
 def macs_along(cursor: sqlite3.Cursor, after: int, limit: int) -> list[Maced]:
-    """Records above the sequence C{after}, oldest first, with their MACs where they have one."""
+    """List records above the sequence C{after}, oldest first, with their MACs where they have one."""
     rows = cursor.execute(_WITH_MAC, (after, limit))
     return [Maced(row["seq"], row["hash"], row["stretch"], row["mac"]) for row in rows]

@@ -41,7 +41,7 @@ def writing_pool(path: Path, reactor: Any, threads: Threads, tuning: Tuning) -> 
 
 
 def reading_pool(path: Path, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
-    """Connections that cannot write."""
+    """Make connections that cannot write."""
     return _pool(path, reactor, threads(1, tuning.readers), tuning, ("query_only=ON",))
 
 
@@ -100,7 +100,7 @@ def refusal(cause: BaseException | None) -> StoreUnavailable:
 
 
 def closing() -> StoreUnavailable:
-    """The store is being closed."""
+    """Note that the store is being closed."""
     return StoreUnavailable("The database is closing.")
 
 

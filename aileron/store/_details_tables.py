@@ -59,7 +59,7 @@ def put_steps(cursor: sqlite3.Cursor, steps: Iterable[StepRow]) -> None:
 
 
 def steps_of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[StepRow, ...]:
-    """The steps of a run, in order."""
+    """Return the steps of a run, in order."""
     return STEPS.select(cursor, "WHERE run_id = ? ORDER BY position, step_id", run_id)
 
 
@@ -69,7 +69,7 @@ def put_attempts(cursor: sqlite3.Cursor, attempts: Iterable[AttemptRow]) -> None
 
 
 def attempts_of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[AttemptRow, ...]:
-    """The attempts of a run, in the order they began."""
+    """Return the attempts of a run, in the order they began."""
     return ATTEMPTS.select(cursor, "WHERE run_id = ? ORDER BY ordinal", run_id)
 
 

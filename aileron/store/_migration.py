@@ -34,7 +34,7 @@ class Schema:
 
 
 def shipped() -> Schema:
-    """The schema files of this package.
+    """Load the schema files of this package.
 
     :raises ValueError: their numbers have a gap.
     """
@@ -114,7 +114,7 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
 
 
 def _empty(path: Path) -> Path:
-    """A new empty file that only we may read; what an interrupted attempt left there goes."""
+    """Make a new empty file that only we may read; what an interrupted attempt left there goes."""
     path.unlink(missing_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     return path

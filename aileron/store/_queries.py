@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 def moment(value: datetime | None) -> str | None:
-    """A moment to compare with, where there is one."""
+    """Write a moment to compare with, where there is one."""
     return None if value is None else timestamp(value)
 
 
 def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
-    """The C{WHERE} of those C{terms} that have a value, and the values.
+    """Write the C{WHERE} of those C{terms} that have a value, and the values.
 
     :param terms: an SQL condition with one placeholder, and its value or L{None}.
     """
@@ -30,12 +30,12 @@ def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
 
 
 def among(column: str, values: Sequence[str]) -> tuple[str, str | None]:
-    """The term that C{column} is one of C{values}; none given: any."""
+    """Write the term that C{column} is one of C{values}; none given: any."""
     return f"{column} IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
 
 
 def read_cursor(kind: str, cursor: str | None) -> int | None:
-    """The position that C{cursor} stands for.
+    """Read the position that C{cursor} stands for.
 
     :param kind: which list it must come from.
     :raises InvalidRequest: a cursor that this list did not give.

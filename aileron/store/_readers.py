@@ -88,7 +88,7 @@ def _translated(failure: Failure) -> Failure:
 
 
 def shielded(inner: Deferred[T]) -> Deferred[T]:
-    """The result of C{inner}, for a caller that may be cancelled; C{inner} and its callbacks go on."""
+    """Return the result of C{inner}, for a caller that may be cancelled; C{inner} and its callbacks go on."""
     outer: Deferred[T] = Deferred()
 
     def pass_on(result: T | Failure) -> None:

@@ -142,7 +142,10 @@ def _same_call(earlier: Run, run: Run) -> bool:
 
 
 def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
-    """:raises LimitExceeded: as many approvals wait as may."""
+    """Refuse more approvals that wait than may.
+
+    :raises LimitExceeded: as many approvals wait as may.
+    """
     details = {"retry_after": _RETRY_AFTER_SECONDS}
     if run.session_id is not None and runs_table.pending(cursor, session_id=run.session_id) >= limits.per_session:
         raise LimitExceeded("Too many approvals of this session wait for a decision.", details)
@@ -171,7 +174,7 @@ def _changed(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Stand
 def _keep_rest(
     cursor: sqlite3.Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]
 ) -> None:
-    """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
+    """Keep what belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
     if approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(cursor, approval)
     for transition in transitions:
@@ -195,7 +198,7 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
 
 
 def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
-    """The run, and its approval if it is asked for, whatever the run's own row says of being gated."""
+    """Return the run, and its approval if it is asked for, whatever the run's own row says of being gated."""
     run = _known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
     return Standing(run, approvals_table.of_run(cursor, run) if about_it else None)

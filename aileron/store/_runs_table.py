@@ -77,17 +77,17 @@ def edit(cursor: sqlite3.Cursor, run: Run) -> None:
 
 
 def get(cursor: sqlite3.Cursor, run_id: str) -> Run | None:
-    """The run, or L{None}."""
+    """Return the run, or L{None}."""
     return RUNS.find(cursor, "WHERE id = ?", run_id)
 
 
 def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
-    """The newest run after C{since} that used the idempotency key, or L{None}."""
+    """Return the newest run after C{since} that used the idempotency key, or L{None}."""
     return RUNS.find(cursor, _BY_KEY, key, action, session_id, timestamp(since))
 
 
 def unfinished(cursor: sqlite3.Cursor) -> tuple[Run, ...]:
-    """Runs that are not settled, oldest first."""
+    """List runs that are not settled, oldest first."""
     return RUNS.select(cursor, _UNFINISHED)
 
 
@@ -130,12 +130,12 @@ def _count(cursor: sqlite3.Cursor, where: str, values: list[object]) -> int:
 
 
 def most_used(cursor: sqlite3.Cursor, limit: int) -> tuple[str, ...]:
-    """The actions of the newest completed runs, by how often and name."""
+    """Return the actions of the newest completed runs, by how often and name."""
     return tuple(row["action"] for row in cursor.execute(_MOST_USED, (limit,)))
 
 
 def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[object]]:
-    """The C{WHERE} of a query, and its values."""
+    """Write the C{WHERE} of a query, and its values."""
     return conditions(
         among("runs.state", query.states),
         ("runs.session_id = ?", query.session_id),

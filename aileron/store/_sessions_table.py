@@ -94,17 +94,17 @@ def get(cursor: sqlite3.Cursor, session_id: str) -> Session | None:
 
 
 def tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
-    """What became of what a session asked for; all nought of one that asked for nothing."""
+    """Tell what became of what a session asked for; all nought of one that asked for nothing."""
     return SessionTally(*cursor.execute(_TALLY, (session_id,)).fetchone())
 
 
 def by_token(cursor: sqlite3.Cursor, token_digest: bytes) -> Session | None:
-    """The session of a token, or L{None}."""
+    """Return the session of a token, or L{None}."""
     return SESSIONS.find(cursor, "WHERE token_digest = ?", token_digest)
 
 
 def by_gateway_key(cursor: sqlite3.Cursor, gateway_digest: bytes) -> Session | None:
-    """The session of a gateway key, or L{None}."""
+    """Return the session of a gateway key, or L{None}."""
     return SESSIONS.find(cursor, "WHERE gateway_digest = ?", gateway_digest)
 
 

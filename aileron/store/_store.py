@@ -85,7 +85,7 @@ def make_store(
     threads: Threads = ThreadPool,
     schema: Schema | None = None,
 ) -> Store:
-    """A store on the file at C{path}, not yet opened.
+    """Make a store on the file at C{path}, not yet opened.
 
     :param reactor: runs the thread pools: C{callWhenRunning}, C{callFromThread} and shutdown triggers.
     :param clock: for expiry of keys and for when sessions were seen.

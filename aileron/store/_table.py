@@ -28,7 +28,7 @@ class Codec:
     decode: Callable[[Any], object] | None = None
 
     def or_null(self) -> Codec:
-        """The same, where C{None} stands as C{NULL}."""
+        """Write the same, where C{None} stands as C{NULL}."""
         return Codec(_unless_none(self.encode), _unless_none(self.decode))
 
 
@@ -37,7 +37,7 @@ def _unless_none(convert: Callable[[Any], object] | None) -> Callable[[Any], obj
 
 
 def value(cls: type[AttrsInstance]) -> Codec:
-    """A value of C{cls}, as JSON."""
+    """Store a value of C{cls} as JSON."""
     return Codec(lambda kept: compact(to_json(kept)), lambda text: from_json(cls, json.loads(text)))
 
 
@@ -92,11 +92,11 @@ class Table(Generic[T]):
         return [(column, f"{self.name}_{column}", codec.decode) for column, codec in self.columns.items()]
 
     def part(self, *columns: str) -> Table[T]:
-        """The same, with some of its columns only: for an C{UPDATE}."""
+        """Write the same, with some of its columns only: for an C{UPDATE}."""
         return Table(self.name, self.make, {name: self.columns[name] for name in columns}, self.attributes)
 
     def assignments(self) -> str:
-        """The columns for the C{SET} of an C{UPDATE}, each with a place for its value."""
+        """Write the columns for the C{SET} of an C{UPDATE}, each with a place for its value."""
         return ", ".join(f"{column} = ?" for column in self.columns)
 
     def overwriting(self, *key: str, keep: Sequence[str] = ()) -> str:
@@ -113,11 +113,11 @@ class Table(Generic[T]):
         ]
 
     def read(self, row: sqlite3.Row) -> dict[str, Any]:
-        """The values of one row of a L{selection}, by column."""
+        """Read the values of one row of a L{selection}, by column."""
         return {column: row[name] if decode is None else decode(row[name]) for column, name, decode in self._decoders}
 
     def value_of(self, row: sqlite3.Row, **others: object) -> T:
-        """The value of one row of a L{selection}; C{others} are attributes that no column has."""
+        """Read the value of one row of a L{selection}; C{others} are attributes that no column has."""
         return self.make(
             **others, **{self.attributes.get(column, column): value for column, value in self.read(row).items()}
         )

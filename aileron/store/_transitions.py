@@ -19,7 +19,7 @@ class Standing:
 
 
 def advanced(standing: Standing, transitions: Iterable[Transition]) -> Standing:
-    """What C{standing} is after C{transitions}, in order.
+    """Return what C{standing} is after C{transitions}, in order.
 
     :raises StateConflict: the run is not where one of them starts.
     :raises ValueError: one is of another run, or decides where nothing was asked.

@@ -41,15 +41,15 @@ class Copy:
         return tables.head(self._connection.cursor())
 
     def at(self, sequence: int) -> str | None:
-        """The hash of one record, or L{None}."""
+        """Return the hash of one record, or L{None}."""
         return tables.hash_at(self._connection.cursor(), sequence)
 
     def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """The sequence before the first record of a time, and of its last."""
+        """Return the sequence before the first record of a time, and of its last."""
         return tables.bounds(self._connection.cursor(), since, until)
 
     def rows(self, after: int = 0, until: int | None = None) -> Iterator[list[Row]]:
-        """The records after the sequence C{after}, up to C{until}, oldest first, in slices.
+        """Yield the records after the sequence C{after}, up to C{until}, oldest first, in slices.
 
         :raises InvalidRequest: the file is damaged where the next slice would be.
         """
@@ -80,7 +80,7 @@ def is_database(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Copy]:
-    """The record in the database at C{path}, also while a daemon writes it.
+    """Open the record in the database at C{path}, also while a daemon writes it.
 
     :raises InvalidRequest: it is no database of Aileron, or cannot be read.
     """
@@ -114,7 +114,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """What is asked for must be tables, and not views that could say anything twice."""
+    """Check that what is asked for is tables, and not views that could say anything twice."""
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA query_only=ON")
     (ours,) = connection.execute("PRAGMA application_id").fetchone()

@@ -83,7 +83,7 @@ class MemoryControl:
         self.file_revision = 1
 
     def change_key(self, secret: bytes = b"another".ljust(32)) -> None:
-        """What a changed passphrase does: marks of before are L{Mark.EARLIER} from now on."""
+        """Do what a changed passphrase does: marks of before are L{Mark.EARLIER} from now on."""
         self._key = ControlKey.of(DataKey(secret))
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
@@ -114,7 +114,7 @@ class MemoryControl:
         return mark in self._spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """It forgets none, however late it is."""
+        """Spend one, and forget none, however late it is."""
         if self.spent(mark):
             raise Conflict("This decision was used.")
         _write(self.full)
@@ -134,7 +134,7 @@ class MemoryControl:
         return self._outdated.get(run)
 
     def forgotten(self) -> datetime | None:
-        """It forgets none."""
+        """Return L{None}: it forgets none."""
         self._vault.check()
         return None
 

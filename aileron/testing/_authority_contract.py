@@ -26,7 +26,7 @@ _UNTIL = NOON + timedelta(hours=1)
 
 
 def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, digest: str = _DIGEST) -> Trusted:
-    """The operator's word about one file."""
+    """Return the operator's word about one file."""
     return Trusted(kind, name, digest, NOON, "operator-1")
 
 
@@ -137,11 +137,11 @@ class ControlContract(_AuthorityCase):
     """Mix into a test case whose L{make_control} makes an unlocked vault's control key, of which nothing was used."""
 
     def make_control(self) -> IControl:
-        """A control key."""
+        """Return a control key."""
         raise NotImplementedError
 
     def make_other(self) -> IControl:
-        """The control key of another data key."""
+        """Return the control key of another data key."""
         raise NotImplementedError
 
     def test_provides(self) -> None:

@@ -37,7 +37,7 @@ class SigningBrowser:
         return cls(cookie, ec.generate_private_key(ec.SECP256R1()), seconds)
 
     def told(self, instance: str) -> SigningBrowser:
-        """The same, for this life of the daemon."""
+        """Return the same, for this life of the daemon."""
         return evolve(self, instance=instance)
 
     @property
@@ -47,19 +47,19 @@ class SigningBrowser:
         return _written(point)
 
     def asks(self, method: str, target: str, body: bytes = b"") -> SignedRequest:
-        """A request of its own, signed anew."""
+        """Make a request of its own, signed anew."""
         proof = self.proof(method, target, body)
         return SignedRequest(self.cookie, proof, method, target, hashlib.sha256(body).digest())
 
     def headers(self, cookie: str, method: str, target: str, body: bytes = b"") -> dict[str, str]:
-        """What shows that a request is its own.
+        """Return what shows that a request is its own.
 
         :param cookie: its name.
         """
         return {"Cookie": f"{cookie}={self.cookie}", "X-Aileron-Proof": self.proof(method, target, body)}
 
     def proof(self, method: str, target: str, body: bytes = b"") -> str:
-        """The value of C{X-Aileron-Proof}: time, nonce and signature."""
+        """Make the value of C{X-Aileron-Proof}: time, nonce and signature."""
         at, nonce = str(round(self.seconds() * 1000)), _written(secrets.token_bytes(_NONCE_BYTES))
         digest = _written(hashlib.sha256(body).digest())
         lines = ("aileron.operator.request.v1", method, target, digest, self.instance, nonce, at)

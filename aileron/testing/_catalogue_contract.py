@@ -18,7 +18,7 @@ class CatalogueContract(_Case):
     """Mix into a test case that makes a catalogue and knows how to change what it follows."""
 
     def make(self) -> ICatalogue:
-        """A catalogue of nothing yet."""
+        """Make a catalogue of nothing yet."""
         raise NotImplementedError
 
     def change(self, number: int) -> None:

@@ -34,7 +34,7 @@ class MemoryCredential:
     opened: int = 0
 
     async def reveal(self) -> bytes:
-        """The secret."""
+        """Return the secret."""
         self.opened += 1
         if isinstance(self.secret, Exception):
             raise self.secret
@@ -59,10 +59,10 @@ class ConnectorRig(Protocol):
         """The connector under test."""
 
     def answers(self, output: JSON) -> None:
-        """The next sending succeeds with C{output}."""
+        """Let the next sending succeed with C{output}."""
 
     def hangs(self) -> None:
-        """The next sending is never answered."""
+        """Let the next sending never be answered."""
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and let bytes arrive."""
@@ -80,7 +80,7 @@ class ConnectorContract(_Mixed):
     rig: Callable[[], ConnectorRig]
 
     def prepared(self, rig: ConnectorRig, operation: str, effect_key: str = "effect-1") -> Request:
-        """The request of C{operation} with the rig's inputs."""
+        """Prepare the request of C{operation} with the rig's inputs."""
         return rig.connector.prepare(operation, rig.inputs, rig.base_url, effect_key)
 
     def started(self, rig: ConnectorRig, operation: str, credential: ICredential | None = None) -> Deferred[Outcome]:

@@ -45,7 +45,7 @@ FINDABLE = Operation("send", WRITE, idempotent=False, reconcilable=True)
 def scripted_description(
     *operations: Operation, fqn: str = "local://test/scripted", credential: CredentialNeed | None = None
 ) -> ConnectorDescription:
-    """A description of a connector with these operations, by default one that reads and three that write."""
+    """Return a description of a connector with these operations, by default one that reads and three that write."""
     return ConnectorDescription(
         fqn=fqn,
         version="1.0.0",
@@ -110,7 +110,7 @@ class ScriptedConnector:
         return self.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """A POST (a GET for a read) of the inputs as JSON, the effect key in L{EFFECT_HEADER}."""
+        """Make a POST (a GET for a read) of the inputs as JSON, the effect key in L{EFFECT_HEADER}."""
         declared = self._declared(operation)
         if not self.description.bindable and read_origin(base_url).host_and_port not in self.description.hosts:
             raise CapabilityDenied("The host is not declared.")
@@ -127,7 +127,7 @@ class ScriptedConnector:
         )
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """The script's next entry, for a read."""
+        """Return the script's next entry, for a read."""
         if self._declared(request.operation).effect != READ:
             raise CapabilityDenied("The operation is not declared as a read.")
         return await self._send("read", request, credential, seconds)
@@ -135,12 +135,12 @@ class ScriptedConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """The script's next entry."""
+        """Return the script's next entry."""
         self._declared(request.operation)
         return await self._send("invoke", request, credential, seconds, late_seconds)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """The next of C{findings}."""
+        """Return the next of C{findings}."""
         if not self._declared(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         if credential is not None and self.description.credential is not None:

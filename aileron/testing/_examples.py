@@ -28,7 +28,7 @@ _numbers = count(1)
 
 
 def example_run(run_id: str = "run-1", **changes: Any) -> Run:
-    """A gated run that was just received."""
+    """Return a gated run that was just received."""
     run = Run(
         id=run_id,
         action="ship-update",
@@ -48,30 +48,30 @@ def example_run(run_id: str = "run-1", **changes: Any) -> Run:
 def example_event(
     type_: str = "run.approved", run_id: str | None = None, payload: dict[str, JSON] | None = None, **more: Any
 ) -> Event:
-    """An event with an id that no other has."""
+    """Return an event with an id that no other has."""
     fields = {"at": NOON, "actor": DAEMON, **more}
     return Event(id=f"event-{next(_numbers):06}", type=type_, run_id=run_id, payload=payload or {}, **fields)
 
 
 def example_transition(run: Run, end: RunState, type_: str = "test.moved", **more: Any) -> Transition:
-    """A transition of C{run} from where it stands to C{end}, a second later, with one event."""
+    """Return a transition of C{run} from where it stands to C{end}, a second later, with one event."""
     fields = {"at": run.changed_at + timedelta(seconds=1), "events": (example_event(type_, run.id),), **more}
     return Transition(run_id=run.id, start=run.state, end=end, **fields)
 
 
 def example_ask(digest: str = "sha256:" + "d" * 64, **more: Any) -> Ask:
-    """What is put up for decision."""
+    """Return what is put up for decision."""
     return Ask(**{"digest": digest, "review": {"fields": [["channel", "#engineering"]]}, "requested_at": NOON, **more})
 
 
 def example_decision(approved: bool = True, approval: Approval | None = None, reason: str | None = None) -> Decision:
-    """What the operator says of C{approval}."""
+    """Return what the operator says of C{approval}."""
     digest = example_ask().digest if approval is None else approval.digest
     return Decision(approved, digest, "operator-1", reason)
 
 
 def example_session(session_id: str = "session-1", at: datetime = NOON) -> Session:
-    """A session that begins."""
+    """Return a session that begins."""
     return Session(session_id, "claude", "/home/user/project", at, at)
 
 

@@ -19,7 +19,7 @@ from ._vault import MemoryVault
 
 
 def example_grant(grant_id: str = "grant-1", **changes: Any) -> Grant:
-    """A grant made at noon, for an hour and three uses."""
+    """Return a grant made at noon, for an hour and three uses."""
     values: dict[str, Any] = {
         "action": "ship-update",
         "predicates": (),

@@ -30,7 +30,7 @@ class GrantsContract(_Case):
         raise NotImplementedError
 
     def make_control(self) -> IControl:
-        """The control key of the same vault."""
+        """Return the control key of the same vault."""
         raise NotImplementedError
 
     def lock(self) -> None:

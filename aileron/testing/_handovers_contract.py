@@ -31,29 +31,29 @@ class HandOversContract(_Case):
         raise NotImplementedError
 
     def log_in(self, operators: IOperators) -> tuple[str, OperatorSession]:
-        """A whole login."""
+        """Go through a whole login."""
         raise NotImplementedError
 
     def opened(self, operators: IOperators, token: str) -> tuple[SigningBrowser, str]:
-        """A browser that has redeemed a code of this login and told its key, and the words that it shows."""
+        """Return a browser that has redeemed a code of this login and told its key, and the words that it shows."""
         cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
         browser = self.registered(operators, cookie, page_key)
         return browser, self.words(operators, browser)
 
     def registered(self, operators: IOperators, cookie: str, page_key: str) -> SigningBrowser:
-        """A browser that has told its key."""
+        """Return a browser that has told its key."""
         browser = SigningBrowser.fresh(cookie, self.clock.seconds)
         return browser.told(operators.register(cookie, page_key, browser.public_key))
 
     def words(self, operators: IOperators, browser: SigningBrowser) -> str:
-        """What a browser that waits shows."""
+        """Return what a browser that waits shows."""
         entering = operators.entering(browser.asks(*STATE))
         assert entering is not None
         self.assertIs(entering.state, HandOverState.OPENED)
         return entering.words
 
     def known(self, operators: IOperators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
-        """The session, if there is one, of a browser that asks for something."""
+        """Return the session, if there is one, of a browser that asks for something."""
         return operators.by_browser(browser.asks(*ASKED), renew)
 
     def test_browser(self) -> None:

@@ -25,7 +25,7 @@ class OperatorsContract(HandOversContract):
         raise NotImplementedError
 
     def prove(self, client_nonce: str, daemon_nonce: str) -> str:
-        """What who knows the passphrase proves."""
+        """Prove what who knows the passphrase proves."""
         raise NotImplementedError
 
     def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
@@ -33,7 +33,7 @@ class OperatorsContract(HandOversContract):
         raise NotImplementedError
 
     def log_in(self, operators: IOperators) -> tuple[str, OperatorSession]:
-        """A whole login."""
+        """Go through a whole login."""
         nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         return operators.login(nonce, self.prove(self.NONCE, nonce))
 

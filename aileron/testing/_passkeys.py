@@ -67,14 +67,14 @@ class SoftwareAuthenticator:
     id: bytes = b"credential-1"
 
     def made(self, options: Mapping[str, Any]) -> dict[str, JSON]:
-        """What C{navigator.credentials.create} gives for these options."""
+        """Return what C{navigator.credentials.create} gives for these options."""
         length = len(self.id).to_bytes(_LENGTH_BYTES, "big")
         data = self._data(_ATTESTED) + bytes(16) + length + self.id + self._cose()
         given = {"clientDataJSON": self._client("webauthn.create", options)}
         return self._credential({**given, "attestationObject": _ATTESTATION + bytes([len(data)]) + data})
 
     def used(self, options: Mapping[str, Any]) -> dict[str, JSON]:
-        """What C{navigator.credentials.get} gives for these options."""
+        """Return what C{navigator.credentials.get} gives for these options."""
         self.count += 1
         client, data = self._client("webauthn.get", options), self._data()
         signature = self.key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(SHA256()))

@@ -23,7 +23,7 @@ class ListContract(RunsCase):
         return [run.id for run in self.do(self.runs.list(query)).items]
 
     def asked(self, run_id: str, review: dict[str, JSON]) -> Run:
-        """A run of no session that waits, with what is shown of it."""
+        """Return a run of no session that waits, with what is shown of it."""
         run = example_run(run_id, session_id=None)
         ask = example_transition(run, _S.PENDING, ask=example_ask(review=review))
         return self.do(self.runs.receive(run, (ask,), PendingLimits()))[0]

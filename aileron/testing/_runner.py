@@ -54,7 +54,7 @@ _WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITIN
 
 
 def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bool = True) -> Offer:
-    """An action of one step with one argument, C{text}, on offer."""
+    """Return an action of one step with one argument, C{text}, on offer."""
     action = Action(
         name=name,
         version="1.0.0",
@@ -184,7 +184,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
             raise NotFound("That is not trusted.")
 
     async def submit(self, call: Call) -> Run:
-        """The only argument that any action takes is C{text}."""
+        """Submit; the only argument that any action takes is C{text}."""
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
@@ -239,7 +239,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """An approved run stays C{approved} until L{finish}."""
+        """Decide; an approved run stays C{approved} until L{finish}."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -258,7 +258,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._approvals[run_id]
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """The digest becomes that of the arguments."""
+        """Edit; the digest becomes that of the arguments."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})

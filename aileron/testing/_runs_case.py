@@ -34,7 +34,10 @@ class RunsCase(_Case):
     audit: IAudit
 
     def make_runs(self) -> tuple[IRuns, IAudit]:
-        """An empty keeper of runs, its clock at the example's moment, and the record beside it; answers at once."""
+        """Return an empty keeper of runs, its clock at the example's moment, and the record beside it.
+
+        Answers at once.
+        """
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -43,11 +46,11 @@ class RunsCase(_Case):
         self.runs, self.audit = self.make_runs()
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What C{coroutine} came to."""
+        """Return what C{coroutine} came to."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
     def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
-        """The error of type C{error} that C{coroutine} ended with."""
+        """Return the error of type C{error} that C{coroutine} ended with."""
         return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
 
     def recorded(self) -> list[str]:
@@ -55,22 +58,22 @@ class RunsCase(_Case):
         return [record.event.type for record in reversed(self.do(self.audit.list(AuditQuery())).items)]
 
     def received(self, run: Run | None = None) -> Run:
-        """A run that is kept as C{received}, without an event."""
+        """Return a run that is kept as C{received}, without an event."""
         return self.do(self.runs.receive(run or example_run(), (), LIMITS))[0]
 
     def pending(self, run_id: str = "run-1", **changes: Any) -> Run:
-        """A run that waits for its decision."""
+        """Return a run that waits for its decision."""
         run = example_run(run_id, **changes)
         asked = example_transition(run, RunState.PENDING, "approval.requested", ask=example_ask())
         return self.do(self.runs.receive(run, (asked,), LIMITS))[0]
 
     def executing(self) -> Run:
-        """A run that executes."""
+        """Return a run that executes."""
         run = self.received(example_run(gated=False))
         return self.do(self.runs.apply(example_transition(run, RunState.EXECUTING)))
 
     def approval(self, run_id: str = "run-1") -> Approval:
-        """The approval of a gated run."""
+        """Return the approval of a gated run."""
         approval = self.do(self.runs.approval(run_id))
         if approval is None:
             self.fail("no approval")

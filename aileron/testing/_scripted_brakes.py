@@ -60,7 +60,7 @@ class ScriptedBrakes:
         return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """A run that is approved waits again."""
+        """Resume; a run that is approved waits again."""
         if self._pauses.pop(session_id, None) is None:
             return ()
         approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items

@@ -38,7 +38,7 @@ class ScriptedGrants:
         raise NotImplementedError
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """What it refuses are uses of none."""
+        """Approve and grant; what it refuses are uses of none."""
         if wish.uses < 1:
             raise InvalidRequest.listing("This cannot be granted.", ("/uses", "must be 1 to 1000"))
         approval = await self.decide(run_id, decision)

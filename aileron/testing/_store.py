@@ -21,7 +21,7 @@ _numbers = count(1)
 
 
 def seals(observer: ICommitObserver | None = None) -> Seals:
-    """The real seals, with salts that count."""
+    """Return the real seals, with salts that count."""
     numbers = count(1)
     return Seals(GENESIS, seal, payload_digest, lambda: f"salt-{next(numbers)}", observer)
 
@@ -33,7 +33,7 @@ def memory_store(
     threads: Threads = UnthreadedPool,
     observer: ICommitObserver | None = None,
 ) -> Store:
-    """An open store whose Deferreds fire before the call returns; C{case} closes it at its end.
+    """Return an open store whose Deferreds fire before the call returns; C{case} closes it at its end.
 
     :param path: an existing file to open again, or where to make one; by default a fresh temporary one.
     :param observer: who looks on while events are kept.
@@ -54,7 +54,7 @@ def unopened_store(
     tuning: Tuning | None = None,
     observer: ICommitObserver | None = None,
 ) -> Store:
-    """A store on C{path} for tests; by default it neither waits for locks nor for the disk."""
+    """Return a store on C{path} for tests; by default it neither waits for locks nor for the disk."""
     tuning = tuning or Tuning(busy_seconds=0, durable=False)
     return make_store(path, UnthreadedReactor(), clock or Clock(), seals(observer), tuning, threads)
 

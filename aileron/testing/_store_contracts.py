@@ -31,11 +31,11 @@ class _RecordCase(_Case):
     audit: IAudit
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What C{coroutine} came to."""
+        """Return what C{coroutine} came to."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
     def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
-        """The error of type C{error} that C{coroutine} ended with."""
+        """Return the error of type C{error} that C{coroutine} ended with."""
         return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
 
     def types(self, query: AuditQuery | None = None) -> list[str]:
@@ -47,7 +47,7 @@ class AuditContract(_RecordCase):
     """Mix into a test case with C{make_audit}."""
 
     def make_audit(self) -> IAudit:
-        """An empty record that answers at once."""
+        """Return an empty record that answers at once."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -142,7 +142,7 @@ class SessionsContract(_RecordCase):
     sessions: ISessions
 
     def make_sessions(self) -> tuple[ISessions, IAudit, Clock]:
-        """An empty keeper of sessions, the record beside it, and its clock, which stands at the example's moment."""
+        """Make an empty keeper of sessions, the record beside it, and its clock at the example's moment."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -151,21 +151,21 @@ class SessionsContract(_RecordCase):
         self.sessions, self.audit, self.clock = self.make_sessions()
 
     def opened(self, session_id: str = "session-1") -> Session:
-        """A session that was opened now; its token is its id."""
+        """Return a session that was opened now; its token is its id."""
         session = example_session(session_id, NOON + timedelta(seconds=self.clock.seconds() - NOON.timestamp()))
         self.do(self.sessions.open(session, _digest(session_id), _digest(f"gateway {session_id}"), ()))
         return session
 
     def seen(self, session_id: str) -> Session | None:
-        """The session of the token, which makes a request."""
+        """Return the session of the token, which makes a request."""
         return self.do(self.sessions.by_token(_digest(session_id)))
 
     def called(self, session_id: str) -> Session | None:
-        """The session of the gateway key, by which a call is made."""
+        """Return the session of the gateway key, by which a call is made."""
         return self.do(self.sessions.by_gateway_key(_digest(f"gateway {session_id}")))
 
     def known(self, session_id: str) -> Session | None:
-        """The same, where it need not be waited for."""
+        """Return the same, where it need not be waited for."""
         return self.sessions.known_gateway_key(_digest(f"gateway {session_id}"))
 
     def test_provides(self) -> None:

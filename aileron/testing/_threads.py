@@ -22,7 +22,7 @@ class UnthreadedReactor(MemoryReactorClock):
         callable(*args, **kwargs)
 
     def removeSystemEventTrigger(self, triggerID: object) -> None:
-        """The memory reactor lacks it."""
+        """Do nothing: the memory reactor lacks it."""
 
 
 class UnthreadedPool(ThreadPool):

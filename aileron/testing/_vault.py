@@ -46,7 +46,7 @@ class MemoryVault:
         return self._waiting.wait(over=self._state is not VaultState.UNLOCKED)
 
     def operator_key(self) -> bytes:
-        """A key that every L{MemoryVault} has."""
+        """Return a key that every L{MemoryVault} has."""
         self.check()
         return b"memory".ljust(32)
 
@@ -78,7 +78,7 @@ class MemoryBindings:
         return tuple(binding for binding in self.list() if binding.connector == fqn)
 
     def add(self, new: NewBinding) -> Binding:
-        """What L{set_up} does, at once, for a test's setting."""
+        """Do at once what L{set_up} does, for a test's setting."""
         self._vault.check()
         binding = binding_of(new, _CREATED_AT, next(self._revisions))
         if binding.name in self._kept:
@@ -109,7 +109,7 @@ class MemoryBindings:
         return _Credential(self, binding, scope)
 
     def secret_of(self, binding: Binding, scope: Scope) -> bytes:
-        """The secret of exactly this binding, if it was kept for this scope."""
+        """Return the secret of exactly this binding, if it was kept for this scope."""
         self._vault.check()
         kept, secret = self._kept.get(binding.name, (None, b""))
         if kept != binding:
@@ -143,28 +143,28 @@ class MemoryOperators(Operators):
         super().__init__(self._memory_vault, self.INSTANCE, lambda: (self.ADDRESS,), ticking)
 
     def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE) -> str:
-        """The proof that an operator would send."""
+        """Return the proof that an operator would send."""
         exchange = Exchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS)
         return client_proof(self._memory_vault.operator_key(), exchange)
 
     def log_in(self) -> tuple[str, OperatorSession]:
-        """The token of a whole login, and its session."""
+        """Go through a whole login; its token and session."""
         nonce, _proof = self.challenge(self.CLIENT_NONCE, self.ADDRESS)
         return self.login(nonce, self.prove(nonce))
 
     def open_browser(self) -> tuple[SigningBrowser, OperatorSession]:
-        """A browser that was let in, and its session."""
+        """Return a browser that was let in, and its session."""
         token, _session = self.log_in()
         browser = self.waiting_browser(self.hand_over(token))
         return browser, self.confirm(token, self.words_of(browser))
 
     def waiting_browser(self, code: str) -> SigningBrowser:
-        """A browser that has redeemed this code and told its key."""
+        """Return a browser that has redeemed this code and told its key."""
         cookie, page_key, _maker = self.redeem(code)
         browser = SigningBrowser.fresh(cookie, self.ticking.seconds)
         return browser.told(self.register(cookie, page_key, browser.public_key))
 
     def words_of(self, browser: SigningBrowser) -> str:
-        """The words that the page of a browser shows, or C{""}."""
+        """Return the words that the page of a browser shows, or C{""}."""
         entering = self.entering(browser.asks("GET", "/handover/state"))
         return "" if entering is None else entering.words

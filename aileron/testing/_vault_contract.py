@@ -23,12 +23,12 @@ CANARY = b"canary-7Qx2-secret"
 
 
 def example_scope() -> Scope:
-    """The scope that L{new_binding} is sealed for."""
+    """Return the scope that L{new_binding} is sealed for."""
     return Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}")
 
 
 def new_binding(identity: str = "me", secret: bytes = CANARY, connector: str = "builtin://slack") -> NewBinding:
-    """A binding that nothing is wrong with."""
+    """Return a binding that nothing is wrong with."""
     return NewBinding(DEFAULT_KIND, "slack", identity, connector, secret, scope=example_scope())
 
 
@@ -49,11 +49,11 @@ class VaultContract(_Case):
     """Mix into a test case whose L{make_vault} makes an unlocked vault."""
 
     def make_vault(self) -> IVault:
-        """An unlocked vault."""
+        """Return an unlocked vault."""
         raise NotImplementedError
 
     def make_locked(self) -> IVault:
-        """A vault that has not been unlocked in this life."""
+        """Return a vault that has not been unlocked in this life."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -135,7 +135,7 @@ class BindingsContract(_Case):
         return self.successResultOf(self.rebinding(bindings, name, scope, "https://slack.com/x"))
 
     def refuses(self, bindings: IBindings, new: NewBinding, error: type[Exception]) -> str:
-        """The error's text of a set-up that fails and leaves nothing."""
+        """Return the error's text of a set-up that fails and leaves nothing."""
         before = bindings.list()
         failure = self.failureResultOf(Deferred.fromCoroutine(bindings.set_up(new)), error)
         self.assertEqual(bindings.list(), before)

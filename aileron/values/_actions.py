@@ -175,7 +175,7 @@ class Catalogue:
     load_errors: tuple[LoadError, ...] = ()
 
     def after_a_look(self, actions: Mapping[str, Action], load_errors: tuple[LoadError, ...]) -> Catalogue:
-        """The catalogue that a look at the directory makes of this one: itself, if it found nothing new."""
+        """Return the catalogue that a look at the directory makes of this one: itself, if it found nothing new."""
         found = evolve(self, actions=actions, load_errors=load_errors)
         return self if found == self else evolve(found, generation=self.generation + 1)
 

@@ -54,7 +54,7 @@ class Attachment:
 
 
 def media_type_of(said: str) -> str:
-    """The media type that a C{Content-Type} names; L{UNKNOWN_MEDIA_TYPE} where it names none."""
+    """Read the media type that a C{Content-Type} names; L{UNKNOWN_MEDIA_TYPE} where it names none."""
     name = said.partition(";")[0].strip().lower()
     return name if _MEDIA_TYPE.fullmatch(name) else UNKNOWN_MEDIA_TYPE
 
@@ -73,7 +73,7 @@ def attached(media_type: str, content: bytes) -> Attachment:
 
 
 def regular_base64(text: str) -> str | None:
-    """The same bytes in the usual base64, from one that is folded, unpadded or for URLs; L{None}: it is none."""
+    """Return the same bytes in the usual base64, from one that is folded, unpadded or for URLs; L{None}: it is none."""
     bare = text.translate(_OTHERWISE).rstrip("=")
     try:
         return base64.b64encode(base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)).decode("ascii")
@@ -82,7 +82,10 @@ def regular_base64(text: str) -> str | None:
 
 
 def set_apart(output: JSON) -> tuple[JSON, tuple[Attachment, ...]]:
-    """An output with a few words in the place of each attachment, and the attachments in that order, each once."""
+    """Put a few words in the place of each attachment of an output.
+
+    Return that, and the attachments in order, each once.
+    """
     found: dict[Attachment, int] = {}
     return _without(output, found), tuple(found)
 
@@ -100,7 +103,7 @@ def _without(value: JSON, found: dict[Attachment, int]) -> JSON:
 
 
 def _attachment(value: Mapping[str, JSON]) -> Attachment | None:
-    """What C{value} is, if it is one."""
+    """Return what C{value} is, if it is one."""
     media_type, text, encoded = value.get("media_type"), value.get("text"), value.get("base64")
     if len(value) != 2 or not isinstance(media_type, str) or not _MEDIA_TYPE.fullmatch(media_type):
         return None

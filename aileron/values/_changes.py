@@ -27,7 +27,7 @@ def differences(before: JSON, after: JSON) -> tuple[Change, ...]:
 
 
 def edits(run: Run) -> tuple[Change, ...]:
-    """What the operator has edited of the arguments that were asked for; empty also where it was edited back."""
+    """Find what the operator has edited of the arguments that were asked for; empty also where it was edited back."""
     return () if run.asked is None else differences(run.asked, run.arguments)
 
 
@@ -64,7 +64,7 @@ def _same(before: JSON, after: JSON) -> bool:
 
 
 def place(pointer: str, review: JSON) -> str:
-    """What stands at C{pointer} of C{review}: an argument or a line of the preview by its label, a step by its id.
+    """Name what stands at C{pointer} of C{review}: an argument or a line of the preview by its label, a step by its id.
 
     :param pointer: RFC 6901; what it leads to need not be there any more.
     :return: foreign words among it; of a place that is not known the pointer.
@@ -86,7 +86,7 @@ def place(pointer: str, review: JSON) -> str:
 
 
 def _label(value: JSON, name: str, index: str, label: str) -> str | None:
-    """What the item at C{index} of the array C{name} is called."""
+    """Return what the item at C{index} of the array C{name} is called."""
     items = _get(value, name)
     if not isinstance(items, Sequence) or isinstance(items, str) or not index.isdecimal() or len(index) > 6:
         return None

@@ -58,7 +58,7 @@ class Checkpoint:
     signature: str = ""
 
     def statement(self) -> dict[str, JSON]:
-        """What is signed."""
+        """Write what is signed."""
         return {name: value for name, value in to_json(self).items() if name != "signature"} | {"tag": _TAG}
 
     @property

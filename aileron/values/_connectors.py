@@ -97,7 +97,7 @@ class Request:
 
 
 def _text(body: bytes | None) -> JSON:
-    """A body for the eyes of people: what is no UTF-8, as base64."""
+    """Write a body for the eyes of people: what is no UTF-8, as base64."""
     if body is None:
         return None
     try:

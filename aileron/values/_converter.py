@@ -58,23 +58,23 @@ class _Form:
     constants: Mapping[str, JSON] = field(factory=dict)
 
     def name(self, attribute: str) -> str:
-        """The member that an attribute is."""
+        """Return the member that an attribute is."""
         member = self.members.get(attribute)
         return attribute if member is None or member.name is None else member.name
 
     def inline(self) -> tuple[str, ...]:
-        """The attributes whose own members stand beside the others."""
+        """List the attributes whose own members stand beside the others."""
         return tuple(name for name, member in self.members.items() if member.inline)
 
     def names(self, cls: Any) -> tuple[set[str], set[str]]:
-        """The members that are required, and those that are known."""
+        """Return the members that are required, and those that are known."""
         plain = Member()
         by_name = {self.name(each.name): self.members.get(each.name, plain) for each in fields(cls)}
         known = {name for name, member in by_name.items() if not member.omitted}
         return {name for name in known if not by_name[name].optional}, known
 
     def overrides(self) -> dict[str, Any]:
-        """The same in the words of C{cattrs}."""
+        """Say the same in the words of C{cattrs}."""
         from cattrs import override
 
         return {
@@ -217,7 +217,7 @@ differ, to_json, from_json = OWN.differ, OWN.to_json, OWN.from_json
 
 
 def _step(note: Any, form: _Form) -> str | int:
-    """The member or the index that a note of C{cattrs} tells of."""
+    """Return the member or the index that a note of C{cattrs} tells of."""
     from cattrs import AttributeValidationNote, IterableValidationNote
 
     if isinstance(note, AttributeValidationNote):
@@ -235,7 +235,7 @@ def _check_open(cls: Any, form: _Form) -> None:
 def _gathered(
     value: dict[str, Any], constants: Mapping[str, JSON], inline: Mapping[str, Collection[str]]
 ) -> dict[str, Any]:
-    """The object without its constants, and with what stands inline as objects."""
+    """Return the object without its constants, and with what stands inline as objects."""
     for name, constant in constants.items():
         if type(value.get(name)) is not type(constant) or value[name] != constant:
             raise ValueError(f"says another {name} than {constant}")
@@ -260,7 +260,7 @@ def _ignoring_type(read: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _add_scalars(converter: Converter) -> None:
-    """What is one text or number: read by exact type, since C{True} is an C{int} to C{isinstance}."""
+    """Add what is one text or number: read by exact type, since C{True} is an C{int} to C{isinstance}."""
     for type_, words in ((str, "is no text"), (int, "is no whole number"), (bool, "is neither true nor false")):
         converter.register_structure_hook(type_, _exactly(type_, words))
     converter.register_structure_hook(float, lambda value, _type: _read_number(value))

@@ -27,7 +27,7 @@ class Fault:
     details: Mapping[str, JSON] = field(factory=dict)
 
     def with_details(self, **details: JSON) -> Fault:
-        """The same fault that says more."""
+        """Return the same fault that says more."""
         return evolve(self, details={**self.details, **details})
 
 
@@ -103,7 +103,7 @@ _VAULT = {
 
 
 def what_then(kind: str, message: str, details: Mapping[str, JSON]) -> str:
-    """What to do about a failure; empty where its message names a command itself, or where nothing is known.
+    """Return what to do about a failure; empty where its message names a command itself, or where nothing is known.
 
     :param message: as it is shown.
     :param details: of the failure: the state of a vault, or the seconds after which to ask again.
@@ -120,7 +120,7 @@ def what_then(kind: str, message: str, details: Mapping[str, JSON]) -> str:
 
 
 def what_was_kept(kind: str, message: str) -> str:
-    """What the failure left as it was; empty where the message says so itself, or where nothing is known."""
+    """Return what the failure left as it was; empty where the message says so itself, or where nothing is known."""
     known = ADVICE.get(kind)
     said = "nothing" in message.lower() or "not sent" in message
     return "" if known is None or said else known.kept

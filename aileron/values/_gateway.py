@@ -100,7 +100,7 @@ class GatewaySettings:
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def bound_by(self, fqn: str) -> Provider | None:
-        """The provider that C{gateway://<name>} binds a credential to; L{None}: there is none."""
+        """Return the provider that C{gateway://<name>} binds a credential to; L{None}: there is none."""
         return next((each for each in self.providers if each.fqn == fqn), None)
 
 

@@ -20,7 +20,7 @@ _quoted: Callable[[str], str] = encode_basestring  # escapes what RFC 8785 says,
 
 
 def canonical(value: JSON) -> bytes:
-    """The one canonical form of C{value} (RFC 8785).
+    """Write the one canonical form of C{value} (RFC 8785).
 
     :raises ValueError: a number outside what RFC 8785 can carry, a lone surrogate, or what is no JSON.
     """
@@ -31,7 +31,10 @@ def canonical(value: JSON) -> bytes:
 
 
 def _canonical(value: JSON) -> str:
-    """The same as text.  The library calls Python for every quote and line feed of a text, which others may fill."""
+    """Write the same as text.
+
+    The library calls Python for every quote and line feed of a text, which others may fill.
+    """
     if isinstance(value, str):
         return _quoted(value)
     if type(value) is int and -_MAX_EXACT <= value <= _MAX_EXACT:
@@ -67,7 +70,7 @@ def digest_of_bytes(data: bytes) -> str:
 
 
 def plain(value: JSON) -> JSON:
-    """The same value in C{dict}s and C{list}s, for libraries that insist on them."""
+    """Return the same value in C{dict}s and C{list}s, for libraries that insist on them."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -117,7 +120,7 @@ def heavy(value: JSON) -> bool:
 
 
 def bare(value: object) -> object:
-    """The same value in a C{dict} or C{list}, not looked into: a C{default} for L{json}, which insists on them.
+    """Return the same value in a C{dict} or C{list}, not looked into: a C{default} for L{json}, which insists on them.
 
     :raises TypeError: it is neither an object nor an array.
     """

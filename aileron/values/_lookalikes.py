@@ -86,7 +86,7 @@ class _Words:
         self._written_in = frozenset(self._prose())
 
     def disguised(self) -> Iterator[str]:
-        """What looks like something else, each once."""
+        """Find what looks like something else, each once."""
         yield from (word for word in self._names if not word.isascii() and self._misleads(word))
         if self._signs:
             yield from filter(None, dict.fromkeys(map(self._with_signs, self._tokens)))
@@ -128,7 +128,10 @@ class _Words:
         return {self._scripts_of[each] for each in word} - _OF_NO_SCRIPT
 
     def _with_signs(self, token: str) -> str:
-        """What surrounds the first sign in a token that looks like another and matters; empty where there is none."""
+        """Find what surrounds the first sign in a token that looks like another and matters.
+
+        Empty where there is none.
+        """
         for found in _BETWEEN.finditer(token.translate(self._shapes)):
             start, run = found.start(), token[found.start() : found.end()]
             wide = _EAST_ASIAN in self._written_in and all(self._scripts_of[each] == _EAST_ASIAN for each in run)
@@ -147,7 +150,10 @@ def _described(word: str, alike: Mapping[str, str]) -> str:
 
 
 def _lookalike(character: str) -> str:
-    """The ASCII letters or digits, with its own marks, or the sign, that a character looks like; empty for none."""
+    """Find the ASCII letters or digits, with its own marks, or the sign, that a character looks like.
+
+    Empty for none.
+    """
     kind = unicodedata.category(character)
     if character.isascii() or kind[0] not in "LNPS" or character in _NOT_MISTAKEN:
         return ""
@@ -161,7 +167,7 @@ def _lookalike(character: str) -> str:
 
 
 def _with_its_marks(character: str) -> str:
-    """The same of a letter that has marks, such as C{ё}; empty for others."""
+    """Find the same of a letter that has marks, such as C{ё}; empty for others."""
     parts = unicodedata.normalize("NFD", character)
     letter, marks = parts[0], parts[1:]
     read = _lookalike(letter) if marks and all(map(_is_mark, marks)) else ""

@@ -144,7 +144,7 @@ class NoticeSettings:
     channels: tuple[ChannelSettings, ...] = ()
 
     def bound_by(self, fqn: str) -> ChannelSettings | None:
-        """The channel that C{notice://<name>} binds a secret to; L{None}: there is none that wants one."""
+        """Return the channel that C{notice://<name>} binds a secret to; L{None}: there is none that wants one."""
         return next((each for each in self.channels if each.needs_secret and each.fqn == fqn), None)
 
 

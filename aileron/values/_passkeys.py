@@ -58,7 +58,7 @@ class PasskeyRule:
 
 
 def approval_statement(run_id: str, decision: Decision, wish: NewGrant | None) -> Mapping[str, JSON]:
-    """What a passkey signs for: all that an approval says, with the grant that goes with it."""
+    """Return what a passkey signs for: all that an approval says, with the grant that goes with it."""
     return {
         "run": run_id,
         "approved": decision.approved,

@@ -268,7 +268,7 @@ class Transition:
     charges: tuple[Charge, ...] = ()
 
     def applied(self, run: Run) -> Run:
-        """What C{run} becomes."""
+        """Return what C{run} becomes."""
         return Run(  # written out: every run pays for it thrice, and attrs.evolve takes three times as long
             run.id,
             run.action,

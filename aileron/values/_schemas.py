@@ -105,7 +105,7 @@ class Checks(Protocol):
 
 
 def plainly(schema: Mapping[str, Any], checks: Callable[[Any], Checks]) -> Question:
-    """A question that is answered with yes only where a validator of C{schema} would find nothing.
+    """Make a question that is answered with yes only where a validator of C{schema} would find nothing.
 
     No says nothing: the validator tells then what is wrong, if anything is.
 
@@ -142,7 +142,9 @@ _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"
 
 
 def violation(keyword: str, wanted: Any) -> str:
-    """The end of the sentence that begins with the value's name; it tells what is wanted and no value that was sent.
+    """Write the end of the sentence that begins with the value's name.
+
+    It tells what is wanted and no value that was sent.
 
     :param keyword: of JSON Schema (2020-12), such as C{maxLength}.
     :param wanted: what stands beside it in the schema.
@@ -156,7 +158,7 @@ def _types(names: str | list[str]) -> str:
 
 
 def _alternatives(options: list[Any], otherwise: str) -> str:
-    """What is wanted of a value for which there are C{anyOf} or C{oneOf}: mostly it is a choice with titles."""
+    """Tell what is wanted of a value for which there are C{anyOf} or C{oneOf}: mostly it is a choice with titles."""
     if all(isinstance(each, Mapping) and "const" in each for each in options):
         return _SAYS["enum"]([each["const"] for each in options])
     return otherwise

@@ -82,7 +82,7 @@ class Session:
         return self.ended_at is None
 
     def seen(self, at: datetime) -> Session:
-        """The same, its last request made at C{at}."""
+        """Return the same, its last request made at C{at}."""
         return Session(  # written out: every request pays for it, and attrs.evolve takes three times as long
             self.id,
             self.agent,

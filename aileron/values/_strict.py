@@ -20,7 +20,7 @@ MAX_NUMBER = 2**53 - 1
 
 
 def loads_strict(data: bytes, max_depth: int = MAX_DEPTH, most_values: int | None = None) -> JSON:
-    """The value that C{data} says, if there is only one way to read it.
+    """Load the value that C{data} says, if there is only one way to read it.
 
     :param data: UTF-8 without a byte order mark.
     :raises ValueError: it is no JSON, or has a key twice, a number that is not finite or beyond 2^53-1,
@@ -36,7 +36,7 @@ def loads_strict(data: bytes, max_depth: int = MAX_DEPTH, most_values: int | Non
 
 
 def json_problems(value: JSON, max_depth: int = MAX_DEPTH, pointer: str = "") -> Iterator[tuple[str, str]]:
-    """What in C{value} could mean different things to different readers.
+    """Find what in C{value} could mean different things to different readers.
 
     :param pointer: where C{value} stands, as a JSON pointer (RFC 6901).
     :return: pairs of pointer and message; no message repeats a value.
@@ -143,7 +143,7 @@ def _not_finite(_name: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int:
-    """The integer; what is far too long is not even computed."""
+    """Read the integer; what is far too long is not even computed."""
     return int(digits) if len(digits) <= 20 else MAX_NUMBER + 1
 
 

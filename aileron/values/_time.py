@@ -9,7 +9,7 @@ _WRITTEN = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"
 
 
 def utc(seconds: float) -> datetime:
-    """The moment C{seconds} after the epoch."""
+    """Return the moment C{seconds} after the epoch."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -21,7 +21,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def from_timestamp(text: str) -> datetime:
-    """What L{timestamp} wrote.
+    """Read what L{timestamp} wrote.
 
     :raises ValueError: it is no such text.
     """

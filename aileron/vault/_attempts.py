@@ -25,7 +25,7 @@ class ReplayCache(Generic[Value]):
         self._kept[key] = (self._clock.seconds() + self._seconds, value)
 
     def take(self, key: str) -> Value | None:
-        """The value, which is gone whatever its age; L{None}: unknown, taken before, or late."""
+        """Take the value, which is gone whatever its age; L{None}: unknown, taken before, or late."""
         until, value = self._kept.pop(key, (0.0, None))
         return value if self._clock.seconds() < until else None
 

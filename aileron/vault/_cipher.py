@@ -44,7 +44,7 @@ class DataKey:
         self._secret = bytearray(secret)
 
     def subkey(self, purpose: str) -> bytes:
-        """The 32 bytes for one purpose (HKDF-SHA256, RFC 5869).
+        """Derive the 32 bytes for one purpose (HKDF-SHA256, RFC 5869).
 
         :raises ValueError: the key was wiped.
         """
@@ -53,7 +53,7 @@ class DataKey:
         return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=purpose.encode()).derive(self._secret)
 
     def wrapped(self, wrapping_key: bytes, context: JSON, randomness: Randomness) -> Sealed:
-        """This key, sealed under another."""
+        """Seal this key under another."""
         return seal(wrapping_key, bytes(self._secret), context, randomness)
 
     def send(self, descriptor: int) -> None:
@@ -74,12 +74,12 @@ class DataKey:
 
 
 def new_data_key(randomness: Randomness = secrets.token_bytes) -> DataKey:
-    """A fresh key."""
+    """Make a fresh key."""
     return DataKey(randomness(KEY_BYTES))
 
 
 def read_key(descriptor: int) -> DataKey:
-    """The key that the parent sent through an inherited pipe or socket, which is closed.
+    """Read the key that the parent sent through an inherited pipe or socket, which is closed.
 
     :raises ValueError: what came is no data key.
     """
@@ -109,7 +109,7 @@ def seal(key: bytes, plaintext: bytes, context: JSON, randomness: Randomness = s
 
 
 def unseal(key: bytes, sealed: Sealed, context: JSON) -> bytes:
-    """The plaintext.
+    """Open the plaintext.
 
     :raises VaultDamaged: another key, another context, or altered bytes.
     """
@@ -147,7 +147,7 @@ def _within(name: str, value: int, floor: int, ceiling: int) -> None:
 
 
 def stretch(passphrase: str, parameters: KdfParameters) -> bytes:
-    """The key that a passphrase makes.  Takes a quarter of a second and 64 MiB, on purpose.
+    """Make a key of a passphrase. Takes a quarter of a second and 64 MiB, on purpose.
 
     The passphrase is brought to NFC first: keyboards differ in how they compose an accent.
     """

@@ -34,11 +34,11 @@ class ControlKey:
 
     @classmethod
     def of(cls, key: DataKey) -> ControlKey:
-        """The control key of C{key}."""
+        """Derive the control key of C{key}."""
         return cls(sha256(key.subkey("aileron control id v1")).digest()[:_ID_BYTES], key.subkey("aileron control v1"))
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
-        """The mark of C{statement}: the key's id, and HMAC-SHA256 over its RFC 8785 form.
+        """Mark C{statement}: the key's id, and HMAC-SHA256 over its RFC 8785 form.
 
         :raises ValueError: the statement has no such form.
         """
@@ -67,7 +67,7 @@ class FileControl:
         return self._control_key().sign(statement)
 
     def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """It holds the control key for as long as its caller holds it."""
+        """Return a verifier, which holds the control key for as long as its caller holds it."""
         return self._control_key().verify
 
     def revision(self) -> tuple[str, int]:
@@ -116,5 +116,5 @@ class FileControl:
 
 
 def _name_of(run: str) -> str:
-    """What a run is remembered by: short and plain, whatever another program may have written for an id."""
+    """Name what a run is remembered by: short and plain, whatever another program may have written for an id."""
     return "run " + sha256(run.encode("utf-8", "surrogatepass")).hexdigest()

@@ -82,29 +82,29 @@ class VaultDocument:
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> Entry | None:
-        """The entry of that name."""
+        """Find the entry of that name."""
         return next((entry for entry in self.entries if entry.binding.name == name), None)
 
     def with_entry(self, entry: Entry) -> VaultDocument:
-        """The same vault with one entry more."""
+        """Return the same vault with one entry more."""
         entries = sorted((*self.entries, entry), key=lambda each: each.binding.name)
         return evolve(self, entries=tuple(entries), entry_revisions=max(self.entry_revisions, entry.binding.revision))
 
     def without(self, name: str) -> VaultDocument:
-        """The same vault without one entry."""
+        """Return the same vault without one entry."""
         return evolve(self, entries=tuple(entry for entry in self.entries if entry.binding.name != name))
 
     def trusting(self, records: Iterable[Trusted]) -> VaultDocument:
-        """The same vault with these trust records, each in the place of an earlier one."""
+        """Return the same vault with these trust records, each in the place of an earlier one."""
         by_name = {trust_key(record): record for record in (*self.trust, *records)}
         return evolve(self, trust=tuple(by_name[key] for key in sorted(by_name)))
 
     def distrusting(self, kind: TrustKind, name: str) -> VaultDocument:
-        """The same vault without one trust record."""
+        """Return the same vault without one trust record."""
         return evolve(self, trust=tuple(record for record in self.trust if trust_key(record) != (kind, name)))
 
     def remembering(self, now: datetime, fresh: Iterable[str]) -> VaultDocument:
-        """The same vault without what was used and has ended by now, but for the C{fresh}.
+        """Return the same vault without what was used and has ended by now, but for the C{fresh}.
 
         The clock may be set back after that, so it is kept what can no longer be told.
         """

@@ -22,5 +22,5 @@ class VaultDamaged(BindingFailed):
 
 
 def damaged(reason: str) -> VaultDamaged:
-    """The error that says C{reason}, and what a person can do."""
+    """Make the error that says C{reason}, and what a person can do."""
     return VaultDamaged(f"{reason} Put secrets.json back from a copy, or run `aileron vault reset`.")

@@ -70,7 +70,7 @@ _WHY = {
 
 
 def found(grants: Sequence[Grant], grant_id: str) -> Grant:
-    """The grant.
+    """Return the grant.
 
     :raises NotFound: there is none.
     """

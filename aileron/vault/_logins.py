@@ -59,17 +59,17 @@ class Logins:
         return self.renewed(Login(session, secret, key, end, end)).session
 
     def of_terminal(self, secret: str) -> Login | None:
-        """The live login of that token's hash, or L{None}."""
+        """Return the live login of that token's hash, or L{None}."""
         login = self._live(secret)
         return None if login is None or login.key else login
 
     def of_browser(self, secret: str) -> Login | None:
-        """The live login of that cookie's hash, or L{None}.  It is the browser's only if its key says so too."""
+        """Return the live login of that cookie's hash, or L{None}. It is the browser's only if its key says so too."""
         login = self._live(secret)
         return login if login is not None and login.key else None
 
     def renewed(self, login: Login) -> Login:
-        """The same, used now: its idle time starts again."""
+        """Return the same, used now: its idle time starts again."""
         now = self._clock.seconds()
         ends = min(login.until, now + IDLE_SECONDS)
         kept = evolve(login, ends=ends, session=evolve(login.session, used_at=utc(now), expires_at=utc(ends)))
@@ -159,20 +159,20 @@ class HandOvers:
         self._by_maker[hand_over.maker] = evolve(hand_over, page_key="", key=key)
 
     def end(self, hand_over: BrowserHandOver, state: HandOverState) -> None:
-        """It goes no further."""
+        """Note that it goes no further."""
         self._by_maker[hand_over.maker] = evolve(hand_over, state=state, words="")
 
     def of(self, maker: str) -> BrowserHandOver | None:
-        """That of a login."""
+        """Return that of a login."""
         found = self._by_maker.get(maker)
         return None if found is None else self._now(found)
 
     def by_code(self, code: str) -> BrowserHandOver | None:
-        """That of a code, whatever became of it since."""
+        """Return that of a code, whatever became of it since."""
         return next((self._now(each) for each in self._by_maker.values() if hmac.compare_digest(each.code, code)), None)
 
     def by_browser(self, cookie: str) -> BrowserHandOver | None:
-        """That of the browser that got this cookie."""
+        """Return that of the browser that got this cookie."""
         found = (each for each in self._by_maker.values() if hmac.compare_digest(each.cookie, cookie))
         return next((self._now(each) for each in found), None)
 

@@ -18,7 +18,7 @@ _KEPT_URL = re.compile(r"https?://[\x21-\x7e]{1,800}")
 
 
 def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
-    """The binding that C{new} asks for.
+    """Make the binding that C{new} asks for.
 
     :raises InvalidRequest: a malformed name, base URL or secret; the secret is not repeated.
     """

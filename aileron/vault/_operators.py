@@ -43,10 +43,10 @@ class HoldsOperatorKey(Protocol):
     """What of a vault the logins hang on."""
 
     def operator_key(self) -> bytes:
-        """The key, or L{aileron.errors.VaultLocked}."""
+        """Return the key, or L{aileron.errors.VaultLocked}."""
 
     def locked(self) -> Deferred[None]:
-        """Fires when it is locked."""
+        """Fire when it is locked."""
 
 
 @implementer(IOperators)
@@ -142,7 +142,7 @@ class Operators:
         return HandOver(hand_over.state, hand_over.words)
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """The browser is not logged in beyond the twelve hours of the login that let it in."""
+        """Confirm; the browser is not logged in beyond the twelve hours of the login that let it in."""
         login = self._certain(token)
         hand_over = self._hand_overs.of(login.secret)
         if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:

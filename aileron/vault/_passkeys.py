@@ -186,7 +186,7 @@ class Passkeys:
         return [address for address in self._addresses() if address.startswith(f"http://{SITE}:")]
 
     def _webauthn(self) -> Any:
-        """The library, which only who uses passkeys needs to have."""
+        """Import the library, which only who uses passkeys needs to have."""
         if not self._origins():
             raise Conflict("Passkeys need the operator's site to be called localhost.")
         try:
@@ -208,7 +208,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _unsound(webauthn: Any) -> tuple[type[Exception], ...]:
-    """What the library raises for whatever a page may send."""
+    """List what the library raises for whatever a page may send."""
     return (webauthn.helpers.exceptions.WebAuthnException, ValueError, TypeError, KeyError, AttributeError)
 
 

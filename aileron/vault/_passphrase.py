@@ -57,12 +57,12 @@ def _is_run(text: str) -> bool:
 
 @cache
 def words() -> tuple[str, ...]:
-    """The 2048 words that passphrases are made of (ADR 5 says whose they are)."""
+    """Return the 2048 words that passphrases are made of (ADR 5 says whose they are)."""
     return tuple(files(__package__).joinpath("words.txt").read_text("ascii").split())
 
 
 def generate_words(count: int = 6, choose: Callable[[int], int] = secrets.randbelow) -> str:
-    """A passphrase of random words, 11 bits each.
+    """Make a passphrase of random words, 11 bits each.
 
     :param choose: a number below its argument, each as likely as any other.
     """

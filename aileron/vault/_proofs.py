@@ -18,7 +18,7 @@ _MIN_NONCE, _MAX_NONCE = 16, 64
 
 
 def operator_key(data_key: DataKey) -> bytes:
-    """The key of the operator's logins (HKDF-SHA256 of the data key, ADR 4)."""
+    """Derive the key of the operator's logins (HKDF-SHA256 of the data key, ADR 4)."""
     return data_key.subkey("operator")
 
 
@@ -39,12 +39,15 @@ class Exchange:
 
 
 def daemon_proof(key: bytes, exchange: Exchange) -> str:
-    """The daemon's proof, 43 characters of base64url.  The client checks it before it proves anything itself."""
+    """Make the daemon's proof, 43 characters of base64url. The client checks it before it proves anything itself."""
     return _proof(key, "aileron.operator.daemon.v1", exchange)
 
 
 def client_proof(key: bytes, exchange: Exchange) -> str:
-    """The client's proof, 43 characters of base64url.  It has a label of its own, so no proof answers for another."""
+    """Make the client's proof, 43 characters of base64url.
+
+    It has a label of its own, so no proof answers for another.
+    """
     return _proof(key, "aileron.operator.client.v1", exchange)
 
 

@@ -19,12 +19,12 @@ SIGNING = "record signing"
 
 
 def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
-    """What the wrapped data key is bound to."""
+    """Write what the wrapped data key is bound to."""
     return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": part_json(kdf)}
 
 
 def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
-    """The same vault under the MAC of its key: HMAC-SHA256 over the RFC 8785 form of everything else.
+    """Put the vault under the MAC of its key: HMAC-SHA256 over the RFC 8785 form of everything else.
 
     :raises InvalidRequest: it holds a text or a number that has no such form.
     """
@@ -49,7 +49,7 @@ def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: 
 
 
 def unseal_entry(document: VaultDocument, key: DataKey, entry: Entry) -> bytes:
-    """The secret of an entry.
+    """Open the secret of an entry.
 
     :raises VaultDamaged: the entry or anything it is bound to was altered.
     """
@@ -62,7 +62,7 @@ def seal_part(document: VaultDocument, key: DataKey, name: str, secret: bytes) -
 
 
 def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed) -> bytes:
-    """The secret that L{seal_part} kept.
+    """Open the secret that L{seal_part} kept.
 
     :raises VaultDamaged: it was altered, or is another part.
     """

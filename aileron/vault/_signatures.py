@@ -28,7 +28,7 @@ _PROOF = re.compile(r"([0-9]{1,16})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{86})").
 
 
 def read_public_key(text: str) -> bytes:
-    """The point of a P-256 key, uncompressed (SEC 1, 2.3.3).
+    """Read the point of a P-256 key, uncompressed (SEC 1, 2.3.3).
 
     :param text: that as unpadded base64url.
     :raises InvalidRequest: it is none.
@@ -44,7 +44,7 @@ def read_public_key(text: str) -> bytes:
 
 
 def signed_text(asked: SignedRequest, instance: str, nonce: str, at: str) -> bytes:
-    """What a browser signs.  None of its lines can hold a line's end, so no two requests make the same text.
+    """Write what a browser signs. None of its lines can hold a line's end, so no two requests make the same text.
 
     :param at: by the daemon's clock, in milliseconds.
     """

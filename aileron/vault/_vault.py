@@ -55,7 +55,7 @@ class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         return f"<Vault {self.state().value}>"
 
     def state(self) -> VaultState:
-        """A file that vanished while unlocked is lost."""
+        """Tell the state: a file that vanished while unlocked is lost."""
         return self._file.state()
 
     def ever_unlocked(self) -> bool:
@@ -70,7 +70,7 @@ class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         return self._file.locked()
 
     def operator_key(self) -> bytes:
-        """The key of the operator's logins, who may come even to a damaged vault, to see what is wrong.
+        """Derive the key of the operator's logins, who may come even to a damaged vault, to see what is wrong.
 
         :raises VaultLocked: the vault is not unlocked.
         """

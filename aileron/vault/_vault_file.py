@@ -129,7 +129,7 @@ class OpenVault:
         self.known: VaultDocument | None = None if key is None else _checked(found, key)
 
     def state(self) -> VaultState:
-        """The state now.  A file that vanished while unlocked is lost."""
+        """Tell the state now. A file that vanished while unlocked is lost."""
         if not self._stored.exists():
             return VaultState.LOST if self.known is not None or self._has_history() else VaultState.MISSING
         return VaultState.LOCKED if self._key is None else VaultState.UNLOCKED
@@ -142,11 +142,11 @@ class OpenVault:
             self._waiting.fire()
 
     def locked(self) -> Deferred[None]:
-        """Fires when the key is wiped; where there is none, it has."""
+        """Fire when the key is wiped; where there is none, it has."""
         return self._waiting.wait(over=self._key is None)
 
     def key(self) -> DataKey:
-        """The key, whatever the file says.
+        """Return the key, whatever the file says.
 
         :raises VaultLocked: the vault is not unlocked.
         """
@@ -155,7 +155,7 @@ class OpenVault:
         return self._key
 
     def look(self) -> VaultDocument | None:
-        """What the file says, for showing; L{None}: there is none.  While locked it is but a claim.
+        """Read what the file says, for showing; L{None}: there is none. While locked it is but a claim.
 
         :raises VaultDamaged: it is damaged.
         """
@@ -163,7 +163,7 @@ class OpenVault:
         return found if self._key is None or found is None else self._expected(found)
 
     def opened(self) -> tuple[DataKey, VaultDocument]:
-        """The key, and what the file says, which is what the holder of the key wrote last.
+        """Return the key, and what the file says, which is what the holder of the key wrote last.
 
         :raises VaultLocked: the vault is not unlocked.
         :raises VaultDamaged: the file says something else.

@@ -72,7 +72,7 @@ def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_b
 
 
 def open_vault(path: Path, passphrase: str) -> DataKey:
-    """The key of the vault at C{path}.
+    """Open the vault at C{path}, and return its key.
 
     :raises NoVault: there is none.
     :raises WrongPassphrase: the passphrase does not open it.
@@ -160,7 +160,7 @@ def reset(
 
 
 def new_nonce(randomness: Randomness = secrets.token_bytes) -> str:
-    """A nonce for one login."""
+    """Make a nonce for one login."""
     return base64url(randomness(NONCE_BYTES))
 
 
@@ -194,14 +194,14 @@ _VAULT_ID_BYTES = 16
 
 
 def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument, DataKey]:
-    """An empty vault of a new id, and its key."""
+    """Make an empty vault of a new id, and its key."""
     vault = randomness(_VAULT_ID_BYTES).hex()
     key, kdf, wrapped = _new_key(vault, passphrase, randomness)
     return authenticated(VaultDocument(vault, kdf, wrapped), key), key
 
 
 def opened(document: VaultDocument, passphrase: str) -> DataKey:
-    """The key of a vault.
+    """Return the key of a vault.
 
     :raises WrongPassphrase: the passphrase does not open it.
     :raises VaultDamaged: the key does not stand behind the rest of the file.
@@ -223,7 +223,7 @@ def opened(document: VaultDocument, passphrase: str) -> DataKey:
 def rekeyed(
     document: VaultDocument, key: DataKey, passphrase: str, randomness: Randomness
 ) -> tuple[VaultDocument, DataKey]:
-    """The same vault under a new data key and another passphrase: every entry sealed anew, all else kept.
+    """Put the vault under a new data key and another passphrase: every entry sealed anew, all else kept.
 
     :raises VaultDamaged: an entry does not open.
     """
@@ -238,7 +238,7 @@ def rekeyed(
 
 
 def _record_under(document: VaultDocument, record: RecordKeys, old: DataKey, new: DataKey) -> RecordKeys:
-    """The record's keys stay: what they signed must verify, and what goes on must go on."""
+    """Keep the record's keys: what they signed must verify, and what goes on must go on."""
 
     def moved(name: str, sealed: Sealed) -> Sealed:
         return seal_part(document, new, name, unseal_part(document, old, name, sealed))

@@ -32,7 +32,7 @@ _DAY_SECONDS = 86400
 
 
 async def draw_actions(parts: PageParts, visit: Visit) -> Tag:
-    """What agents can ask for."""
+    """Draw what agents can ask for."""
     offering = parts.submission.offering()
     offers = [offer for _, offer in sorted(offering.offers.items())]
     return page(
@@ -80,7 +80,7 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
 
 
 def problems(errors: Iterable[LoadError]) -> Iterator[Part]:
-    """What could not be loaded, each with its place."""
+    """Draw what could not be loaded, each with its place."""
     found = list(errors)
     if found:
         yield tags.h2("What could not be loaded")

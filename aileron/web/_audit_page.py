@@ -40,7 +40,7 @@ _TIMES = {"since": "Since", "until": "Until"}
 
 
 async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
-    """Records, newest first."""
+    """Draw records, newest first."""
     found = await parts.audit.list(_wanted(visit))
     kept = {name: value for name, value in visit.query.items() if name != "cursor"}
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]

@@ -23,7 +23,7 @@ Cell: TypeAlias = Part | datetime | int | None
 
 
 def page(title: str, said: str, *children: Part) -> Tag:
-    """A whole page.
+    """Draw a whole page.
 
     :param said: what is read aloud when it changes.
     """
@@ -31,12 +31,12 @@ def page(title: str, said: str, *children: Part) -> Tag:
 
 
 def heading(words: str, quiet: str = "") -> Tag:
-    """The page's."""
+    """Draw the page's heading."""
     return tags.h1(visible(words), " ", tags.span(visible(quiet), **{"class": "quiet"}), tabindex="-1")
 
 
 def back(path: str, words: str) -> Tag:
-    """The way up."""
+    """Draw the way up."""
     return tags.p(tags.a(words, href=path))
 
 
@@ -46,7 +46,7 @@ def link(path: str, words: str) -> Tag:
 
 
 def chip(words: str, kind: str) -> Tag:
-    """A word that says how something stands.
+    """Draw a word that says how something stands.
 
     :param kind: C{good}, C{bad}, C{waits}, C{moves} or C{quiet}: only its colour.
     """
@@ -54,12 +54,12 @@ def chip(words: str, kind: str) -> Tag:
 
 
 def quiet(*children: Part) -> Tag:
-    """A sentence that matters less."""
+    """Draw a sentence that matters less."""
     return tags.p(*children, **{"class": "quiet"})
 
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
-    """What is known, each under its name; what is not known is left out."""
+    """Draw what is known, each under its name; what is not known is left out."""
     rows = ((name, value) for name, value in pairs if value is not None and value != "")
     return tags.dl(
         *(tags.div(tags.dt(visible(name)), tags.dd(cell(value))) for name, value in rows), **{"class": "facts"}
@@ -89,7 +89,7 @@ def cell(value: Cell) -> Part:
 
 
 def whole(name: str, value: JSON, label: str) -> Tag:
-    """A value in full; what is long scrolls, and says how long it is.
+    """Draw a value in full; what is long scrolls, and says how long it is.
 
     :param name: its id on the page.
     :param label: what it is, in words.
@@ -107,7 +107,7 @@ def older(path: str, query: Mapping[str, str], cursor: str | None) -> Part:
 
 
 def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: str) -> Tag:
-    """A filter that has a few values, each with its words; the first is usual."""
+    """Draw a filter that has a few values, each with its words; the first is usual."""
     tag = tags.select(name=name, id=f"filter-{name}")
     for value, words in options:
         option = tags.option(visible(words), value=visible(value))
@@ -116,13 +116,13 @@ def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: st
 
 
 def field(name: str, label: str, value: str, kind: str = "text") -> Tag:
-    """A filter that is typed."""
+    """Draw a filter that is typed."""
     given = {"name": name, "id": f"filter-{name}", "type": kind, "value": visible(value), "autocomplete": "off"}
     return tags.label(f"{label} ", tags.input(**given))
 
 
 def filters(path: str, *fields: Tag, given: bool = False) -> Tag:
-    """A form that leads to the same page, with less on it.
+    """Draw a form that leads to the same page, with less on it.
 
     :param given: whether it is such a page.
     """
@@ -133,7 +133,7 @@ def filters(path: str, *fields: Tag, given: bool = False) -> Tag:
 
 
 def act(words: str, what: str, body: Mapping[str, JSON] | None = None, sure: str = "", name: str = "") -> Tag:
-    """A button that does one thing.
+    """Draw a button that does one thing.
 
     :param what: method and path.
     :param sure: what it says before it means it.

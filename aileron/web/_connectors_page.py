@@ -14,7 +14,7 @@ from ._parts import PageParts, Visit
 
 
 async def draw_connectors(parts: PageParts, visit: Visit) -> Tag:
-    """What the daemon can talk to, and as whom."""
+    """Draw what the daemon can talk to, and as whom."""
     known, flags = parts.connectors.descriptions(), await parts.flags.all()
     bound = [(each, _flag(each, flags.get(each.name))) for each in parts.bindings.list()]
     heads = ("Credential", "Of", "As", "Since", "Goes to", "Beware", "")

@@ -100,6 +100,6 @@ def _signed(request: IRequest, parts: PageParts) -> SignedRequest:
 
 
 def _form_field(request: IRequest, name: bytes) -> str:
-    """What the form's body says; a query says nothing here, so that no code stands in a URL."""
+    """Read what the form's body says; a query says nothing here, so that no code stands in a URL."""
     values = [] if b"?" in request.uri else request.args.get(name, [])
     return values[0].decode("utf-8", "replace") if len(values) == 1 else ""

@@ -104,5 +104,5 @@ def _settings(parts: PageParts) -> Iterator[tuple[str, Cell]]:
 
 
 def _proxy(value: str) -> str:
-    """The host alone: what stands before it may be a password."""
+    """Return the host alone: what stands before it may be a password."""
     return host_shown(value if "://" in value else f"http://{value}") or "(unreadable)"

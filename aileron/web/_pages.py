@@ -33,7 +33,7 @@ _TEXT = b"text/plain; charset=utf-8"
 
 
 def pages(parts: PageParts) -> IResource:
-    """What the operator site serves to a browser outside C{/v1}."""
+    """Return what the operator site serves to a browser outside C{/v1}."""
     app, shell, one_at_a_time = Klein(), Shell(), DeferredLock()
     for rule, method, serve in (
         ("/handover", "POST", lambda request, path: enter(request, parts, shell)),
@@ -52,7 +52,7 @@ def pages(parts: PageParts) -> IResource:
 
 
 def _guarded(draw: Draw, parts: PageParts, one_at_a_time: DeferredLock) -> Callable[..., Deferred[bytes]]:
-    """The handler of a fragment, which nobody passes but a browser session's cookie and signature together.
+    """Make the handler of a fragment, which nobody passes but a browser session's cookie and signature together.
 
     :param one_at_a_time: held while something is drawn beside the reactor: two at once would be no faster.
     """
@@ -75,7 +75,7 @@ def _guarded(draw: Draw, parts: PageParts, one_at_a_time: DeferredLock) -> Calla
 
 
 def _flat(drawn: Flattenable) -> bytes:
-    """The bytes of what waits for nothing, in whatever thread this is."""
+    """Flatten what waits for nothing, in whatever thread this is."""
     found: list[bytes | Failure] = []
     flattenString(None, drawn).addBoth(found.append)
     (body,) = found
@@ -85,7 +85,7 @@ def _flat(drawn: Flattenable) -> bytes:
 
 
 def _query(request: IRequest) -> Mapping[str, str]:
-    """What stands behind the question mark.
+    """Read what stands behind the question mark.
 
     :raises InvalidRequest: a name that stands there twice, or no UTF-8.
     """
@@ -102,7 +102,7 @@ def _paused(parts: PageParts) -> bytes:
 
 
 def _at_the_rim(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]) -> Callable[..., Deferred[bytes]]:
-    """A handler that answers with what C{serve} returns, or with why it failed."""
+    """Make a handler that answers with what C{serve} returns, or with why it failed."""
 
     async def answer(request: IRequest, path: Mapping[str, str]) -> bytes:
         try:
@@ -124,13 +124,13 @@ def _refused(request: IRequest, error: AileronError) -> bytes:
 
 
 def _in_words(error: AileronError) -> str:
-    """What happened and what to do; who only looked has changed nothing."""
+    """Tell what happened and what to do; who only looked has changed nothing."""
     advice = ADVICE.get(error.kind)
     return " ".join(filter(None, (visible(error.message), "" if advice is None else advice.on_page)))
 
 
 def _failed(request: IRequest, failure: Failure) -> bytes:
-    """An answer that says nothing of the inside; the log learns what failed and where, and no value."""
+    """Answer with nothing of the inside; the log learns what failed and where, and no value."""
     frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
     places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
     kind = type(failure.value).__qualname__

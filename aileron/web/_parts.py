@@ -104,7 +104,7 @@ class PageParts:
     in_thread: Callable[..., Awaitable[Any]]
 
     def now(self) -> datetime:
-        """The moment, by the clock."""
+        """Return the moment, by the clock."""
         return utc(self.clock.seconds())
 
 
@@ -165,10 +165,10 @@ def _render_place(place: Place | Callable[[Tag], Flattenable], tag: Tag) -> Flat
 
 
 def titled(title: str, said: str) -> Callable[[Tag], Tag]:
-    """The root of a page: its title, and what is read aloud when that changes."""
+    """Make the root of a page: its title, and what is read aloud when that changes."""
     return lambda tag: tag(**{"data-title": title, "data-said": said})
 
 
 def template(name: str) -> XMLString:
-    """A fragment's template."""
+    """Load a fragment's template."""
     return XMLString((_TEMPLATES / name).read_text(encoding="utf-8"))

@@ -63,12 +63,12 @@ _ENDS = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
 def state_chip(state: RunState) -> Tag:
-    """A state as a word."""
+    """Draw a state as a word."""
     return chip(STATES[state], _KINDS.get(state, "quiet"))
 
 
 def took(start: datetime, end: datetime | None) -> str:
-    """A duration in words; nothing where it has no end."""
+    """Write a duration in words; nothing where it has no end."""
     if end is None:
         return ""
     seconds = max(timedelta(), end - start).total_seconds()
@@ -78,12 +78,12 @@ def took(start: datetime, end: datetime | None) -> str:
 
 
 def runs_table(runs: Iterable[Run], caption: str) -> Tag:
-    """Runs as rows."""
+    """Draw runs as rows."""
     return table(caption, ("Action", "State", "Asked", "Took", "Why"), map(_row, runs), "No run is like that.")
 
 
 async def draw_runs(parts: PageParts, visit: Visit) -> Drawing:
-    """What was asked for, newest first."""
+    """Draw what was asked for, newest first."""
     query = visit.query
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     states = tuple(each for each in RunState if each.value == state)
@@ -244,7 +244,7 @@ def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
 
 
 def _set_apart(run: Run, steps: Sequence[StepRow]) -> tuple[JSON, Sequence[JSON], tuple[Attachment, ...]]:
-    """Result and answers without what is attached, and that, each once."""
+    """Return result and answers without what is attached, and that, each once."""
     told, attachments = set_apart([run.result, *(step.output for step in steps)])
     assert isinstance(told, list)  # noqa: S101
     return told[0], told[1:], attachments

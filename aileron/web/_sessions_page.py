@@ -53,7 +53,7 @@ class Lane:
 
 
 def draw_timeline(lanes: Sequence[Lane], now: datetime) -> Tag:
-    """The picture of some calls, the oldest above."""
+    """Draw the picture of some calls, the oldest above."""
     start = min(each.run.received_at for each in lanes)
     scale = _Scale(start, max(_end(each, now) for each in lanes))
     height = _TOP + _LANE * len(lanes)

@@ -16,7 +16,7 @@ _PASSKEYS = template("passkeys.xml")
 
 
 async def draw_passkeys(parts: PageParts, visit: Visit) -> Fragment:
-    """The passkeys that count, the rule, and a form to add one."""
+    """Draw the passkeys that count, the rule, and a form to add one."""
     keys, rule = parts.passkeys.passkeys(), parts.passkeys.passkey_rule()
     words = "No approval needs one."
     if rule.everything:
@@ -36,7 +36,7 @@ _LOCK = "What waits is kept, and every login ends: yours too. Sure?"
 
 
 async def draw_settings(parts: PageParts, visit: Visit) -> Tag:
-    """The daemon, its vault, its record, its logins."""
+    """Draw the daemon, its vault, its record, its logins."""
     logins = parts.operators.list()
     return page(
         "Settings",

@@ -37,7 +37,7 @@ class Shell:
         self._template = template.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
-        """The shell.
+        """Draw the shell.
 
         :param told: what its script is told this once; it takes it out of the document before anything else.
         """
@@ -46,12 +46,12 @@ class Shell:
         return self._template.replace("{{told}}", html.escape(json.dumps(told or {}))).encode("utf-8")
 
     def missing(self, request: IRequest) -> bytes:
-        """The same shell where nothing is."""
+        """Draw the same shell where nothing is."""
         request.setResponseCode(404)
         return self.page(request)
 
     def file(self, request: IRequest, name: str) -> bytes:
-        """A script, a style sheet or the icon."""
+        """Serve a script, a style sheet or the icon."""
         if name not in self._files:
             return self.missing(request)
         kind, content = self._files[name]
@@ -67,5 +67,5 @@ LANDING_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-a
 
 
 def landing() -> bytes:
-    """The page, the same whatever the path and whoever asks."""
+    """Serve the page, the same whatever the path and whoever asks."""
     return (STATIC / "landing.html").read_bytes()

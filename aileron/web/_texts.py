@@ -36,7 +36,7 @@ _SENDING = {
 
 
 def sending(state: RunState) -> str:
-    """What stands over the requests; where nobody can promise that they were sent, it does not say so."""
+    """Say what stands over the requests; where nobody can promise that they were sent, it does not say so."""
     return _SENDING.get(state, "What was to be sent")
 
 
@@ -55,14 +55,14 @@ def size(text: str) -> str:
 
 
 def request_text(request: SentRequest) -> str:
-    """A request the way it goes over the wire."""
+    """Write a request the way it goes over the wire."""
     head = (f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers))
     lines = [visible(line) for line in head]
     return "\n".join(lines if request.body is None else [*lines, "", shown(_indented(request.body))])
 
 
 def agent(session: Session | None) -> str:
-    """What an agent calls itself."""
+    """Draw what an agent calls itself."""
     return "unknown" if session is None else visible(session.agent)
 
 
@@ -81,7 +81,7 @@ def segment(text: str) -> str:
 
 
 def moment(at: datetime) -> Tag:
-    """A moment; the script turns it to the reader's own time."""
+    """Draw a moment; the script turns it to the reader's own time."""
     stamp = timestamp(at)
     return tags.time(stamp, datetime=stamp)
 
@@ -95,7 +95,7 @@ def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
 
 
 def _indented(body: JSON) -> JSON:
-    """A JSON body indented, if that loses nothing of what is sent; any other as it is."""
+    """Indent a JSON body, if that loses nothing of what is sent; any other stays as it is."""
     if not isinstance(body, str):
         return body
     try:

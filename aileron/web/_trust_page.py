@@ -18,7 +18,7 @@ _UNKNOWN_BEFORE = "What you trusted is not known any more, or too long to compar
 
 
 def _page(items: tuple[TrustItem, ...]) -> Fragment:
-    """The files on disk; untrusted ones come first and are shown in full."""
+    """Draw the files on disk; untrusted ones come first and are shown in full."""
     ordered = sorted(items, key=lambda item: (_ORDER.index(item.kind), item.name))
     waiting = (TrustState.NEW, TrustState.CHANGED)
     asked = [(item, item.candidate) for item in ordered if item.candidate is not None and item.state in waiting]
@@ -35,7 +35,7 @@ def _page(items: tuple[TrustItem, ...]) -> Fragment:
 
 
 def _asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]:
-    """A file whole, with what differs from what was trusted, and a button for exactly that."""
+    """Draw a file whole, with what differs from what was trusted, and a button for exactly that."""
     return {
         **_about(item),
         "state": _CHANGED if item.state is TrustState.CHANGED else _NEW,
@@ -48,7 +48,7 @@ def _asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]:
 
 
 def _trusted(item: TrustItem) -> dict[str, Flattenable]:
-    """What is trusted, since when, and a button to take it back."""
+    """Draw what is trusted, since when, and a button to take it back."""
     since: Tag | str = "" if item.trusted is None else tags.small(" since ", moment(item.trusted.changed_at))
     gone = " (nothing of that name lies there any more)" if item.state is TrustState.GONE else ""
     return {**_about(item), "since": since, "gone": gone}
@@ -59,7 +59,7 @@ def _about(item: TrustItem) -> dict[str, Flattenable]:
 
 
 async def draw_trust(parts: PageParts, visit: Visit) -> Drawing:
-    """What there is to trust now."""
+    """Draw what there is to trust now."""
     items = await parts.trust.trust_items()
     return Drawing(lambda: _page(items))
 

@@ -192,7 +192,7 @@ class Channel(HTTPChannel):
         return used
 
     def requestDone(self, request: Request) -> None:
-        """An answer is written: go on with what came meanwhile, unless the site is closing."""
+        """Go on with what came meanwhile, now that an answer is written, unless the site is closing."""
         self.persistent = self.persistent and not self.site.limiter.closed
         self._framed = 0
         self._count()
@@ -308,12 +308,12 @@ class Channel(HTTPChannel):
         self.site.turns.leave(self)
 
     def pauseProducing(self) -> None:
-        """What was written waits for the client to read."""
+        """Wait: what was written waits for the client to read."""
         self._choked = True
         super().pauseProducing()  # type: ignore[no-untyped-call]
 
     def resumeProducing(self) -> None:
-        """What was written was sent: read on, unless too much waits already."""
+        """Read on, now that what was written was sent, unless too much waits already."""
         self._choked, self._unsent = False, 0
         self._count()
         super().resumeProducing()  # type: ignore[no-untyped-call]
@@ -339,5 +339,5 @@ class Channel(HTTPChannel):
 
 
 def head_too_long(most: int) -> Refused:
-    """The refusal of a head beyond the cap."""
+    """Refuse a head beyond the cap."""
     return Refused(431, f"The request's head is longer than {most} bytes.")

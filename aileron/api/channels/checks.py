@@ -98,7 +98,7 @@ class SiteRules:
 
 
 def too_long() -> Refused:
-    """The refusal of a body beyond the cap."""
+    """Refuse a body beyond the cap."""
     return Refused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
 
 

@@ -185,7 +185,7 @@ class ConnectionLimiter:
 
 
 def _least_used(connections: Iterable[TrackedConnection]) -> TrackedConnection:
-    """The one that has rested longest; where none rests, that was used least recently."""
+    """Choose the one that has rested longest; where none rests, that was used least recently."""
     ordered = list(connections)
     return next((connection for connection in ordered if connection.at_rest), ordered[0])
 

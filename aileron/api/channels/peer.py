@@ -31,7 +31,7 @@ _UID_OFFSET = _HEADER.size + 64  # inet_diag_msg.idiag_uid
 
 
 def peer_uid_lookup() -> Callable[[ITransport], int | None] | None:
-    """What tells the uid of a transport's other end, or L{None} on a system where this cannot be asked."""
+    """Find what tells the uid of a transport's other end; L{None} on a system where this cannot be asked."""
     return peer_uid if sys.platform == "linux" else None
 
 
@@ -44,13 +44,13 @@ class Socket:
 
 
 def peer_uid(transport: ITransport) -> int | None:
-    """The uid that owns the socket at the other end, or L{None}: no TCP, not local, already closed."""
+    """Find the uid that owns the socket at the other end; L{None}: no TCP, not local, already closed."""
     found = socket_of(transport.getPeer(), transport.getHost())
     return None if found is None else found.uid
 
 
 def socket_of(peer: object, own: object) -> Socket | None:
-    """The socket at the end C{peer} of the connection to C{own}, or L{None}: no TCP, not local, closed, not Linux."""
+    """Find the socket at the end C{peer} of the connection to C{own}; L{None}: no TCP, not local, closed, not Linux."""
     if sys.platform != "linux":
         return None
     if not isinstance(peer, (IPv4Address, IPv6Address)) or not isinstance(own, (IPv4Address, IPv6Address)):
@@ -66,7 +66,7 @@ class SockDiag:
         self._sequence = 0
 
     def ask(self, peer: IPAddress, own: IPAddress) -> Socket | None:
-        """The socket at the end C{peer}, or L{None}.  After a failure the next question goes by a fresh netlink."""
+        """Ask for the socket at the end C{peer}. After a failure the next question goes by a fresh netlink."""
         try:
             return self._read(self.send(peer, own).recv(4096))
         except (OSError, struct.error):
@@ -135,7 +135,7 @@ def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int =
 
 
 def _holder(link: str, proc: str, most: int) -> Process | None:
-    """The newest process of ours that has C{link} open."""
+    """Find the newest process of ours that has C{link} open."""
     descriptors = chain.from_iterable(_descriptors(proc, pid) for pid in _processes(proc))
     for pid, path in islice(descriptors, most):
         if _target(path) == link:

@@ -126,7 +126,7 @@ class RelayingChannel(Channel):
     # the transport's producer: flow control towards the client ------------------------------------------------------
 
     def pauseProducing(self) -> None:
-        """What was written waits to be sent."""
+        """Note that what was written waits to be sent."""
         if self._taken is None:
             super().pauseProducing()
         else:
@@ -134,7 +134,7 @@ class RelayingChannel(Channel):
             self._taken.client_is_slow()
 
     def resumeProducing(self) -> None:
-        """It was sent."""
+        """Note that it was sent."""
         if self._taken is None:
             super().resumeProducing()
         else:

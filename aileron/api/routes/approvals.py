@@ -131,7 +131,7 @@ async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str
 
 
 def read_decision(context: RequestContext) -> Decision:
-    """What the body says.
+    """Read what the body decides.
 
     :raises InvalidRequest: its C{not_before} is no moment.
     """

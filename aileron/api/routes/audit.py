@@ -33,7 +33,7 @@ _LINES = {**TEXT, "contentMediaType": "application/x-ndjson"}
 
 @TABLE.route("GET", "/v1/audit", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Record")})
 async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
-    """Records, newest first; every given filter must match."""
+    """List records, newest first; every given filter must match."""
     query = AuditQuery(
         since=context.moment("since"),
         until=context.moment("until"),
@@ -57,7 +57,7 @@ async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
 async def export_record(context: RequestContext, deps: Dependencies) -> Streamed:
-    """The record, or a part of it, as lines of JSON that can be verified."""
+    """Export the record, or a part of it, as lines of JSON that can be verified."""
     return Streamed(deps.signer.export(context.moment("since"), context.moment("until")), "application/x-ndjson")
 
 

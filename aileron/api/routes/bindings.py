@@ -170,7 +170,7 @@ async def _shown(deps: Dependencies, binding: Binding, status: int = 200) -> Ans
 
 
 async def _target_of(deps: Dependencies, binding: Binding) -> Target:
-    """What it would be sealed for; its own address stays, where the connector still lets it have one."""
+    """Return its target; its own address stays, where the connector still lets it have one."""
     now = current_target(deps, binding)
     return await trusted_target(deps, binding.connector, None if now is None else now.base_url)
 

@@ -77,7 +77,7 @@ async def take_decision(
 
 
 def read_new_grant(context: RequestContext) -> NewGrant:
-    """What the body's C{grant} asks for.
+    """Read what the body's C{grant} asks for.
 
     :raises InvalidRequest: its C{not_after} is no moment.
     """

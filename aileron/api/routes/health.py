@@ -114,7 +114,7 @@ def _notifications(deps: Dependencies) -> JSON:
 
 
 async def _kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
-    """The counts of what is in the store, of all or of one session; L{None} while it does not answer."""
+    """Count what is in the store, of all or of one session; L{None} while it does not answer."""
     try:
         pending = await deps.decisions.pending(None if own is None else own.id)
         if own is not None:

@@ -61,7 +61,7 @@ async def resume(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/caps", operators=Who.OPERATOR, answers={200: _CAPS})
 async def list_caps(context: RequestContext, deps: Dependencies) -> Answer:
-    """The operator's own caps."""
+    """List the operator's own caps."""
     return _own_caps(deps)
 
 
@@ -144,6 +144,6 @@ def _cap_json(own: OwnCap) -> dict[str, JSON]:
 
 
 def paused_for(deps: Dependencies, session_id: str | None) -> Pause | None:
-    """What keeps the runs of a session from beginning; of everybody's, where there is no session."""
+    """Return what keeps the runs of a session from beginning; of everybody's, where there is no session."""
     pauses = {pause.session_id: pause for pause in deps.limits.pauses()}
     return pauses.get(None) or (pauses.get(session_id) if session_id is not None else None)

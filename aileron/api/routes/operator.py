@@ -130,7 +130,7 @@ async def confirm(context: RequestContext, deps: Dependencies) -> Answer:
 
 
 def _terminal(context: RequestContext) -> str:
-    """The caller's token: a browser has none, and has no say in who else comes in."""
+    """Require a terminal's token: a browser has none, and has no say in who else comes in."""
     if context.caller.token is None:
         raise Forbidden("A browser cannot let another browser in: use a terminal.")
     return context.caller.token

@@ -31,13 +31,13 @@ _WORDS: Schema = {"type": "string", "maxLength": 256}
 
 @TABLE.route("GET", "/v1/operator/passkeys", operators=Who.OPERATOR, answers={200: _BOOK})
 async def list_passkeys(context: RequestContext, deps: Dependencies) -> Answer:
-    """The passkeys that count, oldest first, and what may not be approved without one."""
+    """List the passkeys that count, oldest first, and what may not be approved without one."""
     return _book(deps)
 
 
 @TABLE.route("POST", "/v1/operator/passkeys/offer", operators=Who.OPERATOR, answers={200: ANY_OBJECT})
 async def offer_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """What a page hands to the browser to make a passkey."""
+    """Hand out what a page gives to the browser to make a passkey."""
     _in_fresh_browser(context, deps)
     return answer(dict(deps.passkeys.offer()))
 
@@ -102,7 +102,7 @@ async def reset_passkeys(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"nonce": TEXT, "options": ANY_OBJECT})},
 )
 async def ask_passkey(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """What a page hands to the browser, so that a passkey signs exactly this decision."""
+    """Hand out what a page gives to the browser, so that a passkey signs exactly this decision."""
     wish = None if context.body.get("grant") is None else read_new_grant(context)
     nonce, options = deps.passkeys.ask(approval_statement(approval_id, read_decision(context), wish))
     return answer({"nonce": nonce, "options": dict(options)})
@@ -123,6 +123,6 @@ def _in_fresh_browser(context: RequestContext, deps: Dependencies) -> None:
 
 
 def _in_terminal(context: RequestContext) -> None:
-    """The passphrase was typed for it: no page has a say in what stands between it and you."""
+    """Require that the passphrase was typed for it: no page has a say in what stands between it and you."""
     if context.caller.token is None:
         raise Forbidden("No page may do that: use a terminal.")

@@ -37,7 +37,7 @@ _WAITS = made_of(
 
 
 def _known(deps: Dependencies, name: str) -> None:
-    """That there is no such action counts before what is wrong with the body."""
+    """Require that there is such an action, before it is said what is wrong with the body."""
     offers = deps.submission.offering().offers
     if not offers:
         return
@@ -74,7 +74,7 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
 
 
 async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
-    """The run after the wait that was asked for, which bounds the whole request; at once where too many wait."""
+    """Wait as was asked for, which bounds the whole request; not at all where too many wait."""
     wish = context.wait_seconds
     if wish is None:
         wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
@@ -91,7 +91,7 @@ def _waits_for_somebody(run: Run) -> bool:
 
 
 def outcome(run: Run, deps: Dependencies) -> Answer:
-    """What the run comes to for whoever asked to run it."""
+    """Tell what the run comes to for whoever asked to run it."""
     if run.state is RunState.COMPLETED:
         said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
         return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edits_payload(run)})
@@ -101,7 +101,7 @@ def outcome(run: Run, deps: Dependencies) -> Answer:
 
 
 def edits_payload(run: Run) -> dict[str, JSON]:
-    """That the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
+    """Tell that the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
     changes = edits(run) if run.state in _CARRIED_OUT else ()
     return {"edited": [to_json(change) for change in changes]} if changes else {}
 

@@ -63,7 +63,7 @@ _NO_RUN = "There is no such run."
 
 
 async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """A run that is the caller's to see; another's is told in the same words as none.
+    """Return a run that is the caller's to see; another's is told in the same words as none.
 
     :raises NotFound: it is not.
     """
@@ -77,7 +77,7 @@ async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
 
 async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """The same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
+    """Return the same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
 
     :raises LimitExceeded: too many of its session wait already.
     """
@@ -89,7 +89,7 @@ async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
 
 def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQuery:
-    """The caller's filters; an agent's are bound to its session.
+    """Read the caller's filters; an agent's are bound to its session.
 
     :param usual: the states that are meant where none is named; empty: all.
     """
@@ -116,7 +116,7 @@ def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQ
     answers={200: page_of("Run")},
 )
 async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
-    """Runs, newest first; an agent sees its own."""
+    """List runs, newest first; an agent sees its own."""
     return answer(page(await deps.submission.runs(run_query(context)), listed_run_json))
 
 

@@ -37,7 +37,7 @@ class Target:
 
 
 async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
-    """The target of a binding that is to be sealed for it.
+    """Return the target of a binding that is to be sealed for it.
 
     :param fqn: of a connector, of a provider of the gateway, or of a channel of notifications.
     :param base_url: that was asked for.

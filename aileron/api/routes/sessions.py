@@ -137,7 +137,7 @@ async def end_session(context: RequestContext, deps: Dependencies, session_id: s
 
 
 async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
-    """The same, with its C{summary}."""
+    """Return the session with its C{summary}."""
     tally = await deps.sessions.tally(session.id)
     until = session.ended_at or deps.now()
     seconds = max(0, int((until - session.started_at).total_seconds()))
@@ -158,7 +158,7 @@ async def _visible(context: RequestContext, deps: Dependencies, session_id: str)
 
 
 def _claimed(context: RequestContext, deps: Dependencies) -> Session:
-    """A session by its opener's own word, and beside it the process that the opener is seen to be."""
+    """Make a session of its opener's own word, and beside it the process that the opener is seen to be."""
     now = deps.now()
     claims = context.text("agent") or "", context.text("working_dir") or ""
     leased = context.body.get("lease") is True

@@ -30,7 +30,7 @@ _SCHEMES: Mapping[Who, tuple[str, ...]] = {
 
 
 def document(title: str, version: str, served: Served, relayed: Iterable[RelayedPath] = ()) -> dict[str, JSON]:
-    """The whole document.
+    """Make the whole document.
 
     :param served: each endpoint with who may call it on this site.
     :param relayed: what the gateway takes of this site.
@@ -129,7 +129,7 @@ def _security_schemes() -> dict[str, JSON]:
 
 
 def page(title: str, served: Served) -> str:
-    """The document as one page without a script: every route, what it takes and what it answers."""
+    """Make the document as one page without a script: every route, what it takes and what it answers."""
     rows = "".join(_row(endpoint, allowed) for endpoint, allowed in served)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head><body>'

@@ -16,7 +16,7 @@ from aileron.values import JSON, json_pointer, plainly, violation
 
 @lru_cache(maxsize=256)  # more than our own schemas have
 def expression(pattern: str) -> re.Pattern[str]:
-    """A schema's C{pattern}, whose C{$} is the end of the text, and not before a last line feed as well (ECMA 262)."""
+    """Compile a schema's C{pattern}, whose C{$} is the end of the text, and not before a last line feed (ECMA 262)."""
     return re.compile(pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") else pattern)
 
 
@@ -62,7 +62,7 @@ class Shape:
 
 
 def _pairs(error: ValidationError, base: str) -> Iterator[tuple[str, str]]:
-    """What one error says; for a missing or an unknown member, at that member's own pointer."""
+    """Tell what one error says; for a missing or an unknown member, at that member's own pointer."""
     where = json_pointer(base, *error.absolute_path)
     instance: Any = error.instance
     wanted: Any = error.validator_value

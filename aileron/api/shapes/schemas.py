@@ -46,7 +46,7 @@ TRUST_KIND: Schema = {"enum": [kind.value for kind in TrustKind]}
 
 
 def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """An object with these members and no others."""
+    """Describe an object with these members and no others."""
     return {
         "type": "object",
         "required": list(required),
@@ -56,12 +56,12 @@ def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | Non
 
 
 def list_of(item: Schema) -> Schema:
-    """An array."""
+    """Describe an array."""
     return {"type": "array", "items": item}
 
 
 def ref(name: str) -> Schema:
-    """A component, by name."""
+    """Refer to a component, by name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -368,5 +368,5 @@ COMPONENTS: Mapping[str, Schema] = {
 
 
 def with_components(schema: Schema) -> dict[str, JSON]:
-    """A schema that resolves its own references."""
+    """Give a schema what its own references need."""
     return {**schema, "components": {"schemas": dict(COMPONENTS)}}

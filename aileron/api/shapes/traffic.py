@@ -28,7 +28,7 @@ TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER)})
 
 
 def totals(deps: Dependencies) -> GatewayTotals:
-    """What was counted; nothing where nobody counts."""
+    """Tell what was counted; nothing where nobody counts."""
     return GatewayTotals() if deps.totals is None else deps.totals.snapshot()
 
 
@@ -41,7 +41,7 @@ def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
 
 
 def session_traffic(deps: Dependencies, session_id: str) -> dict[str, JSON]:
-    """The member C{gateway} of a session, where there is something to tell."""
+    """Return the member C{gateway} of a session, where there is something to tell."""
     traffic = None if deps.totals is None else deps.totals.of_session(session_id)
     return {} if traffic is None else {"gateway": {name: to_json(traffic)[name] for name in CALLS}}
 

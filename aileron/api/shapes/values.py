@@ -62,7 +62,7 @@ to_json = ANSWERS.to_json
 
 
 def optional_json(value: AttrsInstance | None) -> dict[str, JSON] | None:
-    """The JSON of what there may be none of."""
+    """Return the JSON of a value, or L{None} of none."""
     return None if value is None else to_json(value)
 
 
@@ -77,7 +77,7 @@ def page(found: Page[T], shape: Callable[[T], JSON]) -> dict[str, JSON]:
 
 
 def moment(at: datetime | None) -> str | None:
-    """A moment that may not have come."""
+    """Write a moment that may not have come."""
     return None if at is None else timestamp(at)
 
 
@@ -128,7 +128,7 @@ def _run_id(approval: Approval) -> str:
 
 
 def _attributes(event: Event) -> dict[str, JSON]:
-    """What the event says, by the names that other tools of this kind use; nothing that it does not say."""
+    """Tell what the event says by the names that other tools of this kind use; nothing that it does not say."""
     fault = event.payload.get("failure")
     failure = fault if isinstance(fault, Mapping) else {}
     about_approval = event.type.startswith("approval.")

@@ -141,7 +141,7 @@ def _gate(item: Mapping[str, Any]) -> str:
 
 
 def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What its file says of taking back, of asking again, and of how often."""
+    """Return what its file says of taking back, of asking again, and of how often."""
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
         rules["can be taken back for"] = f"{item['undo_seconds']:g} s"

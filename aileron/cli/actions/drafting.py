@@ -88,7 +88,10 @@ class Draft:
     takes: tuple[str, ...] = field(default=())
 
     def __attrs_post_init__(self) -> None:
-        """:raises InvalidRequest: it would be no action."""
+        """Refuse what would be no action.
+
+        :raises InvalidRequest: it would be no action.
+        """
         if not _FQN(self.connector) or not _VERSION(self.version):
             raise InvalidRequest(f"{self.connector}@{self.version} names no connector with its version.")
         if not _KEY(self.op):
@@ -99,7 +102,7 @@ class Draft:
 
 
 def wanted(text: str) -> Wanted:
-    """The input that C{name:type[:required]} means.
+    """Read the input that C{name:type[:required]} means.
 
     :raises InvalidRequest: it means none.
     """
@@ -112,7 +115,7 @@ def wanted(text: str) -> Wanted:
 
 
 def text_of(draft: Draft) -> str:
-    """The whole file."""
+    """Write the whole file."""
     return _TEXT.format(
         name=draft.name,
         connector=draft.connector,
@@ -166,7 +169,7 @@ class Known:
     operations: Mapping[str, Operation]
 
     def operation(self, name: str) -> Operation:
-        """The operation of that name.
+        """Return the operation of that name.
 
         :raises CommandError: there is none.
         """

@@ -72,7 +72,7 @@ def edit_and_trust(cli: CliContext, path: Path, passphrase_fd: int | None) -> No
 
 
 def begin(home: Home, draft: Draft) -> Path:
-    """The file of a new action, which does something already.
+    """Write the file of a new action, which does something already.
 
     :raises CommandError: it has no name that an action can have, or there is one already.
     """
@@ -97,7 +97,7 @@ def _example(name: str) -> Draft:
 
 
 def _find(home: Home, name: str) -> Path:
-    """The file of the action of that name: called so, or the one that says so within.
+    """Find the file of the action of that name: called so, or the one that says so within.
 
     :raises CommandError: there is none.
     """
@@ -157,7 +157,7 @@ def new(
 
 
 def _connector(cli: CliContext, there: dict[str, Known], named: str | None) -> Known:
-    """The connector that is meant; one of a plugin is taken at its word.
+    """Find the connector that is meant; one of a plugin is taken at its word.
 
     :raises CommandError: it is not known, and no version of it was said.
     """

@@ -86,12 +86,12 @@ def tell(trusted: Sequence[Item]) -> None:
 
 
 def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
-    """The same for programs."""
+    """Return the same for programs."""
     return [{name: item[name] for name in ("kind", "name", "digest")} for item in trusted]
 
 
 def _named(items: Sequence[Item], request: TrustRequest) -> list[Item]:
-    """What the wish means, with what it needs, which comes first."""
+    """Choose what the request means, with what it needs, which comes first."""
     found = [item for item in items if item["kind"] == request.kind and _is_meant(item, request)]
     _refuse_unknown(found, request)
     needed = {name for item in found for name in item["needs"]}
@@ -147,7 +147,7 @@ def _lines(item: Item) -> Iterable[str]:
 
 
 def what(item: Item) -> str:
-    """What it is, in words."""
+    """Name it in words."""
     return shown(_WHAT[item["kind"]], name=item["name"])
 
 
@@ -235,7 +235,10 @@ def distrust_command(kind: str) -> click.Command:
 
 
 def refuse_unasked(as_json: bool, sure: bool) -> None:
-    """:raises click.UsageError: a program wants to trust what no person is shown or asked about."""
+    """Refuse to trust what no person is shown or asked about.
+
+    :raises click.UsageError: a program wants to trust what no person is shown or asked about.
+    """
     if as_json and not sure:
         raise click.UsageError("--json shows nothing to a person: add --yes.")
 

@@ -120,7 +120,10 @@ def forgive(command: OperatorCommand, /, approval_id: str) -> None:
 
 
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
-    """:raises click.UsageError: several, with an option that can be about one alone."""
+    """Refuse several, with an option that can be about one alone.
+
+    :raises click.UsageError: several, with an option that can be about one alone.
+    """
     named = [name for name, given in options.items() if given]
     if len(approval_ids) > 1 and named:
         raise click.UsageError(f"{named[0]} is about one: name one alone.")

@@ -65,7 +65,7 @@ async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) 
 
 
 async def decide_shown(cli: CliContext, operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
-    """The same about what the person has been shown.
+    """Decide what the person has been shown already.
 
     :raises CommandError: as of L{decide}.
     """

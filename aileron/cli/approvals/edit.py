@@ -35,7 +35,7 @@ _USUAL = ("sensible-editor", "nano", "vi")
 
 
 def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What edits a file here: C{VISUAL}, C{EDITOR}, or what is usual.
+    """Find what edits a file here: C{VISUAL}, C{EDITOR}, or what is usual.
 
     :raises CommandError: there is nothing, or what is named is no command line.
     """
@@ -141,7 +141,7 @@ def _in_editor(cli: CliContext, approval_id: str) -> Looked:
 
 @contextmanager
 def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[str, JSON]]:
-    """The arguments as the person leaves them in their editor; where what follows fails, what they wrote is kept.
+    """Yield the arguments as the person leaves them in their editor; where what follows fails, what they wrote is kept.
 
     :raises CommandError: nothing was edited.
     """
@@ -160,7 +160,7 @@ def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[s
 
 
 def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
-    """The approval as another process of ours is shown it, in this terminal.
+    """Read the approval as another process of ours is shown it, in this terminal.
 
     :raises CommandError: it could not be shown; the child has said why.
     """
@@ -173,7 +173,7 @@ def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
 
 
 def _written(directory: Path, arguments: JSON) -> Path:
-    """A private file of the arguments."""
+    """Write the arguments to a private file."""
     descriptor, name = tempfile.mkstemp(prefix="edit-", suffix=".json", dir=directory)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(in_words(arguments) + "\n")
@@ -181,7 +181,7 @@ def _written(directory: Path, arguments: JSON) -> Path:
 
 
 def _edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
-    """The arguments as the person leaves them."""
+    """Read the arguments as the person leaves them."""
     while True:
         edit_file(path, cli.environ)
         try:

@@ -70,7 +70,7 @@ class GrantRequest:
 def read_grant_request(
     *, grant: bool, uses: int | None, lasting: str | None, session: bool | None, allowed: Sequence[str]
 ) -> GrantRequest | None:
-    """What the options of L{options} ask for; L{None}: no grant.
+    """Read what the options of L{options} ask for; L{None}: no grant.
 
     :raises click.UsageError: they make no sense.
     """
@@ -139,7 +139,7 @@ def _bounds(text: str) -> JSON:
 
 
 def _value(text: str, like: JSON) -> JSON:
-    """A value of the kind that stands in the call: a text as it is typed, anything else as JSON."""
+    """Read a value of the kind that stands in the call: a text as it is typed, anything else as JSON."""
     return text if like is None or isinstance(like, str) else _read(text)
 
 
@@ -152,7 +152,7 @@ def _read(text: str) -> JSON:
 
 
 def moment_of(text: str, now: datetime) -> datetime:
-    """The moment that C{text} means: C{+2h}, or RFC 3339, without an offset in the zone of this machine.
+    """Read the moment that C{text} means: C{+2h}, or RFC 3339, without an offset in the zone of this machine.
 
     :raises click.BadParameter: it is neither.
     """

@@ -61,7 +61,7 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, as the daemon reads it."""
+    """Return what was said, as the daemon reads it."""
     if options["argument"] is not None and options["action"] is None:
         raise click.UsageError("An argument is one of an action: name the action.")
     return {name: value for name, value in options.items() if value is not None}

@@ -57,7 +57,7 @@ def _show_session(session: Mapping[str, Any] | None) -> None:
 
 
 def process(peer: Mapping[str, Any] | None) -> str:
-    """The process that was seen to open a session, in words."""
+    """Name the process that was seen to open a session."""
     if peer is None:
         return "unknown"
     return f"{peer['pid']} {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
@@ -119,7 +119,7 @@ def _binding(binding: Mapping[str, Any] | None) -> str:
 
 
 def _show_suggested(predicates: Any) -> None:
-    """What could be typed to allow more calls like it."""
+    """Show what could be typed to allow more calls like it."""
     if not predicates:
         return
     heading("With --grant you could allow more calls like it")

@@ -111,14 +111,14 @@ def launch(
 
 
 def _listing() -> Mapping[str, str]:
-    """What the environment is to say of how many actions are listed, besides what the user's says."""
+    """Return what the environment is to say of how many actions are listed, besides what the user's says."""
     from aileron.client import LEAN
 
     return LEAN if click.get_current_context().meta[_LEAN] else {}
 
 
 def _enclosing(cli: CliContext, agent: Agent, invocation: Invocation) -> Enclose:
-    """Puts an agent into a sandbox, once it is known that there can be one.
+    """Return what puts an agent into a sandbox, once it is known that there can be one.
 
     :raises NotFound: there is nothing here that makes them.
     :raises Forbidden: the system does not allow it.
@@ -157,7 +157,7 @@ def _to_terminal(text: str) -> None:
 
 
 def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
-    """The daemon as it runs now; one that is just being replaced is none."""
+    """Connect to the daemon as it runs now; one that is just being replaced is none."""
     try:
         found = live_discovery(cli.home)
     except InvalidRequest:
@@ -173,7 +173,7 @@ async def _facts(cli: CliContext) -> DaemonFacts:
 
 
 def ensure_daemon(cli: CliContext) -> Discovery:
-    """A running daemon whose vault is made and, where a person can be asked, open.
+    """Have a daemon run whose vault is made and, where a person can be asked, open.
 
     The passphrase is read by children: an agent must not inherit from a process that held it.
 
@@ -273,7 +273,7 @@ def _preview_facts(cli: CliContext, found: Discovery) -> DaemonFacts:
 
 
 def _stand_in(cli: CliContext) -> DaemonFacts:
-    """What is likely of a daemon that does not run: the address it had, and the providers as they come."""
+    """Return what is likely of a daemon that does not run: the address it had, and the providers as they come."""
     from aileron.launch import DaemonFacts, Upstream
 
     ports = load_ports(cli.home)

@@ -52,7 +52,7 @@ _PASSED_ON = frozenset(
 
 
 def start(cli: CliContext, key: DataKey | None) -> Discovery:
-    """A running, healthy daemon: the one that is there, or a new one.
+    """Start the daemon, or find the one that runs; it is healthy then.
 
     :param key: unlocks a new one's vault; it travels by a socket, never by arguments or environment.
     :raises CommandError: it ended, or was not healthy in time; its last words are in the message.
@@ -95,7 +95,10 @@ def stop(cli: CliContext) -> bool:
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What of our environment the daemon gets: nothing that could steer Python or hold a secret but a proxy's."""
+    """Choose what of our environment the daemon gets.
+
+    Nothing that could steer Python or hold a secret but a proxy's.
+    """
     return {name: text for name, text in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
 
 
@@ -181,7 +184,7 @@ def _healthy(cli: CliContext, found: Discovery) -> bool:
 
 
 def last_words(home: Home) -> str:
-    """The last lines of the daemon's output."""
+    """Return the last lines of the daemon's output."""
     try:
         data = output_of(home).read_bytes()[-_TAIL_BYTES:]
     except OSError:
@@ -233,7 +236,7 @@ _CUT_OFF = (ConnectionResetError, BrokenPipeError, RemoteDisconnected, Incomplet
 
 
 def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
-    """The JSON object that a site answers to a GET.  A connection that is cut off, as in a flood, is made anew.
+    """Return the JSON that a site answers to a GET. A connection that is cut off, as in a flood, is made anew.
 
     :param url: the site's, of loopback.
     :param token: sent as bearer.

@@ -45,12 +45,12 @@ def _row(provider: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _counts(counted: Mapping[str, int]) -> str | None:
-    """What was counted at all."""
+    """Return what was counted at all."""
     return ", ".join(f"{name}: {count}" for name, count in counted.items() if count) or None
 
 
 def relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
-    """The line of the gateway's totals, by its label; none before the first call.
+    """Return the line of the gateway's totals, by its label; none before the first call.
 
     :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
     """
@@ -97,7 +97,7 @@ class Upstream:
 
 
 def notable(status: Mapping[str, Any]) -> tuple[Upstream, ...]:
-    """The providers that somebody moved, added or gave a key of the vault.
+    """Return the providers that somebody moved, added or gave a key of the vault.
 
     :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
     """

@@ -57,7 +57,7 @@ async def ask(operator: Operator) -> Authority:
 
 
 def authority(told: Authority, since: datetime) -> Iterator[Finding]:
-    """What is to be said of it.
+    """Yield what is to be said of it.
 
     :param since: what was detected earlier is not told again.
     """

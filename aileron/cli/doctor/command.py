@@ -58,7 +58,7 @@ def doctor(
 
 
 def _told(cli: CliContext, descriptor: int | None) -> tuple[Authority | None, Sequence[Finding]]:
-    """What the operator is told, or why not: the look at everything else goes on."""
+    """Ask what the operator is told, or tell why not: the look at everything else goes on."""
     from aileron.client import DaemonError
 
     try:

@@ -25,7 +25,7 @@ _AGAIN = "aileron daemon stop, then aileron vault unlock"
 
 
 def vault(cli: CliContext, state: str | None) -> Iterator[Finding]:
-    """What is to be said of the vault.
+    """Yield what is to be said of the vault.
 
     :param state: as the daemon says; L{None}: none runs.
     """
@@ -83,7 +83,7 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
 
 
 def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform) -> Iterator[Finding]:
-    """What the kernel says about a process that should be closed to others."""
+    """Yield what the kernel says about a process that should be closed to others."""
     if not platform.startswith("linux"):
         return
     try:

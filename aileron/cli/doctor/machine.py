@@ -17,7 +17,7 @@ _OTHERS = 0o077
 
 
 def files(home: Home, uid: int) -> Iterator[Finding]:
-    """What is wrong with the home, what lies in it, and the directories above it.
+    """Yield what is wrong with the home, what lies in it, and the directories above it.
 
     :param uid: whose it should be.
     """
@@ -40,7 +40,7 @@ THIS_PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
-    """What is wrong with the code that runs here.
+    """Yield what is wrong with the code that runs here.
 
     :param package: where Aileron is installed.
     :param executable: Python, as it is called.
@@ -68,7 +68,7 @@ def this_program() -> Iterator[Finding]:
 
 
 def search_path(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """A remark where every program in Python looks for modules in the directory that it is started in."""
+    """Remark that every program in Python looks for modules in the directory that it is started in."""
     parts = environ.get("PYTHONPATH", "")
     if parts and not all(map(os.path.isabs, parts.split(os.pathsep))):
         yield remark(
@@ -95,7 +95,7 @@ def _private(path: Path, uid: int, what: str) -> Iterator[Finding]:
 
 
 def _sound(path: Path, uid: int) -> Iterator[Finding]:
-    """What is trusted by its digest may be read by others; who else writes it only makes it untrusted."""
+    """Check what is trusted by its digest: others may read it; who else writes it only makes it untrusted."""
     found = _status(path)
     if found is None:
         return

@@ -46,7 +46,7 @@ class Confirmation:
 
 
 def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
-    """What the daemon says that writes the record at C{path}, or may; L{None}: none does.
+    """Return what the daemon says that writes the record at C{path}, or may; L{None}: none does.
 
     To be asked before the file is read: the daemon may write on meanwhile, and never takes anything back.
     """
@@ -107,7 +107,7 @@ def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
 
 
 def in_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a status that is about the record."""
+    """Return the part of a status that is about the record."""
     told = answer.get("record")
     return told if isinstance(told, Mapping) else {}
 
@@ -178,7 +178,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
 
 
 def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
-    """What this look could not tell.
+    """Yield what this look could not tell.
 
     :param confirmed: up to which record the daemon confirmed it; 0: it did not.
     """
@@ -196,7 +196,7 @@ def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
 
 
 def fingerprints(found: Verdict) -> list[str]:
-    """The keys that signed, as a person notes them."""
+    """Return the keys that signed, as a person notes them."""
     from aileron.audit.verify import fingerprint
 
     return [fingerprint(key) if _is_key(key) else key for key in found.keys]

@@ -152,7 +152,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
 
 
 def _set_apart(run: Mapping[str, Any]) -> tuple[JSON, tuple[Attachment, ...]]:
-    """A run's result without what is attached; and that, and what is to the answers of its steps, each once."""
+    """Return a run's result without what is attached; and that, and what is to the answers of its steps, each once."""
     told, attachments = set_apart([run.get("result"), *(step["output"] for step in run.get("steps") or ())])
     return cast("list[JSON]", told)[0], attachments
 

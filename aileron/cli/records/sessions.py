@@ -213,7 +213,7 @@ def line_of(record: Mapping[str, Any]) -> str:
 
 
 def _next_records(record: Mapping[str, Any]) -> str:
-    """What of its contents makes a line worth reading."""
+    """Return what of its contents makes a line worth reading."""
     payload = record.get("payload") or {}
     told = ((name.replace("_", " "), payload.get(name)) for name in ("ending", "exit_code", "reason"))
     return ", ".join(f"{name} {each}" for name, each in told if each is not None)

@@ -159,7 +159,7 @@ def _bind_provider(fqn: str, body: Mapping[str, JSON], secret: Callable[[], str]
 
 
 def _tell_how_to_use(made: Mapping[str, Any]) -> None:
-    """A key of a provider is put in only where config.yaml says so."""
+    """Say that a provider's key is put in only where config.yaml says so."""
     provider = made["connector"].removeprefix(GATEWAY)
     note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
     note("  credential: vault:{name}", name=made["name"])
@@ -240,7 +240,7 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def service_of(connector: str) -> str:
-    """The last part of a connector's name: C{slack} of C{builtin://slack}.
+    """Return the last part of a connector's name: C{slack} of C{builtin://slack}.
 
     :raises CommandError: it has none that could name a service.
     """

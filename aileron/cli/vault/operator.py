@@ -53,7 +53,7 @@ def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | N
 
 
 def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> str:
-    """A token that a child got, in whose terminal the person typed the passphrase; we never hold that.
+    """Get a token from a child, in whose terminal the person typed the passphrase; we never hold that.
 
     :param url: of the operator site that the token will be shown to.  Whoever replaces C{daemon.json} between our look
         and the child's must not be shown a token of the true daemon.

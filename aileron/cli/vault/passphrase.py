@@ -34,7 +34,7 @@ class Unattended:
 
 
 def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unattended | None = None) -> str:
-    """The passphrase of a vault that exists.
+    """Read the passphrase of a vault that exists.
 
     :param prompt: what the person is asked, without the colon.
     :param descriptor: inherited, from C{--passphrase-fd}; read to its end and closed.
@@ -51,7 +51,7 @@ def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unat
 
 
 def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = generate_words) -> str:
-    """A passphrase for a vault that is to be made: typed twice, or six words that are shown once.
+    """Choose a passphrase for a vault that is to be made: typed twice, or six words that are shown once.
 
     :raises WeakPassphrase: what came by the descriptor is refused; in the terminal the person is asked again.
     :raises InvalidRequest: there is no terminal, what came is no text, or too many attempts failed.

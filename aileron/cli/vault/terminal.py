@@ -27,7 +27,7 @@ class Terminal:
     @classmethod
     @contextmanager
     def open(cls, path: Path = _TTY) -> Iterator[Terminal]:
-        """The terminal, closed at the end.
+        """Open the terminal until the end.
 
         :raises InvalidRequest: this process has none.
         """
@@ -67,7 +67,7 @@ class Terminal:
         self.say(prompt)
 
     def answered(self) -> str | None:
-        """The line that was typed since L{put}, or L{None}: there is none yet.
+        """Return the line that was typed since L{put}, or L{None}: there is none yet.
 
         :raises InvalidRequest: as of L{ask}.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def state_of_file(cli: CliContext) -> str | None:
-    """What can be told without a daemon: C{locked}, C{missing}, or L{None}: the daemon knows whether it is lost."""
+    """Tell the state without a daemon: C{locked}, C{missing}, or L{None}: the daemon knows whether it is lost."""
     if cli.home.secrets.exists():
         return "locked"
     return None if cli.home.database.exists() else "missing"
@@ -39,7 +39,7 @@ def refuse_lost(cli: CliContext) -> None:
 
 
 def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey | None:
-    """The vault's key, if there is a vault and a passphrase can be had; else L{None}.
+    """Return the vault's key, if there is a vault and a passphrase can be had; else L{None}.
 
     :raises WrongPassphrase: it does not open the vault.
     """
@@ -51,7 +51,7 @@ def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataK
 
 
 def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey:
-    """The vault's key.  The sources that prove no person is there are good for this, and for nothing else.
+    """Return the vault's key. The sources that prove no person is there are good for this, and for nothing else.
 
     :raises NoVault: there is no vault.
     :raises WrongPassphrase: it does not open the vault.
@@ -63,7 +63,7 @@ def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) ->
 
 
 def restart_with(cli: CliContext, key: DataKey) -> Discovery:
-    """The daemon with its vault open; one that runs with a locked vault, or none, is replaced.
+    """Open the daemon's vault; a daemon that runs with a locked one, or none, is replaced.
 
     Agents keep their sessions: ports and tokens survive.
     """
@@ -115,7 +115,7 @@ class Steps:
 def change_passphrase(
     cli: CliContext, descriptor: int | None, new_descriptor: int | None, steps: Steps | None = None
 ) -> Discovery:
-    """The daemon with the vault under another passphrase.
+    """Change the vault's passphrase, and start the daemon anew.
 
     Both passphrases are known to be good before the daemon is asked to end.  If the file cannot be written the daemon
     starts again with the old one.
@@ -137,7 +137,7 @@ def change_passphrase(
 
 
 def reset(cli: CliContext, new_descriptor: int | None, steps: Steps | None = None) -> Discovery:
-    """The daemon with an empty vault in the place of the one that is lost, damaged, or shut for good.
+    """Put an empty vault in the place of the one that is lost, damaged, or shut for good, and start the daemon.
 
     :raises CommandError: the person did not type L{WORD}; nothing was changed.
     :raises WeakPassphrase, StoreUnavailable: likewise.

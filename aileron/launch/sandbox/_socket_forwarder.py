@@ -64,7 +64,7 @@ class SocketForwarder:
             os.close(descriptor)  # the reactor has a copy
 
     def connectionLost(self, reason: Failure) -> None:
-        """The reactor is done with it."""
+        """Note that the reactor is done with it."""
         self.close()
 
     def logPrefix(self) -> str:

@@ -70,7 +70,7 @@ ACCESS_DEFINITIONS = (
 
 
 def render_matches(definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
-    """The answer of a search."""
+    """Render the answer of a search."""
     if not isinstance(query, str) or not query.strip():
         return ToolResult("query must be a few words.", is_error=True)
     best = search(definitions, query)
@@ -83,7 +83,7 @@ def render_matches(definitions: Sequence[ToolDefinition], query: object) -> Tool
 
 
 def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition | ToolResult:
-    """The action of that name, or of that tool's name, in large or small letters; or why there is none."""
+    """Find the action of that name, or of that tool's name, in large or small letters; or tell why there is none."""
     wanted = name.casefold() if isinstance(name, str) else None
     for definition in definitions:
         if definition.action is not None and wanted in (definition.action.casefold(), definition.name.casefold()):
@@ -104,7 +104,7 @@ def describe_action(definitions: Sequence[ToolDefinition], name: object) -> Tool
 def resolve_call(
     definitions: Sequence[ToolDefinition], tool: str, arguments: Mapping[str, JSON]
 ) -> tuple[ToolDefinition, Mapping[str, JSON]] | ToolResult:
-    """The action that a call of C{tool} is to run, listed or not, and with what; or why there is none."""
+    """Find the action that a call of C{tool} is to run, listed or not, and with what; or tell why there is none."""
     if tool != RUN_TOOL:
         definition = next((definition for definition in definitions if definition.name == tool), None)
         gone = f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered."

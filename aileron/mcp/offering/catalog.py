@@ -126,7 +126,7 @@ class Catalog:
 
 
 def to_tool(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
-    """A tool as the protocol has it.
+    """Write a tool as the protocol has it.
 
     :param asked: whether a person is asked for what is for them to say.
     """

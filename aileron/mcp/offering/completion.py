@@ -55,7 +55,7 @@ MOST_TOLD = 100  # as the protocol allows
 async def complete_argument(
     ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: IOffers
 ) -> t.Completion:
-    """What an argument may be, going by what was typed of it; nothing where it can be anything.
+    """Complete an argument by what was typed of it; nothing where it can be anything.
 
     :raises MCPError: there is no such prompt, template or argument.
     :raises DaemonError: it cannot be told.

@@ -110,7 +110,7 @@ def _installed(definitions: Sequence[ToolDefinition]) -> str:
 
 
 def _attached(definition: ToolDefinition) -> t.EmbeddedResource:
-    """An action's document, which clients show as something attached."""
+    """Attach an action's document, as clients show it."""
     text = render_action(definition)
     return t.EmbeddedResource(
         resource=t.TextResourceContents(uri=action_uri(definition), mime_type=ACTION_TYPE, text=text)
@@ -118,5 +118,5 @@ def _attached(definition: ToolDefinition) -> t.EmbeddedResource:
 
 
 def _to_messages(*contents: t.ContentBlock) -> t.GetPromptResult:
-    """A message of the user's for each."""
+    """Make a message of the user's of each."""
     return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=content) for content in contents])

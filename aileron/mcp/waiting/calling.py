@@ -63,7 +63,7 @@ class Cancelling:
             self._keys.pop(name, None)
 
     async def listen(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """The SDK's middleware: hear of what is cancelled."""
+        """Hear of what is cancelled, as the SDK's middleware."""
         if ctx.method == "notifications/cancelled":
             key = self._keys.pop(_name(ctx, (ctx.params or {}).get("requestId")), None)
             if key is not None:
@@ -116,7 +116,7 @@ class CallHandler:
         self._tasks.serve(server)
 
     async def answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
-        """The call's result; or a form to be filled in or a page to be opened first; or a task."""
+        """Answer the call: its result; or a form to be filled in or a page to be opened first; or a task."""
         answer = await self._answer(ctx, params)
         if not isinstance(answer, ToolResult):
             return answer
@@ -147,7 +147,7 @@ class CallHandler:
     async def _after_forms(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions
     ) -> tuple[ToolResult, CallOptions]:
-        """What the call brings once a client that can be asked meanwhile had its person say what is wanted.
+        """Take what the call brings once a client that can be asked meanwhile had its person say what is wanted.
 
         The time that this takes is the call's: its client gives up no later for it.
         """

@@ -101,7 +101,7 @@ _INTRODUCED_AS = {
 
 
 def find_profile(introduced_as: str, launched_as: str) -> Profile:
-    """The profile of a client.
+    """Find the profile of a client.
 
     :param introduced_as: its own name for itself, in C{clientInfo}: believed first, for an agent may start another.
     :param launched_as: the agent that was launched, or nothing.

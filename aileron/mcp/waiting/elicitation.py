@@ -38,7 +38,7 @@ def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
 
 
 def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
-    """What is known with what the client brings back; or why the call is over."""
+    """Merge what is known with what the client brings back; or tell why the call is over."""
     answer = (responses or {}).get(FORM)
     if not isinstance(answer, t.ElicitResult) or so_far.shown:
         return so_far
@@ -83,7 +83,7 @@ def request_review(pending: Pending, so_far: Continuation) -> t.InputRequiredRes
 
 
 def review_request(pending: Pending) -> t.ElicitRequest:
-    """The question whether to open the page, of the protocol without a handshake, which cannot take it back.
+    """Ask whether to open the page, by the protocol without a handshake, which cannot take it back.
 
     A client may ask for no outcome while it stands on its screen, so it says that it is to be closed; and as it stands
     there after the decision, too, it says nothing of how the call stands.

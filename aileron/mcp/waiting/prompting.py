@@ -56,7 +56,7 @@ class Prompting:
         )
 
     async def _lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
-        """What a prompt must be told and is not."""
+        """Tell what a prompt must be told and is not."""
         asked = next((each for each in PROMPTS if each.name == name), None)
         lacking = [each for each in (asked and asked.arguments) or () if each.required and not given.get(each.name)]
         if asked is None or not lacking:
@@ -72,6 +72,6 @@ class Prompting:
 
 
 def _with(given: Mapping[str, str] | None, answers: Answers | None) -> dict[str, str]:
-    """What was given; and of what was not, what the person said."""
+    """Return what was given; and of what was not, what the person said."""
     result = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
     return {**result, **(given or {})}

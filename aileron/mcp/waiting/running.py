@@ -38,7 +38,7 @@ class Withdrawals:
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
 
     async def begin(self, key: str, ask: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
-        """What the first request answers; asked once for each key.
+        """Begin: return what the first request answers; it is asked once for each key.
 
         Cancelling ends the wait for it, not the request.
         """
@@ -49,7 +49,7 @@ class Withdrawals:
         return await begun.answer()
 
     def forget(self, key: str) -> None:
-        """The call is answered: nothing can be cancelled any more."""
+        """Forget the call, which is answered: nothing can be cancelled any more."""
         self._begun.pop(key, None)
 
     async def withdraw(self, key: str) -> None:
@@ -84,7 +84,7 @@ class _Begun:
         self._asking.addBoth(self._keep)
 
     async def answer(self) -> Answer:
-        """The answer, or its failure raised."""
+        """Return the answer, or raise its failure."""
         await self._over.wait(over=self._answer is not None)
         if isinstance(self._answer, Answer):
             return self._answer

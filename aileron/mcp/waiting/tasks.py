@@ -60,7 +60,7 @@ class Tasks:
         server.add_request_handler("tasks/update", UpdateTaskParams, self._update)
 
     async def begun(self, pending: Pending, *, shown: bool) -> dict[str, Any]:
-        """A call's answer that is a task.
+        """Make a call's answer that is a task.
 
         :param shown: whether the client is to show a person the review page.
         """
@@ -85,7 +85,10 @@ class Tasks:
         return {"result": {**result, "resultType": "complete"}}
 
     def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """What a task asks: to open the review page, until that was answered, while there is something to decide."""
+        """Ask what a task asks.
+
+        To open the review page, until that was answered, while there is something to decide.
+        """
         run_id = str(run.get("id"))
         if run.get("status") != "pending_approval":
             self._to_show.pop(run_id, None)
@@ -96,7 +99,7 @@ class Tasks:
         return {"status": "input_required", "inputRequests": {REVIEW: opening}}
 
     async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
-        """It is a wish, as a call's cancellation is: the action says what comes of it, and it may come too late."""
+        """Wish for a cancellation, as with a call's: the action says what comes of it, and it may come too late."""
         await self._run(ctx, params.task_id)
         try:
             await self._calls.withdraw_run(params.task_id)
@@ -112,7 +115,7 @@ class Tasks:
         return {}
 
     async def _run(self, ctx: Context, run_id: str) -> Mapping[str, Any]:
-        """A run of this session.
+        """Find a run of this session.
 
         :raises MCPError: the client never declared tasks, there is no such run, or it cannot be told.
         """
@@ -135,7 +138,7 @@ def _unreachable(error: DaemonError) -> MCPError:
 
 
 def to_call_result(result: ToolResult, *, sound: bool = True) -> t.CallToolResult:
-    """A tool's result.
+    """Write a tool's result.
 
     :param sound: whether the client's protocol knows of sound.
     """
@@ -162,7 +165,7 @@ def _to_task(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _task_result(run: Mapping[str, Any], definition: ToolDefinition | None) -> ToolResult:
-    """What a run that is over comes to.
+    """Tell what a run that is over comes to.
 
     :param definition: its action's; L{None}: it is not there any more.
     """

@@ -43,7 +43,7 @@ def addresses(text: str) -> Iterator[str]:
 
 
 def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str]:
-    """What C{read} makes of the first places of C{sign} in C{text}, each once."""
+    """Yield what C{read} makes of the first places of C{sign} in C{text}, each once."""
     found: dict[str, None] = {}
     place = text.find(sign)
     for _ in range(MOST_PLACES):
@@ -56,20 +56,20 @@ def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str
 
 
 def _mail(text: str, at: int) -> str:
-    """The address around an C{@}; empty where there is none."""
+    """Find the address around an C{@}; empty where there is none."""
     host = _MAIL_HOST.match(text, at + 1)
     name = _NAME_BACKWARDS.match(_backwards(text, at)) if host else None
     return f"{name[0][::-1]}@{host[0]}".rstrip(".") if host and name and name[0] else ""
 
 
 def _authority(text: str, colon: int) -> str:
-    """What a URL names behind its scheme; empty where it is none."""
+    """Find what a URL names behind its scheme; empty where it is none."""
     scheme, found = _SCHEME_BACKWARDS.match(_backwards(text, colon)), _AUTHORITY.match(text, colon + 3)
     return found[0] if scheme and len(scheme[0]) > 1 and found else ""
 
 
 def _backwards(text: str, place: int) -> str:
-    """What stands before a place, the nearest first."""
+    """Return what stands before a place, the nearest first."""
     return text[max(0, place - _MOST_BEFORE) : place][::-1]
 
 

@@ -21,7 +21,7 @@ _REASON = "The operator ended the session."
 
 
 def deny_all(session_id: str, waiting: int) -> Tag:
-    """A button that denies all that waits of a session, and ends it.
+    """Draw a button that denies all that waits of a session, and ends it.
 
     :param waiting: how many requests that are.
     """
@@ -51,7 +51,7 @@ _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 
 def grant_form(run: Run, suggested: Sequence[Predicate]) -> Fragment:
-    """The form for more calls like it; the strictest is chosen until somebody chooses otherwise.
+    """Draw the form for more calls like it; the strictest is chosen until somebody chooses otherwise.
 
     :param suggested: what could be granted without much thought.
     """
@@ -69,7 +69,7 @@ def grant_form(run: Run, suggested: Sequence[Predicate]) -> Fragment:
 
 
 def _allowed(number: int, name: str, value: JSON, domain: Predicate | None) -> dict[str, Flattenable]:
-    """An argument with a choice, and the fields that a choice needs."""
+    """Draw an argument with a choice, and the fields that a choice needs."""
     kinds = _kinds(value)
     options = [tags.option(_WORDS[kind], value=_value(kind)) for kind in kinds]
     select = tags.select(options, id=f"grant-{number}", autocomplete="off", **{"data-argument": visible(name)})
@@ -103,7 +103,7 @@ def _filled(kind: PredicateKind, value: JSON, domain: Predicate | None) -> list[
 
 
 def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
-    """What can be asked of such a value, the strictest first."""
+    """List what can be asked of such a value, the strictest first."""
     kinds = [PredicateKind.EQUALS, PredicateKind.ONE_OF]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         kinds.append(PredicateKind.RANGE)
@@ -115,18 +115,18 @@ def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
 
 
 def _value(kind: PredicateKind) -> str:
-    """What the script reads; nothing: the argument stays as it is."""
+    """Write what the script reads; nothing: the argument stays as it is."""
     return "" if kind is PredicateKind.EQUALS else kind.value
 
 
 def _pattern(value: JSON) -> str:
-    """A pattern for exactly this text, to be widened; nothing where it would show what acts or hides."""
+    """Write a pattern for exactly this text, to be widened; nothing where it would show what acts or hides."""
     text = value if isinstance(value, str) else ""
     return _SPECIAL.sub(r"\\\1", text) if visible(text) == text else ""
 
 
 def _one_a_line(value: JSON) -> tuple[str, str]:
-    """The value as the first line of a list, and how its lines are read."""
+    """Write the value as the first line of a list, and how its lines are read."""
     if isinstance(value, str) and visible(value) == value and value.strip() == value != "":
         return value, "text"
     return json.dumps(plain(value)), "json"
@@ -142,7 +142,7 @@ _REASONS = (
 
 
 def decision_form(run: Run, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
-    """What stands beneath a request that waits.
+    """Draw what stands beneath a request that waits.
 
     :param offer: the run's action as it is offered now; L{None}: it is not.
     :param suggested: what could be granted with it.

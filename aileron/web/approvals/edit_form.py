@@ -22,7 +22,7 @@ def edit_form(run: Run, action: Action) -> Fragment:
 
 
 def _field(run: Run, declared: Input, number: int) -> dict[str, Flattenable]:
-    """A field with its name, what it is for, and a way to leave it out where that is allowed."""
+    """Draw a field with its name, what it is for, and a way to leave it out where that is allowed."""
     given = declared.name in run.arguments
     control = _control(declared, run.arguments.get(declared.name), f"edit-{number}")
     was = json.dumps(plain(run.arguments[declared.name])) if given else ""
@@ -37,14 +37,14 @@ def _field(run: Run, declared: Input, number: int) -> dict[str, Flattenable]:
 
 
 def _without(number: int, given: bool) -> Tag:
-    """A box that leaves an argument out."""
+    """Draw a box that leaves an argument out."""
     checked = {} if given else {"checked": "checked"}
     box = tags.input(type="checkbox", id=f"without-{number}", autocomplete="off", **checked)
     return tags.label(box, " leave it out", **{"class": "quiet"})
 
 
 def _control(declared: Input, value: JSON, field: str) -> Tag:
-    """What one types or chooses in."""
+    """Draw what one types or chooses in."""
     usual = {"id": field, "autocomplete": "off", "aria-describedby": field.replace("edit", "described")}
     if declared.enum is not None:
         return tags.select(list(_options(declared.enum, value)), **usual, **{"data-as": "choice"})
@@ -70,7 +70,7 @@ def _options(choices: tuple[JSON, ...], value: JSON) -> Iterator[Tag]:
 
 
 def _text(value: JSON, is_string: bool) -> tuple[str, str]:
-    """What stands in a text area, and whether that is the text or JSON: no character in it may act or hide."""
+    """Write what stands in a text area, and say if that is the text or JSON: no character in it may act or hide."""
     if not is_string:
         return ("" if value is None else json.dumps(plain(value), indent=2)), "json"
     text = value if isinstance(value, str) else ""

@@ -186,7 +186,7 @@ def _flood(flood: Flood) -> Fragment:
 
 
 async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
-    """What waits now.
+    """Draw what waits now.
 
     :raises InvalidRequest: a cursor that this list did not give.
     """
@@ -213,7 +213,7 @@ async def _sessions(parts: PageParts, asking: Sequence[str | None]) -> Mapping[s
 
 
 async def _floods(parts: PageParts, listed: Sequence[Listed]) -> list[Flood]:
-    """The sessions of which more wait than anybody reads."""
+    """Find the sessions of which more wait than anybody reads."""
     by_session: dict[str, list[Listed]] = defaultdict(list)
     for each in listed:
         if each.approval.run.session_id is not None:

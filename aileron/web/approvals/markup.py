@@ -55,7 +55,7 @@ def markup(text: str) -> Iterator[str]:
 
 
 def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], str]) -> Iterator[str]:
-    """What there is to say of the first of them, and whether there are more."""
+    """Tell what there is to say of the first of them, and that there are more."""
     for number, place in enumerate(places):
         if number == MOST_MARKS:
             yield _UNSEEN

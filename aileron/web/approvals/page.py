@@ -26,7 +26,7 @@ _Words: TypeAlias = "Tag | str | list[Tag | str]"
 
 
 def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[str, _Words]]:
-    """What there is to say of a request that waits no longer, each under its name.
+    """Tell what there is to say of a request that waits no longer, each under its name.
 
     :param history: the steps that ended.
     """
@@ -118,7 +118,7 @@ def _page(page: Shown) -> Fragment:
 
 
 def _root(approval: Approval, found: Seen | None) -> Callable[[Tag], Tag]:
-    """What the script needs to decide: the id, and the digest of what is on this page."""
+    """Draw what the script needs to decide: the id, and the digest of what is on this page."""
     run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
     said = f"{visible(run.action)}: {state}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
@@ -147,7 +147,7 @@ def _asked_by(page: Shown) -> Iterator[Tag | str]:
 
 
 def _risks(approval: Approval, asked: Asked) -> Tag | str:
-    """What makes it one to look at twice."""
+    """Draw what makes it one to look at twice."""
     found = risks(approval, asked.before, asked.offer).sentences()
     if not any(found):
         return ""
@@ -155,26 +155,26 @@ def _risks(approval: Approval, asked: Asked) -> Tag | str:
 
 
 def _argument(number: int, given: Argument, new: str) -> dict[str, Flattenable]:
-    """An argument, in full."""
+    """Draw an argument, in full."""
     label, read = visible(given.label), reading(given.value, new)
     return {"label": label, "size": read.size, "value": box(read, f"argument-{number}", label), "notes": read.notes}
 
 
 def _preview(found: Seen) -> dict[str, Flattenable]:
-    """What the service shows now."""
+    """Draw what the service shows now."""
     trouble = " ".join(filter(None, (found.trouble, found.lacking)))
     return {"connector": visible(found.connector), "trouble": visible(trouble)}
 
 
 def _seen(number: int, line: SeenLine) -> dict[str, Flattenable]:
-    """A line of the preview; one that was cut says so."""
+    """Draw a line of the preview; one that was cut says so."""
     label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
     cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else read.size
     return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
 
 
 def _sent(number: int, step: SentStep, found: Seen | None) -> dict[str, Flattenable]:
-    """A request as it will leave."""
+    """Draw a request as it will leave."""
     lacking = "" if found is None else found.lacking
     sent = reading(request_text(step.request) if step.request else _later(step, lacking))
     return {

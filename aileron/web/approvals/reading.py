@@ -87,7 +87,7 @@ def _unseen(text: str) -> str:
 
 
 def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
-    """The first of them, each once; no more are worked out than are shown."""
+    """Yield the first of them, each once; no more are worked out than are shown."""
     distinct: dict[str, None] = {}
     for note in notes:
         if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
@@ -123,7 +123,7 @@ _MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are
 
 
 def differences(changes: Iterable[Change], review: JSON, name: str) -> Iterator[dict[str, Flattenable]]:
-    """The slots of a row for each of C{changes}: the place in words, what was there, and what is.
+    """Yield the slots of a row for each of C{changes}: the place in words, what was there, and what is.
 
     :param name: with which the ids of the texts begin.
     """

@@ -87,7 +87,7 @@ class Seen:
 
 
 def seen(approval: Approval) -> Seen | None:
-    """The preview; L{None} where the action has none."""
+    """Read the preview; L{None} where the action has none."""
     preview = approval.review.get("preview")
     if not isinstance(preview, Mapping):
         return None

@@ -42,7 +42,7 @@ class Risks:
         )
 
     def chips(self) -> tuple[str, ...]:
-        """The same in a word or two for a list, without what is so at each call of the action."""
+        """Write the same in a word or two for a list, without what is so at each call of the action."""
         words = (
             (self.first, "first time"),
             (self.recipients, "new recipient"),
@@ -53,7 +53,7 @@ class Risks:
 
 
 def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
-    """What there is to say of C{approval}.
+    """Tell what there is to say of C{approval}.
 
     :param offer: its action as it is offered now, if it is.
     """
@@ -76,14 +76,14 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
 
 
 def recipients(before: Precedents) -> Iterator[str]:
-    """The arguments that say to whom or where, and were never so before."""
+    """Find the arguments that say to whom or where, and were never so before."""
     for name, pieces in before.novel.items():
         if _says_who(name.lower()) or any(map(_is_address, pieces)):
             yield name
 
 
 def new_here(name: str, before: Precedents | None) -> str:
-    """That an argument is new, beside it; nothing where it is not, or where everything is."""
+    """Draw that an argument is new, beside it; nothing where it is not, or where everything is."""
     if before is None or not before.looked_at or name not in recipients(before):
         return ""
     pieces = before.novel[name]
