@@ -1,4 +1,4 @@
-"""Where Aileron's commands begin: they look for no module in the directory that they are called in.
+"""The beginning of Aileron's commands, which look for no module in the directory that they are called in.
 
 Python looks there first for C{python -m}, and for every command where C{PYTHONPATH} has an empty or a relative part;
 anybody may have put files there.  So that directory goes before anything is imported that Python has not loaded by

@@ -90,7 +90,7 @@ class Conflict(AileronError):
 
 
 class ApprovalStale(AileronError):
-    """What was shown is no longer what would run: look again."""
+    """A decision about what is no longer what would run: look again."""
 
     kind, status, boundary = "approval_stale", 409, "runtime"
 

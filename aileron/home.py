@@ -50,12 +50,12 @@ class Home:
 
     @property
     def actions(self) -> Path:
-        """Where action files lie."""
+        """The directory of action files."""
         return self.root / "actions"
 
     @property
     def connectors(self) -> Path:
-        """Where connector files lie."""
+        """The directory of connector files."""
         return self.root / "connectors"
 
     @property
@@ -80,7 +80,7 @@ class Home:
 
     @property
     def discovery(self) -> Path:
-        """How to reach the running daemon."""
+        """The file that says how to reach the running daemon."""
         return self.root / "daemon.json"
 
     @property
@@ -90,12 +90,12 @@ class Home:
 
     @property
     def lock(self) -> Path:
-        """What the running daemon holds locked."""
+        """The file that the running daemon holds locked."""
         return self.root / "daemon.lock"
 
     @property
     def log(self) -> Path:
-        """Where log files lie."""
+        """The directory of log files."""
         return self.root / "log"
 
 

@@ -23,6 +23,7 @@ _IN_PACKAGE: list[Rule] = [
     rules.layers,
     rules.long_module,
     rules.long_functions,
+    rules.fragments,
     rules.module_level_reactor,
     rules.swallowed_exceptions,
     rules.possessive_groups,
@@ -297,6 +298,20 @@ class CallsTests(RuleCase):
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._gateway", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._channels", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._webhook", caught=True)
+
+
+class DocstringTests(RuleCase):
+    """A docstring is a plain sentence about the thing."""
+
+    def test_fragment(self) -> None:
+        """One that begins with a question word is found, wherever it stands."""
+        for text in ('"""What it is."""', "class A:\n    '''How it is.'''", "def f():\n    '''Whether it is.'''"):
+            self.check(rules.fragments, text, caught=True)
+
+    def test_sentence(self) -> None:
+        """One that does not is accepted, and a test's may be a sentence of that kind."""
+        for text in ('"""Whatever it is."""', "def test_a():\n    '''What is put is found.'''", "def f(): ..."):
+            self.check(rules.fragments, text, caught=False)
 
 
 class DatabaseTests(RuleCase):

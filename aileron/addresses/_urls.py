@@ -24,7 +24,7 @@ _BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_.~-]+)*/?")
 
 @frozen
 class Origin:
-    """Where a URL leads to.
+    """The place that a URL leads to.
 
     :ivar scheme: C{http} or C{https}.
     :ivar host: in lower case; an IPv6 address without brackets.

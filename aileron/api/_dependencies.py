@@ -1,4 +1,4 @@
-"""What the routes are given by the composition."""
+"""The collaborators that the composition gives to the routes."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _written = writer(sort_keys=False, allow_nan=False)
 
 @frozen
 class Answer:
-    """What goes back: a status and a body, and headers beyond L{HEADERS}."""
+    """An answer of a route: a status and a body, and headers beyond L{HEADERS}."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""Who speaks: one credential, read, hashed, looked up.  Neither site knows the other's credentials."""
+"""The guard of both sites: one credential, read, hashed, looked up. Neither site knows the other's credentials."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Caller:
         return None if self.session is None else self.session.id
 
     def may_see(self, session_id: str | None) -> bool:
-        """Whether what belongs to this session is the caller's to see."""
+        """Tell whether what belongs to this session is the caller's to see."""
         return self.operator is not None or (self.session is not None and self.session.id == session_id)
 
 

@@ -1,4 +1,4 @@
-"""What agents' sessions hold while they live: their leases, and how many of their requests may wait."""
+"""The state that agents' sessions hold while they live: their leases, and how many of their requests may wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded when: sealed into a chain that can be checked."""
+"""The audit log: events, sealed into a chain that can be checked."""
 
 from ._chain_verifier import PRUNED
 from ._checkpoints import fingerprint, is_signed

@@ -34,7 +34,7 @@ class ChainVerifier:
 
     @property
     def pruned(self) -> int:
-        """How many records have no contents."""
+        """The number of records that have no contents."""
         return sum(end - first + 1 for first, end in self.gaps)
 
     @property

@@ -1,4 +1,4 @@
-"""What a checkpoint is worth: its signature, its place after the one before, and whose key it was."""
+"""Judges a checkpoint: its signature, its place after the one before, and whose key it was."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fingerprint(key: str) -> str:
 
 
 def is_signed(checkpoint: Checkpoint) -> bool:
-    """Whether the holder of the key that it names made this statement; never raises."""
+    """Tell whether the holder of the key that it names made this statement; never raises."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(checkpoint.key))
         key.verify(bytes.fromhex(checkpoint.signature), canonical(checkpoint.statement()))

@@ -64,7 +64,7 @@ class CheckpointSigner:
 
     @property
     def fingerprint(self) -> str | None:
-        """What a person notes of it."""
+        """The form of the key that a person notes."""
         key = self.public_key
         return None if key is None else fingerprint(key)
 
@@ -75,7 +75,7 @@ class CheckpointSigner:
 
     @property
     def tampered(self) -> int:
-        """How many signs of tampering were put on record in this life."""
+        """The number of signs of tampering that were put on record in this life."""
         return self._observer.tampered
 
     @property

@@ -1,4 +1,4 @@
-"""What is recorded when.  The names that other tools of this kind use are kept."""
+"""The types of events. The names that other tools of this kind use are kept."""
 
 from __future__ import annotations
 

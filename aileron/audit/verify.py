@@ -79,7 +79,7 @@ class Verification:
 
     @property
     def going(self) -> bool:
-        """Whether rows are still looked at: nothing is wrong yet, or what is wrong could be told better."""
+        """True while rows are still looked at: nothing is wrong yet, or what is wrong could be told better."""
         if self._wrong:
             return len(self._wrong) < _LOOKAHEAD
         return self._broken is None or self._off_mark
@@ -169,7 +169,7 @@ class Verification:
             self._off_mark = self._broken is not None
 
     def _off_the_mark(self) -> Break | None:
-        """Whether the last record, which holds, is another than the one that somebody answers for."""
+        """Tell whether the last record, which holds, is another than the one that somebody answers for."""
         last = self.reached
         for head, name in self._marks.get(last, ()):
             if head != self._chain.head:
@@ -179,7 +179,7 @@ class Verification:
         return None
 
     def _begun_elsewhere(self) -> Break | None:
-        """Whether somebody answers for another record than the one that this part says to follow."""
+        """Tell whether somebody answers for another record than the one that this part says to follow."""
         for head, name in self._marks.get(self.after, ()) if self.after else ():
             if head != self.previous:
                 why = f"This part does not follow the record {self.after} that {name} tells of."

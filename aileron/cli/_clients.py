@@ -24,7 +24,7 @@ _CALL_MILLISECONDS = 3_600_000
 
 @frozen
 class Server:
-    """How C{aileron-mcp} is started.
+    """The way in which C{aileron-mcp} is started.
 
     :ivar command: its path.
     :ivar variables: what it needs; no secret.

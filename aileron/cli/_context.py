@@ -1,4 +1,4 @@
-"""What a command finds around itself: everything that a test replaces."""
+"""The surroundings of a command: everything that a test replaces."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class CliContext:
         return find_home(self.environ)
 
     def running(self) -> Discovery:
-        """Where the daemon is.
+        """Find the running daemon.
 
         :raises CommandError: none runs.
         """

@@ -64,7 +64,7 @@ class _Doing(Generic[T]):
         return self._over
 
     def result(self) -> T:
-        """How it ended."""
+        """Return how it ended, or raise it."""
         if self._stopped or not self._ended:
             raise KeyboardInterrupt
         ended = self._ended[0]

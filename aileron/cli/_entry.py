@@ -1,4 +1,4 @@
-"""Where the C{aileron} command begins: it is the daemon, or the command line.
+"""The beginning of the C{aileron} command: it is the daemon, or the command line.
 
 The daemon stays in memory, so it loads of the command line only this.
 """

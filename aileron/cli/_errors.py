@@ -1,4 +1,4 @@
-"""What went wrong, said to a person: what happened, what was kept, what to do.  Never a traceback."""
+"""Tells a person what went wrong: what happened, what was kept, what to do. Never a traceback."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _columns(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Count the columns of a terminal that the text takes."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     marks = sum(unicodedata.combining(character) > 0 for character in text)
     return len(text) + wide - marks

@@ -112,7 +112,7 @@ class Daemon:
         return await self._client.ask("POST", *path, body=body, prefer_seconds=wait_seconds, wait_seconds=held)
 
     async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """How a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
+        """Tell how a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
         query = {"wait": _seconds(wait_seconds)}
         path = ("v1", "action-approvals", run_id, "result")
         return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body

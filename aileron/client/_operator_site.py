@@ -154,7 +154,7 @@ class Operator:
         )
 
     async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """How a run stands, as soon as it is settled or the wait is over."""
+        """Tell how a run stands, as soon as it is settled or the wait is over."""
         path = ("v1", "action-approvals", run_id, "result")
         query = {"wait": int(wait_seconds) or None}
         return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body

@@ -33,7 +33,7 @@ _to_json = writer(sort_keys=False, allow_nan=True)
 
 
 class RequestOptions(TypedDict, total=False):
-    """What a request may say beyond its method and path.
+    """The options of a request beyond its method and path.
 
     :ivar query: what is L{None} is left out.
     :ivar prefer_seconds: asked for as C{Prefer: wait}; L{None}: the daemon waits as it does by itself.

@@ -1,4 +1,4 @@
-"""What a launcher tells an agent's session, and what C{aileron-mcp} reads there."""
+"""The variables by which a launcher tells an agent's session, and C{aileron-mcp} reads, what it needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAN: Mapping[str, str] = {LISTED_ACTIONS: "12"}
 
 @frozen
 class SessionEnvironment:
-    """Where the daemon is, who we are there, and what the launcher knows of the agent.
+    """The environment of a session: where the daemon is, who we are there, and what the launcher knows of the agent.
 
     :ivar url: the agent site's; empty: not said.
     :ivar token: the session's; empty: not said.

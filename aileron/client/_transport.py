@@ -1,4 +1,4 @@
-"""What stands between the client and its connections: who is let through, and how bodies are sent and read."""
+"""The transport of the client: who is let through, and how bodies are sent and read."""
 
 from __future__ import annotations
 

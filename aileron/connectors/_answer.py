@@ -1,4 +1,4 @@
-"""What a transport brings back: an answer, or the way it failed."""
+"""The outcome of a sending as its transport tells it: an answer, or the way it failed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Message:
 
 @frozen
 class Terms:
-    """What a sending may do.
+    """The terms of a sending.
 
     :ivar private_network: whether loopback and private addresses may be connected to.
     """
@@ -49,7 +49,7 @@ class Answer:
 
 @define
 class Flight:
-    """How far one sending came.
+    """The progress of one sending.
 
     :ivar sent: whether the transport was handed the first byte of the request, after the TLS handshake.
     :ivar overdue: whether it was given up because that took too long.

@@ -1,4 +1,4 @@
-"""What an answer means by the connector's declaration."""
+"""Judges an answer by the connector's declaration."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Reader:
 
 
 def may_pass(status: int) -> bool:
-    """Whether the same request may succeed later."""
+    """Tell whether the same request may succeed later."""
     return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
 
 

@@ -41,7 +41,7 @@ from ._answer import Flight, Refused, Terms, Unreachable
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
-    """What is asked of a reactor here: a type only, every real reactor is one."""
+    """The parts of a reactor that are asked for here: a type only, every real reactor is one."""
 
 
 Resolve = Callable[[str], Deferred[Sequence[str]]]
@@ -54,7 +54,7 @@ _MOST_HEAD_BYTES = 256 * 1024
 
 @define(eq=False)
 class ServiceConnection:
-    """What is known of one connection while a request is on it.
+    """The state of one connection while a request is on it.
 
     :ivar head_arrived: set when the answer's head was read: before, little may arrive.
     :ivar closed_cleanly: whether the service closed it in order.
@@ -110,7 +110,7 @@ class HandshakeGate(Protocol):
         self.opened.callback(self._speaker)
 
     def _refused(self) -> bool:
-        """Whether the connection is being closed already.
+        """Tell whether the connection is being closed already.
 
         Up to Twisted 25.5 a certificate of another name closes it, and the handshake is told of all the same.
         """

@@ -1,4 +1,4 @@
-"""What a service wrote: its JSON read strictly, and its text made fit to be shown on one line."""
+"""Reads what a service wrote: its JSON strictly, and its text made fit to be shown on one line."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def _target(message: Message, answer: Answer) -> str | None:
 
 
 def _redirected(url: str, location: str) -> str | None:
-    """Where C{location} leads from C{url}, if that is of the same origin and proper; else L{None}."""
+    """Find where C{location} leads from C{url}, if that is of the same origin and proper; else L{None}."""
     if not all("!" <= character <= "~" for character in location):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Whether an effect happened: how a file says where to look for it, and what is read from what was found there."""
+"""Looks whether an effect happened: where a file says to look for it, and what is read from what was found there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONE = re.compile(r"\$\{[^{}]*\}")
 
 @frozen
 class Match:
-    """Which of the items is the effect.
+    """The rule by which one of the items is the effect.
 
     :ivar relation: C{==} or C{contains}.
     :ivar text: a template that holds the effect key.
@@ -43,7 +43,7 @@ class Match:
     text: str
 
     def holds(self, item: JSON, scope: Scope) -> bool:
-        """Whether it is true of C{item}."""
+        """Tell whether it is true of C{item}."""
         found, wanted = at(item, self.path), _template.text(self.text, scope)
         if not isinstance(found, str):
             return False
@@ -52,7 +52,7 @@ class Match:
 
 @frozen
 class Lookup:
-    """How one operation's effect is looked for.
+    """The declaration of how one operation's effect is looked for.
 
     :ivar operation: a read of the same connector.
     :ivar items: where in its output the candidates are; empty: the output itself.

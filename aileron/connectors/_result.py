@@ -1,4 +1,4 @@
-"""Which parts of an answer make an output, which are attachments, and which headers tie a later write to a read."""
+"""Takes an answer apart: its output, its attachments, and the headers that tie a later write to a read."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def chosen(parts: Parts, content: JSON, echo: Redactor) -> dict[str, JSON]:
 
 
 def has_attachments(parts: Parts | None) -> bool:
-    """Whether one of them is an attachment."""
+    """Tell whether one of them is an attachment."""
     return any(part.media_type for part in (parts or {}).values())
 
 

@@ -31,7 +31,7 @@ _OPERATION = re.compile(r"[a-z][a-z0-9_]*")
 
 @frozen
 class Reading:
-    """What a file came to: a specification, or faults."""
+    """The result of reading a file: a specification, or faults."""
 
     spec: HttpSpec | None
     problems: tuple[LoadError, ...] = ()

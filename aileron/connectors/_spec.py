@@ -23,7 +23,7 @@ MOST_TIMEOUT_SECONDS = 300.0
 
 @frozen
 class Body:
-    """What a request carries.
+    """The body of a request, as the file declares it.
 
     :ivar kind: C{json}, C{form} or C{text}.
     """
@@ -34,7 +34,7 @@ class Body:
 
 @frozen
 class ErrorRule:
-    """How a well-formed answer says that nothing was done.
+    """A rule by which a well-formed answer says that nothing was done.
 
     :ivar kind: the class of the fault.
     :ivar message: where the service's own word for it stands, if anywhere.
@@ -87,10 +87,13 @@ class HttpSpec:
     private_network: bool = False
 
     def allows(self, host_and_port: str) -> bool:
-        """Whether a request may go to that host and port: a declared one, or any that a binding chose where it may."""
+        """Tell whether a request may go to that host and port.
+
+        A declared one, or any that a binding chose where it may.
+        """
         return self.description.bindable or host_and_port in self.description.hosts
 
     def leads_to(self, origin: Origin) -> bool:
-        """Whether a base URL of this connector is there: its own, or any that a binding chose where it may."""
+        """Tell whether a base URL of this connector is there: its own, or any that a binding chose where it may."""
         own = self.description.base_url
         return self.description.bindable or (own is not None and read_origin(own) == origin)

@@ -14,7 +14,7 @@ Where = tuple[str, ...]
 
 @define
 class Faults:
-    """What is wrong with a file so far: the path of each fault and its message."""
+    """The faults of a file so far: the path of each and its message."""
 
     found: list[tuple[Where, str]] = field(factory=list)
 

@@ -21,7 +21,7 @@ _NAMESPACE = uuid.UUID("3f6a1b1e-6d0c-5e57-9a0b-0d3a5f6c7e21")
 
 
 class Omitted:
-    """What a lone reference to an input that was not given comes to."""
+    """The value of a lone reference to an input that was not given."""
 
 
 OMITTED = Omitted()
@@ -29,7 +29,7 @@ OMITTED = Omitted()
 
 @frozen
 class Scope:
-    """What the references of one request mean.
+    """The values that the references of one request stand for.
 
     :ivar effect_key: minted by the daemon for this run and step.
     :ivar since: a moment before the effect, where it is looked for.

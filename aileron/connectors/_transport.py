@@ -73,7 +73,7 @@ class HttpTransport:
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)
 @frozen
 class _CheckedEndpoint:
-    """Where the agent connects: to our origin, as we connect."""
+    """The endpoint to which the agent connects: our origin, as we connect."""
 
     opener: ConnectionOpener
     origin: Origin

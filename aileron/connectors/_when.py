@@ -19,7 +19,7 @@ _MISSING = re.compile(rf"({PATH})\s+missing")
 
 
 class Absent:
-    """What a path that leads nowhere comes to."""
+    """The value of a path that leads nowhere."""
 
 
 ABSENT = Absent()
@@ -37,7 +37,7 @@ class Condition:
     literal: JSON = None
 
     def holds(self, answer: JSON) -> bool:
-        """Whether it is true of C{answer}."""
+        """Tell whether it is true of C{answer}."""
         found = at(answer, self.path)
         if self.relation == "missing" or isinstance(found, Absent):
             return isinstance(found, Absent) and self.relation != "=="

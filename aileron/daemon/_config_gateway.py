@@ -1,4 +1,4 @@
-"""What C{config.yaml} says of the gateway: which providers there are, where, and how they are spoken to."""
+"""Reads what C{config.yaml} says of the gateway: which providers there are, where, and how they are spoken to."""
 
 from __future__ import annotations
 

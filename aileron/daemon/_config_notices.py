@@ -1,4 +1,4 @@
-"""What C{config.yaml} says of notifications: where the operator is told of what waits."""
+"""Reads what C{config.yaml} says of notifications: where the operator is told of what waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the daemon takes from its process: ids by its clock, threads, descriptors, and a heap that is settled."""
+"""The daemon's process: ids by its clock, threads, descriptors, and a heap that is settled."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _MAX_BYTES = 64 * 1024
 
 @define
 class Room:
-    """What was said.
+    """The room of the chat, with what was said.
 
     :ivar messages: by the id under which each was posted: the same id twice is one message.
     """

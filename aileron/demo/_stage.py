@@ -1,4 +1,4 @@
-"""Where the play happens and how it looks: a home of its own, the installed commands in it, nothing left afterwards."""
+"""The stage of the demo: a home of its own, the installed commands in it, nothing left afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may leave: what a head must keep before any of it is carried on, and whether the vault lets anything out."""
+"""Admits requests: what a head must keep before any of it is carried on, and whether the vault lets anything out."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def keyed(head: RequestHead) -> Keyed:
 
 
 def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
-    """Whether a path can be taken for no other one.
+    """Tell whether a path can be taken for no other one.
 
     :param encoded_slashes: whether it may have some; where it goes on below another path they could lead out of that.
     """

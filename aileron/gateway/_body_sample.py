@@ -28,7 +28,7 @@ _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 
 class Allowance:
-    """How many long copies there may be at once."""
+    """The number of long copies that there may be at once."""
 
     __slots__ = ("_left",)
 
@@ -157,7 +157,7 @@ def _unpacked(data: bytes, coding: bytes) -> bytes:
 
 
 def _window(data: bytes, coding: bytes) -> int:
-    """How C{deflate} is meant: in zlib's wrapping as RFC 9110 has it, or, as some send it, in none."""
+    """Tell how C{deflate} is meant: in zlib's wrapping as RFC 9110 has it, or, as some send it, in none."""
     if coding != b"deflate":
         return _GZIP
     wrapped = len(data) > 1 and data[0] & 15 == zlib.DEFLATED and int.from_bytes(data[:2], "big") % 31 == 0

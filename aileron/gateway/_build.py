@@ -22,7 +22,7 @@ from ._unreachable import Unreachable
 
 @frozen
 class GatewayParts:
-    """What the gateway reaches, through interfaces alone.
+    """The collaborators of the gateway, through interfaces alone.
 
     :ivar ids: fresh ULIDs.
     """

@@ -31,7 +31,7 @@ _FAULTS: Mapping[int, str] = {
 
 @define(eq=False)
 class Identity:
-    """Who the peer must be, and the session that the next handshake with it may resume.
+    """The identity that the peer must prove, and the session that the next handshake with it may resume.
 
     :ivar context: what verifies it.
     :ivar host: that its certificate must name: a name or an address without brackets.

@@ -1,4 +1,4 @@
-"""Where a provider is, and how a request looks that goes there."""
+"""The destination of requests to a provider, and the head of a request that goes there."""
 
 from __future__ import annotations
 

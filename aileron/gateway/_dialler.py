@@ -38,12 +38,12 @@ CONNECT_SECONDS = 10.0
 
 
 class IDialReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
-    """What is asked of a reactor here: a type only, every real reactor is one."""
+    """The parts of a reactor that are asked for here: a type only, every real reactor is one."""
 
 
 @frozen
 class Forwarding:
-    """How a request looks on the way to its upstream.
+    """The form of a request on the way to its upstream.
 
     :ivar target_prefix: stands before its path: empty, or scheme and authority where a proxy wants them.
     :ivar lines: to be added to its head, each with its end.
@@ -71,7 +71,7 @@ def dialler(
 
 
 def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
-    """How requests to a provider look: only one of plain http that goes to a proxy is changed.
+    """Choose how requests to a provider look: only one of plain http that goes to a proxy is changed.
 
     :raises Unreachable: its proxy cannot be used.
     """

@@ -18,7 +18,7 @@ Write = Callable[[bytes], None]
 
 
 def writer(transport: Any) -> Write:
-    """How to write to C{transport}: straight to its socket whenever nothing waits to be sent before.
+    """Return how to write to C{transport}: straight to its socket whenever nothing waits to be sent before.
 
     Its producer is told to wait as soon as a byte waits, where it would be by the transport once there are 64 KiB: so
     it knows of all that waits.

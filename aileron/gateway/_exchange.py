@@ -186,7 +186,7 @@ class Exchange:
 
     @property
     def replayable(self) -> bool:
-        """Whether the request so far is all in hand, and not one byte of an answer has come."""
+        """True while the request so far is all in hand, and not one byte of an answer has come."""
         return self._buffer.replayable and not self._spoiled
 
     def client_is_slow(self) -> None:

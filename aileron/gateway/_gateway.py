@@ -42,7 +42,7 @@ _NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 @frozen
 class RelayTerms:
-    """What one client's requests have in common that differ in their length alone.
+    """The terms that one client's requests have in common that differ in their length alone.
 
     :ivar write: to the client.
     :ivar dialect: in which the client expects errors.

@@ -118,7 +118,7 @@ def _admitted(provider: Provider, session: Session | None, inference: bool) -> S
 
 
 def _set_in(provider: Provider) -> str:
-    """Where it is said that the provider is where it is."""
+    """Name what says that the provider is where it is."""
     if provider.source is UpstreamSource.ENVIRONMENT:
         return BASE_URL_VARIABLES[provider.name]
     return "config.yaml" if provider.source is UpstreamSource.CONFIG else "Aileron's defaults"

@@ -98,7 +98,7 @@ class ByteBudget:
 
 
 class RequestBuffer:
-    """What has come of one request, until it cannot be needed again.
+    """The bytes that have come of one request, until they cannot be needed again.
 
     :ivar size: of what is kept, in bytes.
     :ivar replayable: whether all of it is there.

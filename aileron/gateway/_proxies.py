@@ -1,4 +1,4 @@
-"""Which HTTP proxy stands before which upstream, as the environment says it.
+"""Reads from the environment which HTTP proxy stands before which upstream.
 
 C{HTTPS_PROXY}, C{HTTP_PROXY}, C{ALL_PROXY} and C{NO_PROXY} are read as curl reads them, lower case first, but for four
 things.  An upstream on loopback is reached directly, unless the proxy is on loopback too: another machine's loopback is

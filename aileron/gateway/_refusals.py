@@ -1,4 +1,4 @@
-"""What the gateway answers in a provider's place, in the shape that the provider's clients understand."""
+"""The gateway's answers in a provider's place, in the shape that the provider's clients understand."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Upgrade(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """What of a request's head decides where it goes.
+    """The parts of a request's head that decide where it goes.
 
     :ivar path: without a query, and without what ties it to a session.
     :ivar upgrade: whether it asks for another protocol.

@@ -185,7 +185,7 @@ class Reading:
 
     @property
     def busy(self) -> bool:
-        """Whether so many wait that another one would not be read."""
+        """True where so many wait that another one would not be read."""
         return len(self._queue) >= MOST_UNREAD
 
     def read(self, copy: BodySample, to: tuple[Counts, ...]) -> None:

@@ -35,7 +35,7 @@ _LINGER_SECONDS = 5.0
 
 
 class _Below(ITCPTransport, IConsumer, IPushProducer):
-    """What is asked of the transport below: a type only."""
+    """The parts of the transport below that are asked for: a type only."""
 
 
 @implementer(ITransport, IConsumer, IPushProducer)

@@ -17,7 +17,7 @@ from aileron.errors import NetworkError
 
 
 class Cause(StrEnum):
-    """What stood in the way: of L{Unreachable}."""
+    """The causes of L{Unreachable}."""
 
     DNS = "dns"
     REFUSED = "refused"
@@ -40,7 +40,7 @@ class Unreachable(NetworkError):
 
     @property
     def cause(self) -> Cause:
-        """What stood in the way."""
+        """The cause."""
         return Cause(str(self.details["cause"]))
 
 

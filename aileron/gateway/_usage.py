@@ -30,7 +30,7 @@ _OF_RESPONSE = b'{"response":{"usage":'
 
 
 class TextExcerpt(NamedTuple):
-    """What is left of a text.
+    """The excerpt of a text that is kept.
 
     :ivar first: its beginning.
     :ivar last: its end; where it is C{whole}, all that follows C{first}.
@@ -101,7 +101,7 @@ def _of_rest(rest: bytes) -> Mapping[str, Any]:
 
 
 def _places(text: bytes) -> Iterator[int]:
-    """Where objects of that name begin, latest first."""
+    """Find where objects of that name begin, latest first."""
     end = len(text)
     for _ in range(_MOST_TRIED):
         end = text.rfind(_NAME, 0, end)

@@ -1,4 +1,4 @@
-"""Where bodies end: bytes in, boundaries out; nothing is decoded (RFC 9112, sections 6 and 7)."""
+"""Finds where bodies end: bytes in, boundaries out; nothing is decoded (RFC 9112, sections 6 and 7)."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Chunked:
 
 @lru_cache(_MOST_REMEMBERED)
 def _lines_of(length: int) -> tuple[bytes, ...]:
-    """How a piece of so many bytes begins that is one whole chunk, in small letters and in capital ones.
+    """Return how a piece of so many bytes begins that is one whole chunk, in small letters and in capital ones.
 
     To compare is quicker than to read a number; the sizes of a stream's events are few, and come again and again.
     """

@@ -1,4 +1,4 @@
-"""What the heads of requests and of answers say."""
+"""Reads the heads of requests and of answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REQUEST_LISTS = frozenset((b"anthropic-version", b"connection", b"origin", b"up
 
 
 class RequestHead(NamedTuple):
-    """What a request's head says.
+    """The head of a request.
 
     :ivar minor: 0 or 1, of C{HTTP/1.x}.
     :ivar fields: those that are looked at, by lower-case name.
@@ -83,7 +83,7 @@ _RESPONSE_LISTS = frozenset((b"connection",))
 
 
 class ResponseHead(NamedTuple):
-    """What an answer's head says.
+    """The head of an answer.
 
     :ivar status: the code as it came, with what stands after it.
     :ivar connection: value of the field of that name, L{None} where there is none.
@@ -101,7 +101,7 @@ class ResponseHead(NamedTuple):
 
     @property
     def interim(self) -> bool:
-        """Whether the final answer is still to come."""
+        """True where the final answer is still to come."""
         return self.code < 200
 
     def body(self, method: bytes) -> Body | None:

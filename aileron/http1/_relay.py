@@ -15,7 +15,7 @@ class Client(Protocol):
 
     @property
     def transport(self) -> ITCPTransport:
-        """What answers are written to."""
+        """The transport that answers are written to."""
 
     def keep(self, owner: str) -> None:
         """Keep this connection's place: its request has proved who C{owner} is."""
@@ -74,7 +74,7 @@ class RelayedExchange(Protocol):
 
 
 class Route(Protocol):
-    """What becomes of one client's requests whose heads differ in the length of their bodies alone."""
+    """The route of one client's requests whose heads differ in the length of their bodies alone."""
 
     def exchange(self, length: int) -> RelayedExchange:
         """Begin one of them.
@@ -117,7 +117,7 @@ class HeadCache:
         return cls(raw, length) if len(raw) <= _LONGEST_BYTES else None
 
     def measure(self, data: bytes) -> tuple[int, int] | None:
-        """Whether such a head stands at the beginning of C{data}.
+        """Tell whether such a head stands at the beginning of C{data}.
 
         :return: its own length in bytes and the one that it tells, or L{None}: it is another one, or not all there.
         """

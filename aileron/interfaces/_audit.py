@@ -47,7 +47,7 @@ class IAudit(Interface):
 
 
 class IArchive(Interface):
-    """What is done with the whole record rather than with one event of it.
+    """The whole record, as opposed to one event of it.
 
     Every method raises L{aileron.errors.StoreUnavailable} where the database refuses.
     """
@@ -71,7 +71,7 @@ class IArchive(Interface):
         """Find the sequence of the first record of a locked period; L{None}: there is none."""
 
     async def count_of(period: str) -> int:
-        """How many records of a locked period there are."""
+        """Count the records of a locked period."""
 
     async def macs(after: int, limit: int) -> Sequence[Maced]:
         """List records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""

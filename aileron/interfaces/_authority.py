@@ -1,4 +1,4 @@
-"""What the operator has said, kept in the vault where no other program can write it, and the keys under which it is."""
+"""The operator's word, kept in the vault where no other program can write it, and the keys under which it is."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class IControl(Interface):
         """Seal how far the record has come; durable when it returns.  Errors as of L{spend}."""
 
     def spent(mark: bytes) -> bool:
-        """Whether the decision with this mark was used.
+        """Tell whether the decision with this mark was used.
 
         :raises VaultLocked: the vault is not unlocked.
         """

@@ -41,7 +41,10 @@ class IOperators(Interface):
         """
 
     def delay_seconds() -> float:
-        """How long the next login should be let wait: 0 at first, 5 s at most, by the failures of the last minute."""
+        """Return how long the next login should be let wait.
+
+        0 at first, 5 s at most, by the failures of the last minute.
+        """
 
     def by_token(token: str) -> OperatorSession | None:
         """Return the session of a token, or L{None}: unknown, expired, logged out."""
@@ -55,7 +58,7 @@ class IOperators(Interface):
         """
 
     def handed_over(token: str) -> HandOverState | None:
-        """How far the last hand-over of this login is, or L{None}: there was none."""
+        """Tell how far the last hand-over of this login is, or L{None}: there was none."""
 
     def redeem(code: str) -> tuple[str, str, OperatorSession]:
         """Let a browser wait for its two words to be typed in the terminal, within 120 s; it is nobody until then.
@@ -75,7 +78,7 @@ class IOperators(Interface):
         """
 
     def entering(asked: SignedRequest) -> HandOver | None:
-        """How far the browser has come that signed this, with the words that it shows; L{None} the second time."""
+        """Tell how far the browser has come that signed this, with the words that it shows; L{None} the second time."""
 
     def confirm(token: str, words: str) -> OperatorSession:
         """Make the browser that waits a live session, if these are the words that it shows; there is one try.
@@ -124,7 +127,7 @@ class IPasskeyBook(Interface):
 
 
 class IPasskeys(Interface):
-    """What passkeys are asked, and what they answer (WebAuthn, level 3)."""
+    """The questions that passkeys are asked, and what they answer (WebAuthn, level 3)."""
 
     def passkeys() -> tuple[Passkey, ...]:
         """All, oldest first."""

@@ -1,4 +1,4 @@
-"""What callers reach of the runner: calls, their runs, and the decisions on them."""
+"""The seams of the runner: calls, their runs, and the decisions on them."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class IMeters(Interface):
 
 
 class ITotals(Interface):
-    """What was counted since the daemon's start."""
+    """The counts since the daemon's start."""
 
     def snapshot() -> GatewayTotals:
         """Return the totals as they are now."""
@@ -131,7 +131,7 @@ class INotifier(Interface):
     """
 
     def channels() -> tuple[ChannelState, ...]:
-        """How each channel does."""
+        """Tell how each channel does."""
 
     async def test() -> tuple[ChannelState, ...]:
         """Try every channel at once, with one attempt each, and say how they do then."""

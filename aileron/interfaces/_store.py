@@ -107,7 +107,7 @@ class IRuns(Interface):
         """List the actions completed most often among the newest two thousand such runs, by how often and name."""
 
     async def count(query: RunQuery) -> int:
-        """How many runs match; C{limit} and C{cursor} are ignored."""
+        """Count the runs that match; C{limit} and C{cursor} are ignored."""
 
 
 class ISessions(Interface):

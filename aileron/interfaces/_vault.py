@@ -15,7 +15,7 @@ class IVault(Interface):
         """Return the state now."""
 
     def ever_unlocked() -> bool:
-        """Whether it was unlocked at any time in this life of the daemon."""
+        """Tell whether it was unlocked at any time in this life of the daemon."""
 
     def lock() -> None:
         """Forget the key and end every operator session.
@@ -42,7 +42,7 @@ class ICredential(Interface):
 
 
 class IBindings(Interface):
-    """Which credential is bound to which connector."""
+    """The bindings of credentials to connectors."""
 
     def list() -> tuple[Binding, ...]:
         """All, by name.  Works while locked."""

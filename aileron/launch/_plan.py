@@ -1,4 +1,4 @@
-"""What will be run, in which environment: decided without doing anything."""
+"""The plan of a launch: what will be run, in which environment, decided without doing anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch would do, for people and programs to read before it does: every secret has a stand-in."""
+"""The preview of a launch, for people and programs to read before it: every secret has a stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent is launched with: how the user asked for it, its tool server, the gateway, and what registers them."""
+"""The registration of an agent's tool server and gateway, and how the user asked for the agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller sent, against what the action declares."""
+"""Checks what a caller sent against what the action declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a JSON Schema of the keywords of L{_own_schema} finds wrong with a value, in work that is counted.
+"""Finds what a JSON Schema of the keywords of L{_own_schema} refuses of a value, in work that is counted.
 
 Written here, since C{jsonschema} puts whole values into its messages and compares each with each; what is found is
 what C{jsonschema} finds.
@@ -31,7 +31,7 @@ class TooMuchWork(Exception):
 
 @define
 class Work:
-    """What may still be done.
+    """The work that may still be done.
 
     :ivar left: steps, each about a microsecond.
     """
@@ -50,7 +50,7 @@ class Work:
 
 @frozen
 class Problem:
-    """What is wrong somewhere in a value.
+    """A problem somewhere in a value.
 
     :ivar path: names and indexes that lead there.
     :ivar keyword: of the schema, which is not kept.

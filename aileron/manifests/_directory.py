@@ -20,7 +20,7 @@ SUFFIX = ".md"
 
 @frozen
 class _Entry:
-    """What became of one file as it stood at C{stamp}."""
+    """The result of reading one file as it stood at C{stamp}."""
 
     stamp: Stamp | None
     action: Action | None

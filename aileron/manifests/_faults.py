@@ -1,4 +1,4 @@
-"""What is wrong with a file: every fault, each with its line."""
+"""The faults of a file, each with its line."""
 
 from __future__ import annotations
 

@@ -102,5 +102,5 @@ def pattern_problem(pattern: str, most_characters: int) -> str | None:
 
 
 def size_of(pattern: str) -> int:
-    """How many instructions a pattern has that L{compiled} takes."""
+    """Count the instructions of a pattern that L{compiled} takes."""
     return int(compiled(pattern).programsize)

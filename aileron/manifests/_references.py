@@ -79,12 +79,12 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def is_path(text: str) -> bool:
-    """Whether C{text} is one: segments between dots, none of them empty."""
+    """Tell whether C{text} is one: segments between dots, none of them empty."""
     return bool(text) and all(segment.strip() and segment.isprintable() for segment in text.split("."))
 
 
 def look_up(value: JSON, path: str) -> JSON:
-    """Where C{path} leads from C{value}, or L{None}: nowhere, or to null.
+    """Find where C{path} leads from C{value}, or L{None}: nowhere, or to null.
 
     A segment is a key of an object.  On an array it is first the C{name} of an entry, of which the C{value} is taken
     (so are headers listed), else an index.

@@ -29,7 +29,7 @@ _Path: TypeAlias = tuple[str | int, ...]  # made a pointer only where something 
 
 @frozen
 class Known:
-    """What references may refer to.
+    """The names that references may refer to.
 
     :ivar arguments: with defaults, as L{check_arguments} returned them.
     :ivar outputs: of the steps before, by id.
@@ -59,7 +59,7 @@ def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping
 
 
 def uses_outputs(step: Step) -> bool:
-    """Whether C{step} can only be built once an earlier step has answered."""
+    """Tell whether C{step} can only be built once an earlier step has answered."""
     return any(isinstance(part, OutputReference) for part in _parts(step.inputs))
 
 
@@ -74,7 +74,7 @@ def _parts(inputs: JSON) -> Iterator[Part]:
 
 @frozen
 class _Values:
-    """What references refer to."""
+    """The values that references refer to."""
 
     known: Known
 
@@ -125,7 +125,7 @@ def _carried(carried: Mapping[str, JSON], path: str) -> JSON:
 
 
 def _follow(value: JSON, path: Sequence[str]) -> JSON:
-    """Where C{path} leads from C{value}: keys of objects, indexes of arrays.
+    """Find where C{path} leads from C{value}: keys of objects, indexes of arrays.
 
     :raises ValueError: nowhere.
     """

@@ -22,7 +22,7 @@ _KEYS = ("id", "connector", "op", "idempotent", "inputs")
 
 @frozen
 class Scope:
-    """What a step may use.
+    """The names that a step may use.
 
     :ivar inputs: names of the action's inputs.
     :ivar gated: whether somebody approves the action before its steps run.
@@ -37,7 +37,7 @@ class Scope:
 
 @frozen
 class Place:
-    """Where a template stands.
+    """The place where a template stands.
 
     :ivar kind: C{step} or C{preview}.
     :ivar earlier: the ids of the steps before, for a step.

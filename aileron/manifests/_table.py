@@ -16,7 +16,7 @@ from ._faults import PARSE, Faults, shown
 
 @frozen
 class Rule:
-    """What a text must be.
+    """A rule for a text.
 
     :ivar holds: says whether it is (anything true).
     :ivar phrase: ends the sentence that begins with the key's name.

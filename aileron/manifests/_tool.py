@@ -115,7 +115,7 @@ def _words(one: Input) -> dict[str, JSON]:
 
 @frozen
 class ArgumentChecks:
-    """What checks an action's arguments.
+    """The checks of an action's arguments.
 
     :ivar each: checks one argument, by its name.
     :ivar costly: those whose check is the author's, and is to be bounded.

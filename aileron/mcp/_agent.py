@@ -70,7 +70,7 @@ class BridgedTools:
         await self.bridge.call(lambda: self.calls.withdraw(key))
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """How one stands."""
+        """Tell how one stands."""
         return await self.bridge.call(lambda: self.calls.run_status(run_id))
 
     async def withdraw_run(self, run_id: str) -> None:

@@ -45,12 +45,12 @@ def to_content_blocks(result: ToolResult, *, sound: bool = True) -> list[t.Conte
 
 
 def attachment_uri(run_id: str, number: object) -> str:
-    """Where a run's attachment of that number is, counted from 1."""
+    """Return the address of a run's attachment of that number, counted from 1."""
     return f"{run_uri(run_id)}/attachments/{number}"
 
 
 def run_uri(run_id: str) -> str:
-    """Where a run is."""
+    """Return the address of a run."""
     return f"aileron://runs/{run_id}"
 
 
@@ -74,7 +74,7 @@ def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.C
 
 
 def _is_picture(attachment: Attachment) -> bool:
-    """Whether it is what it is said to be, of a kind and size that models are shown."""
+    """Tell whether it is what it is said to be, of a kind and size that models are shown."""
     beginning = _BEGINNINGS.get(attachment.media_type)
     if beginning is None or attachment.size > _MOST_PICTURE_BYTES:
         return False
@@ -135,7 +135,7 @@ _ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
 def action_uri(definition: ToolDefinition) -> str:
-    """Where an action's document is, as it is listed."""
+    """Return the address of an action's document, as it is listed."""
     return f"{_ACTIONS}{quote(str(definition.action), safe='')}"
 
 

@@ -86,7 +86,7 @@ class _Opened:
 
 @frozen
 class Opener:
-    """How a session is opened.
+    """The way in which a session is opened.
 
     :ivar client: as whom.
     :ivar directory: where that works; a claim.

@@ -1,4 +1,4 @@
-"""What is for a person to say: which arguments a call lacks, and the form that asks for them.
+"""Finds which arguments of a call are for a person to say, and makes the form that asks for them.
 
 What a person types into a form of the agent's program passes through that program: it is an argument like any other,
 and decides nothing.
@@ -36,7 +36,7 @@ class Form:
 
     @property
     def names(self) -> str:
-        """What is asked for, in a sentence."""
+        """The names of what is asked for, in a sentence."""
         return ", ".join(self.properties)
 
     @property
@@ -68,7 +68,7 @@ def fill_in(
 
 
 def list_answered(definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
-    """Which arguments of a call were taken from C{answers}."""
+    """List the arguments of a call that were taken from C{answers}."""
     return [name for name in definition.asks if answers and name in answers and name not in arguments]
 
 

@@ -1,4 +1,4 @@
-"""What one agent is served at over HTTP: its own server, its own sessions of the protocol, its own bounds."""
+"""The server of one agent over HTTP: its own sessions of the protocol, its own bounds."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 class _Stream:
-    """What the SDK asks of a stream beside reading or writing.  When one ends is for the process to say."""
+    """The part of a stream that the SDK asks for beside reading or writing. When one ends is for the process to say."""
 
     async def aclose(self) -> None:
         """Note that the SDK needs it no more."""

@@ -1,4 +1,4 @@
-"""What a model reads: each answer of the daemon as plain text that cannot be taken for something better than it is."""
+"""Writes each answer of the daemon for a model, as text that cannot be taken for something better than it is."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def render_notes(body: Mapping[str, Any]) -> str:
 
 
 def render_status(body: Mapping[str, Any]) -> ToolResult:
-    """How a run stands."""
+    """Render how a run stands."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
         done = f"status: completed (audit_id={body.get('audit_id')})"
@@ -124,7 +124,7 @@ def _begins(at: object) -> str:
 
 
 def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
-    """Whether nobody was asked since what we were told of the daemon leads to nobody whom we may ask."""
+    """Tell whether nobody was asked since what we were told of the daemon leads to nobody whom we may ask."""
     return isinstance(error, DaemonUnreachable) and error.misdirected
 
 

@@ -25,7 +25,7 @@ _RUNS_NOTHING = OUR_TOOLS - {RUN_TOOL}
 
 @frozen
 class CallOptions:
-    """How one call is made.
+    """The options of one call.
 
     :ivar key: its idempotency key: a call that is made again with it is the same run.
     :ivar wait_seconds: how long it waits for a person, at most.
@@ -46,14 +46,14 @@ class IRuns(Protocol):
         """Every action, listed or not, by name."""
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """How a run of this session stands, with its result.
+        """Tell how a run of this session stands, with its result.
 
         :raises DaemonError: it cannot be told; or there is none.
         """
 
 
 class IOffers(IRuns, Protocol):
-    """What is listed."""
+    """The actions that are listed."""
 
     async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
         """Every tool that is listed, in order: actions by name, then our own by name.

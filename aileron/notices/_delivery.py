@@ -53,7 +53,7 @@ class DeliveryQueue:
 
     @property
     def state(self) -> ChannelState:
-        """How the channel does."""
+        """The state of the channel."""
         return evolve(self._state, waiting=len(self._waiting))
 
     def put(self, message: Message, done: Done) -> None:

@@ -37,13 +37,13 @@ class Undone:
     sources: list[int]
 
     def source(self, index: int) -> int:
-        """Where what stands at C{index} of C{text} stood before."""
+        """Find where what stands at C{index} of C{text} stood before."""
         at = bisect_right(self.ends, index) - 1
         return index if at < 0 else self.sources[at] + index - self.ends[at]
 
 
 def may_be_escaped(text: str) -> bool:
-    """Whether anything in C{text} could begin an escape."""
+    """Tell whether anything in C{text} could begin an escape."""
     return _SIGN.search(text) is not None
 
 

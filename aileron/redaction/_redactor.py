@@ -1,4 +1,4 @@
-"""What a service sends back, without the secret that was sent to it, in whatever usual form it returns."""
+"""Removes the secret that was sent to a service from what it sends back, in whatever usual form it returns."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Redactor:
         return "".join((*pieces, text[done:]))
 
     def holds(self, content: bytes) -> bool:
-        """Whether one is in what is no text: as it is, in UTF-16, in hexadecimal or in base64, and not escaped."""
+        """Tell whether one is in what is no text: as it is, in UTF-16, in hexadecimal or in base64, and not escaped."""
         texts = (content.decode("latin-1"), content.replace(b"\0", b"").decode("latin-1"))
         kinds = {form.kind for form in self._forms.values() if any(form.text in text for text in texts)}
         self.heard |= kinds
@@ -90,13 +90,13 @@ class Redactor:
             self.text(text)
 
     def _may_hold(self, text: str) -> bool:
-        """Whether to look closer: most texts hold no form, and no escape that could hide one."""
+        """Tell whether to look closer: most texts hold no form, and no escape that could hide one."""
         if len(text) < self._shortest:  # an escape makes it longer, never shorter
             return False
         return any(form in text for form in self._forms) or (bool(self._forms) and may_be_escaped(text))
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where something of the secrets stands, whichever layer shows it."""
+        """Find where something of the secrets stands, whichever layer shows it."""
         layers: list[Undone] = []
         layer = text
         for _ in range(MOST_LAYERS + 1):
@@ -150,7 +150,7 @@ def _listed(value: JSON) -> Sequence[JSON]:
 
 
 def _fits(form: str) -> bool:
-    """Whether L{REDACTED} can stand in its place: neither it nor its neighbourhood can make the form anew."""
+    """Tell whether L{REDACTED} can stand in its place: neither it nor its neighbourhood can make the form anew."""
     return not {"[", "]"} & set(form) and form not in REDACTED
 
 

@@ -34,7 +34,7 @@ class SecretScanner:
         return None
 
     def unfinished(self, data: bytes) -> int:
-        """How many bytes at the end of C{data} may be the beginning of a form."""
+        """Count the bytes at the end of C{data} that may be the beginning of a form."""
         if not data:
             return 0
         last = data[-1]

@@ -131,7 +131,7 @@ class Recovery:
             await self._give_up(run)
 
     async def _in_doubt(self, run: Run) -> None:
-        """Whether it happened, nobody here can say: a person settles it.
+        """Tell whether it happened, nobody here can say: a person settles it.
 
         Its decision goes first, whether its row says that it took one or not.
         """

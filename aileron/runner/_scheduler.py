@@ -100,7 +100,7 @@ class RunScheduler:
             self._effects.missed()  # not before it stands there to be found
 
     def _held_back(self, run: Run) -> bool:
-        """Whether it must not begin yet; who resumes, or an alarm, takes it up again."""
+        """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""
         if self._effects.pauses.find(run.session_id) is not None:
             return True
         return run.state is RunState.APPROVED and self._gate.undo.waits(run, self._on_time)

@@ -114,7 +114,7 @@ class Decisions:
             raise GaveWay("The decision on record had given way before.")
 
     def was_taken(self, run: Run, approval: Approval) -> bool:
-        """Whether C{approval} was a yes to C{run}, under the present key, used or not.
+        """Tell whether C{approval} was a yes to C{run}, under the present key, used or not.
 
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
         """
@@ -132,7 +132,7 @@ class Decisions:
         return forgotten is not None and ends <= forgotten
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
-        """Whether the record tells of this very decision, and of nothing since by which it would count no more.
+        """Tell whether the record tells of this very decision, and of nothing since by which it would count no more.
 
         Older events do not name it: for these, any decision with the same digest is taken for theirs.
         """
@@ -202,7 +202,7 @@ class Decisions:
 
     @property
     def owing(self) -> bool:
-        """Whether L{settle_up} has something to do."""
+        """True if L{settle_up} has something to do."""
         return bool(self._owed)
 
     async def settle_up(self) -> None:

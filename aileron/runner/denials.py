@@ -184,7 +184,7 @@ class Counts:
     _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
 
     def __len__(self) -> int:
-        """How many keys take memory."""
+        """Count the keys that take memory."""
         return len(self._counted)
 
     def is_beyond(self, key: Hashable, most: int, now: datetime) -> bool:

@@ -55,7 +55,7 @@ def compute_charges(
 
 
 def _is_unwatched(plan: Plan) -> bool:
-    """Whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
+    """Tell whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
     return not plan.action.approval.required and any(step.effect != READ for step in plan.steps)
 
 

@@ -232,7 +232,7 @@ def explain_not_done(fault: Fault | None) -> Fault:
 
 
 def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunState, JSON, Fault | None]:
-    """Where it brings the run, and with which result and fault."""
+    """Find where it brings the run, and with which result and fault."""
     if found.happened is None:
         return RunState.UNKNOWN, run.result, run.fault
     if not doubt.last:
@@ -306,7 +306,7 @@ class LateAnswers:
             self._open.pop(next(iter(self._open))).cancel()
 
     def listens(self, run_id: str) -> bool:
-        """Whether the connection of an attempt of that run is still open: it may happen yet."""
+        """Tell whether the connection of an attempt of that run is still open: it may happen yet."""
         return run_id in self._open
 
     def drop(self) -> None:
@@ -349,7 +349,7 @@ def _place(doubt: UncertainEffect) -> dict[str, JSON]:
 
 
 def _silent(outcome: Outcome) -> bool:
-    """Whether the time for a late answer was over as well."""
+    """Tell whether the time for a late answer was over as well."""
     return outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
 
 

@@ -172,7 +172,7 @@ class Pauses:
             raise LimitExceeded("Too many sessions have paused themselves: ask your user to resume or to pause.")
 
     async def _change(self, seconds: float) -> bool:
-        """Whether something was lifted within C{seconds}."""
+        """Tell whether something was lifted within C{seconds}."""
         if seconds <= 0:
             return False
         waiter: Deferred[None] = self._lifted.wait(over=False)
@@ -192,7 +192,7 @@ class Pauses:
 
 
 def _is_own(pause: Pause) -> bool:
-    """Whether an agent paused its own session."""
+    """Tell whether an agent paused its own session."""
     return pause.session_id is not None and pause.by == pause.session_id
 
 

@@ -57,12 +57,12 @@ class PlannedStep:
 
     @property
     def timeout_seconds(self) -> float:
-        """How long an answer is waited for, as the connector declares."""
+        """The seconds for which an answer is waited, as the connector declares."""
         return self.description.operations[self.step.operation].timeout_seconds
 
     @property
     def reconcilable(self) -> bool:
-        """Whether its effect can be looked for, as the connector declares."""
+        """True if its effect can be looked for, as the connector declares."""
         return self.description.operations[self.step.operation].reconcilable
 
     def pinned(self) -> dict[str, JSON]:

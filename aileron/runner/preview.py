@@ -119,7 +119,7 @@ def _text(value: JSON, room: int) -> dict[str, JSON]:
 
 
 def _ties(value: JSON) -> bool:
-    """Whether a request can be tied to C{value}: a text or a number that means something and can be carried."""
+    """Tell whether a request can be tied to C{value}: a text or a number that means something and can be carried."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return False
     try:

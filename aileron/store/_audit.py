@@ -25,7 +25,7 @@ _MOST_NEWS = 256
 
 @frozen
 class Seals:
-    """How the record is sealed; the store only applies it.
+    """The seals of the record; the store only applies them.
 
     :ivar genesis: the previous hash of the first record.
     :ivar seal: the hash of a record from the previous one's and its own link.

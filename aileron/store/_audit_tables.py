@@ -215,7 +215,7 @@ def first_mac(cursor: sqlite3.Cursor, period: str) -> int | None:
 
 
 def count_macs(cursor: sqlite3.Cursor, period: str) -> int:
-    """How many records of a locked period there are."""
+    """Count the records of a locked period."""
     return int(cursor.execute("SELECT count(*) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0])
 
 

@@ -19,7 +19,7 @@ Threads: TypeAlias = Callable[[int, int], ThreadPool]
 
 @frozen
 class Tuning:
-    """What a deployment, or a test, may choose.
+    """The choices that a deployment, or a test, may make.
 
     :ivar busy_seconds: how long to wait for another process's lock.
     :ivar durable: whether a commit waits for the disk.  Off only where a lost file does not matter.

@@ -1,4 +1,4 @@
-"""What is remembered beside the runs, over SQLite: texts that were trusted, watermarks, flags of bindings."""
+"""Keeps over SQLite what is remembered beside the runs: texts that were trusted, watermarks, flags of bindings."""
 
 from __future__ import annotations
 

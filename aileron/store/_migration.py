@@ -29,7 +29,7 @@ class Schema:
 
     @property
     def version(self) -> int:
-        """What the last step makes."""
+        """The version that the last step makes."""
         return len(self.steps)
 
 

@@ -92,7 +92,7 @@ def unfinished(cursor: sqlite3.Cursor) -> tuple[Run, ...]:
 
 
 def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:
-    """How many runs wait for a decision, of one session, of one action, or of all."""
+    """Count the runs that wait for a decision, of one session, of one action, or of all."""
     waits = ("state = ?", RunState.PENDING.value)
     return _count(cursor, *conditions(waits, ("session_id = ?", session_id), ("action = ?", action)))
 
@@ -120,7 +120,7 @@ def fitting(cursor: sqlite3.Cursor, size: str, tail: str, values: Sequence[objec
 
 
 def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:
-    """How many runs match."""
+    """Count the runs that match."""
     return _count(cursor, *matching(query))
 
 

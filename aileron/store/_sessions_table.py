@@ -72,7 +72,7 @@ def note_seen(cursor: sqlite3.Cursor, seen: Iterable[tuple[str, datetime]]) -> N
 
 
 def live(cursor: sqlite3.Cursor, since: datetime) -> int:
-    """How many sessions have not ended and made a request after C{since}."""
+    """Count the sessions that have not ended and made a request after C{since}."""
     count: int = cursor.execute(_LIVE, (timestamp(since),)).fetchone()[0]
     return count
 

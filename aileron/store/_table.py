@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @frozen
 class Codec:
-    """How a column keeps a value.
+    """The way in which a column keeps a value.
 
     :ivar encode: what stands in the column for a value; L{None}: the value itself.
     :ivar decode: the value for what stands in the column; L{None}: that itself.

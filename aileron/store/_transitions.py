@@ -1,4 +1,4 @@
-"""What a run and its approval become by a transition: pure, so that a row is read and written once."""
+"""Changes a run and its approval by a transition: pure, so that a row is read and written once."""
 
 from __future__ import annotations
 

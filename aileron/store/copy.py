@@ -67,7 +67,7 @@ class Copy:
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file at C{path} looks like a database.
+    """Tell whether the file at C{path} looks like a database.
 
     :raises NotFound: there is none, or it cannot be read.
     """

@@ -1,4 +1,4 @@
-"""What other packages' tests may use: contract mixins, memory implementations, kits."""
+"""The kit of other packages' tests: contract mixins, memory implementations, fakes."""
 
 from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word

@@ -1,4 +1,4 @@
-"""How every keeper of runs changes one."""
+"""The contract of changing a run, for every keeper of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every keeper of trust and every control key must do."""
+"""The contract of every keeper of trust and every control key."""
 
 from __future__ import annotations
 

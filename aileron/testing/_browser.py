@@ -20,7 +20,7 @@ _NUMBER_BYTES, _NONCE_BYTES = 32, 16
 
 @frozen
 class SigningBrowser:
-    """What a page has, and does with it, as its script does.
+    """A page's script as far as it signs.
 
     :ivar seconds: the time by the daemon's clock.
     :ivar instance: of the daemon, which tells it when it is told the key.

@@ -1,4 +1,4 @@
-"""What every catalogue must do."""
+"""The contract of every catalogue."""
 
 from __future__ import annotations
 

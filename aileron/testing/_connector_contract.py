@@ -1,4 +1,4 @@
-"""What every connector must do, as tests that any implementation mixes in."""
+"""The contract of every connector, as tests that any implementation mixes in."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ConnectorRig(Protocol):
         """Let time pass, and let bytes arrive."""
 
     def sent(self) -> int:
-        """How many requests the service has got."""
+        """Count the requests that the service has got."""
 
 
 class ConnectorContract(_Mixed):

@@ -157,7 +157,7 @@ class ScriptedConnector:
             return Finding(None, fault=ResourceLimitExceeded("The service took too long.").fault())
 
     def effects(self) -> Counter[str]:
-        """How many times each effect key was invoked."""
+        """Count how many times each effect key was invoked."""
         return Counter(each.effect_key for each in self.sendings if each.method == "invoke")
 
     def _declared(self, operation: str) -> Operation:

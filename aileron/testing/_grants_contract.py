@@ -1,4 +1,4 @@
-"""What every keeper of grants must do."""
+"""The contract of every keeper of grants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every table of the operator's logins must do to let a browser in."""
+"""The contract of letting a browser in, for every table of the operator's logins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every table of the operator's logins must do."""
+"""The contract of every table of the operator's logins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OperatorsContract(HandOversContract):
         raise NotImplementedError
 
     def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
-        """Whether the daemon proved that it knows the key."""
+        """Tell whether the daemon proved that it knows the key."""
         raise NotImplementedError
 
     def log_in(self, operators: IOperators) -> tuple[str, OperatorSession]:

@@ -51,7 +51,7 @@ class MemoryPasskeyBook:
 
 @define
 class SoftwareAuthenticator:
-    """What a person's authenticator and browser do together.
+    """The authenticator and the browser of a person, together.
 
     :ivar origin: of the page.
     :ivar site: that the browser believes the page to belong to.

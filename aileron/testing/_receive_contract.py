@@ -1,4 +1,4 @@
-"""How every keeper of runs receives one."""
+"""The contract of receiving a run, for every keeper of runs."""
 
 from __future__ import annotations
 

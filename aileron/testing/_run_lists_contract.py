@@ -1,4 +1,4 @@
-"""How every keeper of runs finds and lists them."""
+"""The contract of finding and listing runs, for every keeper of runs."""
 
 from __future__ import annotations
 

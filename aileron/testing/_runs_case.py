@@ -1,4 +1,4 @@
-"""What tests of keepers of runs are written with."""
+"""The base of tests of keepers of runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIMITS = PendingLimits(per_session=2, per_home=3)
 
 
 class RunsCase(_Case):
-    """What the tests of runs are written with."""
+    """The base of tests of runs."""
 
     runs: IRuns
     audit: IAudit

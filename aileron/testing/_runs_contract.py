@@ -1,4 +1,4 @@
-"""What every keeper of runs must do."""
+"""The contract of every keeper of runs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class ScriptedSite(Resource):
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for an answer and are still connected."""
+        """The number of requests that wait for an answer and are still connected."""
         return len(self._waiting)
 
     def answer(self, status: int, body: object) -> None:

@@ -1,4 +1,4 @@
-"""What every record and every keeper of sessions must do."""
+"""The contract of every record and every keeper of sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every vault and every set of bindings must do."""
+"""The contract of every vault and every set of bindings."""
 
 from __future__ import annotations
 

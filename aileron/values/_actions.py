@@ -70,7 +70,7 @@ class Step:
 
 @frozen
 class PreviewRule:
-    """What the operator is shown of the service's side before deciding: one read, rendered.
+    """The rule of a preview: one read of the service's side, rendered for the operator before they decide.
 
     :ivar operation: of the connector; declared a read, and idempotent.
     :ivar args: as a step's inputs; only C{${args.x}} is resolved.
@@ -87,7 +87,7 @@ class PreviewRule:
 
 @frozen
 class ApprovalRule:
-    """What the manifest says of approval.
+    """The rule of approval in the manifest.
 
     :ivar undo_seconds: how long an approved run can still be taken back before it begins.
     :ivar cool_down_seconds: how long agents are refused the same call once it was denied.
@@ -104,7 +104,7 @@ class ApprovalRule:
 
 @frozen
 class Cap:
-    """How many runs may begin within a time.
+    """A cap on how many runs may begin within a time.
 
     :ivar seconds: of the window that ends now: an hour or a day.
     :ivar argument: counted for each value of this argument apart; L{None}: for the action.
@@ -202,7 +202,7 @@ class Offer:
 
 @frozen
 class Offering:
-    """What the daemon offers at one moment; same rules for C{generation} as in L{Catalogue}."""
+    """The offer of the daemon at one moment; same rules for C{generation} as in L{Catalogue}."""
 
     generation: int
     offers: Mapping[str, Offer]

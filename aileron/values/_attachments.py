@@ -1,4 +1,4 @@
-"""What an output holds beside JSON: pictures, sound and documents, each an object of two keys.
+"""The attachments of an output: pictures, sound and documents, each an object of two keys.
 
 C{{"media_type": "image/png", "base64": "…"}}, or C{{"media_type": "text/csv", "text": "…"}}, wherever it stands.
 """

@@ -1,4 +1,4 @@
-"""What goes on record, and a record as it was kept."""
+"""The events that go on record, and a record as it was kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._json import JSON
 
 @frozen
 class Actor:
-    """Who did it.
+    """The one who did it.
 
     :ivar type: C{agent}, C{human} or C{service}.
     :ivar id: the session's id, the operator session's public id, or C{aileron}.
@@ -48,7 +48,7 @@ class Event:
 
 @frozen
 class Link:
-    """What the chain holds of an event: all but the payload, of which only a salted digest."""
+    """The link of an event in the chain: all but the payload, of which only a salted digest."""
 
     sequence: int
     event: Event
@@ -75,5 +75,5 @@ class Record:
 
     @property
     def pruned(self) -> bool:
-        """Whether the contents were deleted by retention."""
+        """True if the contents were deleted by retention."""
         return self.salt is None

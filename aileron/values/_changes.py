@@ -1,4 +1,4 @@
-"""Where two JSON values differ, told so that a person finds it; and how a call differs from earlier ones."""
+"""Finds where two JSON values differ, told for a person; and how a call differs from earlier ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MORE = "There are more differences than these; compare the whole."
 
 
 def differences(before: JSON, after: JSON) -> tuple[Change, ...]:
-    """Where C{after} is otherwise than C{before}: objects by their keys, arrays by their places, all else whole.
+    """Find where C{after} is otherwise than C{before}: objects by their keys, arrays by their places, all else whole.
 
     Types count: C{1} is not C{true}, and not C{"1"}.
 
@@ -100,7 +100,7 @@ def _get(value: JSON, name: str) -> JSON:
 
 @frozen
 class Precedents:
-    """How a call compares with the calls of the same action that were done before it.
+    """A comparison of a call with the calls of the same action that were done before it.
 
     :ivar looked_at: how many of those were looked at, the newest first.
     :ivar whole: whether these are all that there are.

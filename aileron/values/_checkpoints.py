@@ -1,4 +1,4 @@
-"""How far the record had come, signed; and what a look at the whole of it found."""
+"""Checkpoints: how far the record had come, signed; and what a look at the whole of it found."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Break:
 
 @frozen
 class Verdict:
-    """What a look at a record found.
+    """The result of a look at a record.
 
     :ivar first: the sequence of the first record that was looked at.
     :ivar last: of the last one that holds.
@@ -112,12 +112,12 @@ class Verdict:
 
     @property
     def unsigned(self) -> int:
-        """How many of the newest records are not signed yet."""
+        """The number of the newest records that are not signed yet."""
         return self.last - max(self.signed, self.first - 1)
 
     @property
     def sound(self) -> bool:
-        """Whether all holds."""
+        """True if all holds."""
         return self.broken is None
 
 

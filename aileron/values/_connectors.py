@@ -1,4 +1,4 @@
-"""What a connector declares, the request it would send, and what an attempt came to."""
+"""The declarations of a connector, the request it would send, and the outcome of an attempt."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Operation:
 
 @frozen
 class CredentialNeed:
-    """Which credential a connector wants and where it goes; C{format} contains C{{key}}."""
+    """The credential that a connector wants, and where it goes; C{format} contains C{{key}}."""
 
     kind: str
     header: str
@@ -52,7 +52,7 @@ class CredentialNeed:
 
 @frozen
 class ConnectorDescription:
-    """What a connector is, without running it.
+    """The description of a connector, without running it.
 
     :ivar fqn: C{builtin://slack}, C{local://me/tracker}, …
     :ivar content_hash: C{sha256:…} of the content that would run.
@@ -71,7 +71,7 @@ class ConnectorDescription:
     credential: CredentialNeed | None = None
 
     def scope(self, base_url: str) -> Scope | None:
-        """Where its credential may go when it talks to C{base_url}; L{None}: it needs none."""
+        """Return where its credential may go when it talks to C{base_url}; L{None}: it needs none."""
         if self.credential is None:
             return None
         return Scope(self.hosts, base_url, self.credential.header, self.credential.format)
@@ -111,7 +111,7 @@ differ(Request, idempotent=OMITTED, body=Member(write=_text), credential_header=
 
 @frozen
 class Outcome:
-    """What one attempt came to.  Exactly one of C{fault} and success.
+    """The outcome of one attempt. Exactly one of C{fault} and success.
 
     :ivar output: the operation's result, where it succeeded.
     :ivar fault: what went wrong, else L{None}.
@@ -153,7 +153,7 @@ class Sought:
 
 @frozen
 class Finding:
-    """What a look for an effect came to whose outcome is unknown.
+    """The result of a look for an effect whose outcome is unknown.
 
     :ivar happened: C{True}: it is there; C{False}: it is certain that it did not happen; L{None}: nobody can say yet.
     :ivar output: the operation's result, as far as the look gives it, where it happened.

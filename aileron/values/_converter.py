@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @frozen
 class Member:
-    """How one attribute differs in JSON from what its class says.
+    """The difference of one attribute in JSON from what its class says.
 
     :ivar name: of the member, if it is not the attribute's.
     :ivar omitted: whether it is never written; read, it has its default.
@@ -51,7 +51,7 @@ INLINE = Member(inline=True)
 
 @frozen
 class _Form:
-    """How the JSON of one class differs from its attributes."""
+    """The difference of the JSON of one class from its attributes."""
 
     members: Mapping[str, Member] = field(factory=dict)
     computed: Mapping[str, Callable[[Any], object]] = field(factory=dict)
@@ -198,7 +198,7 @@ class JsonConverter:
         return structure
 
     def _problems(self, error: BaseException, pointer: str) -> Iterator[tuple[str, str]]:
-        """Where what is wrong.  What is no complaint of a reader is raised as it is."""
+        """Find where what is wrong. What is no complaint of a reader is raised as it is."""
         if isinstance(error, BaseExceptionGroup):
             form = self.forms.get(getattr(error, "cl", type(None)), _AS_IT_IS)
             for each in error.exceptions:
@@ -297,7 +297,7 @@ def _has_origin(origin: type) -> Callable[[Any], bool]:
 
 
 def _is_json(type_: Any) -> bool:
-    """Whether it is L{JSON}, whose references C{attrs} may have resolved to some depth."""
+    """Tell whether it is L{JSON}, whose references C{attrs} may have resolved to some depth."""
     return get_origin(type_) in (Union, UnionType) and {bool, int, float, str} <= set(get_args(type_))
 
 

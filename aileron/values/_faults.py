@@ -1,4 +1,4 @@
-"""What went wrong, in the one shape that travels; what it leaves as it was, and what its reader does next."""
+"""The shape of a failure as it travels; what it leaves as it was, and what its reader does next."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ differ(Fault, kind=Member("class"))
 
 @frozen
 class Advice:
-    """What stands behind what happened.
+    """Advice on a failure.
 
     :ivar kept: what was not done, or is still there; true of every failure of the class.
     :ivar then: what to do; empty where the message and its details say it all.
@@ -49,7 +49,7 @@ class Advice:
 
     @property
     def on_page(self) -> str:
-        """What to do, for who reads it on a page."""
+        """The advice for whoever reads it on a page."""
         return self.page or self.then
 
 

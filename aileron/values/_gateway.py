@@ -27,7 +27,7 @@ _PLACES = {Dialect.OPENAI: ("authorization", "Bearer {key}"), Dialect.ANTHROPIC:
 
 
 class UpstreamSource(StrEnum):
-    """Who said where a provider is."""
+    """The source that says where a provider is."""
 
     DEFAULT = "default"
     CONFIG = "config"
@@ -54,11 +54,11 @@ class Provider:
 
     @property
     def fqn(self) -> str:
-        """What a credential is bound to that is to go to this provider: C{gateway://openai}."""
+        """The name that a credential for this provider is bound to: C{gateway://openai}."""
         return GATEWAY + self.name
 
     def scope(self) -> Scope:
-        """Where a credential that is bound to it goes, as things are."""
+        """Return where a credential that is bound to it goes, as things are."""
         return Scope((read_origin(self.base_url).host_and_port,), self.base_url, *_PLACES[self.dialect])
 
 
@@ -82,7 +82,7 @@ PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 
 @frozen
 class GatewaySettings:
-    """What the operator has said of the gateway.
+    """The operator's settings of the gateway.
 
     :ivar providers: by distinct names and prefixes; the L{BUILT_IN_PROVIDERS} are always among them.
     :ivar silence_seconds: how long a peer that owes something may say nothing.
@@ -118,7 +118,7 @@ class Usage:
 
 
 class Ending(StrEnum):
-    """How an exchange with a provider ended.
+    """The ways in which an exchange with a provider ends.
 
     C{COMPLETE}: the answer came whole. C{REFUSED}: we answered in the provider's place, and nothing was sent.
     C{UNREACHABLE}: there was no upstream, or no answer of it. C{CUT}: the upstream left in the midst of its answer.
@@ -135,7 +135,7 @@ class Ending(StrEnum):
 
 @frozen
 class RelayedPath:
-    """What the gateway takes of the agent site, as it is published.
+    """A path that the gateway takes of the agent site, as it is published.
 
     :ivar path: with its variables as C{<path:rest>}.
     :ivar providers: where it leads; of two the second gets what Anthropic's clients send.

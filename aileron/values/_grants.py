@@ -22,7 +22,7 @@ MOST_LIVE_GRANTS = 100
 
 
 class PredicateKind(StrEnum):
-    """What can be asked of an argument; what each takes for its C{given}.
+    """The kinds of predicates of an argument; each says what it takes for its C{given}.
 
     C{EQUALS}: the value.  C{ONE_OF}: an array of values.  C{PATTERN}: an RE2 expression for the whole text.  C{RANGE}:
     C{{minimum?, maximum?}}, inclusive.  C{DOMAIN}: an array of names, C{*.name} for those below one; the argument is
@@ -39,7 +39,7 @@ class PredicateKind(StrEnum):
 
 @frozen
 class Predicate:
-    """What must hold of one argument.
+    """A predicate that must hold of one argument.
 
     :ivar given: by C{kind}, see there.
     """
@@ -74,7 +74,7 @@ def _range_in_words(given: JSON) -> str:
 
 
 class GrantState(StrEnum):
-    """Whether a grant is in force; that what it is bound to has changed is told apart."""
+    """The state of a grant; that what it is bound to has changed is told apart."""
 
     LIVE = "live"
     USED_UP = "used_up"
@@ -113,11 +113,11 @@ class Grant:
 
     @property
     def left(self) -> int:
-        """How often it can be used yet, if it is in force."""
+        """The number of times that it can be used yet, if it is in force."""
         return max(0, self.uses - self.used)
 
     def state(self, now: datetime) -> GrantState:
-        """Where it stands at C{now}."""
+        """Tell where it stands at C{now}."""
         if self.revoked_at is not None:
             return GrantState.REVOKED if self.revoked_at < self.not_after else GrantState.OVER
         if now >= self.not_after:
@@ -127,7 +127,7 @@ class Grant:
 
 @frozen
 class NewGrant:
-    """What the operator wants of the calls to come, said with an approval.
+    """The operator's wish for calls to come, said with an approval.
 
     :ivar session: for the session of the approved call alone.
     """

@@ -1,4 +1,4 @@
-"""What stands between a call and its effect beside a decision: pauses, the operator's own caps, and limits."""
+"""The brakes between a call and its effect beside a decision: pauses, the operator's own caps, and limits."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class OwnCap:
 
     @property
     def name(self) -> tuple[str, str, bool, float]:
-        """What there is one cap for."""
+        """The key of which there is one cap."""
         return self.action or "", self.cap.argument or "", self.cap.per_session, self.cap.seconds
 
 
 @frozen
 class PendingLimits:
-    """How many approvals may wait at once."""
+    """The limits on approvals that wait at once."""
 
     per_session: int = 20
     per_home: int = 200
@@ -64,7 +64,7 @@ class PendingLimits:
 
 @frozen
 class LoopLimits:
-    """What stops an agent that goes on and on.
+    """The limits that stop an agent that goes on and on.
 
     :ivar denials: of one session within ten minutes.
     :ivar denials_of_action: of one action within ten minutes, whatever the session.

@@ -11,7 +11,7 @@ from ._sessions import Session
 
 @frozen
 class McpSettings:
-    """Whether agents reach their tools over HTTP as well, and within which bounds.
+    """The settings of C{/mcp}: if agents reach their tools over HTTP as well, and within which bounds.
 
     :ivar sessions: of the protocol, that one agent may have at once.
     :ivar idle_seconds: after which one without a request under way is over.

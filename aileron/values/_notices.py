@@ -1,4 +1,4 @@
-"""What the operator is told of without having asked, and the channels by which."""
+"""The notices that the operator is sent without having asked, and the channels by which."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ differ(
 
 @frozen
 class Message:
-    """What goes out by every channel: one or many notices in one.
+    """A message that goes out by every channel: one or many notices in one.
 
     All of its texts are fit to be shown: visible, and short.
 
@@ -113,12 +113,12 @@ class ChannelSettings:
 
     @property
     def fqn(self) -> str:
-        """What a secret is bound to that is for this channel."""
+        """The name that a secret for this channel is bound to."""
         return NOTICE + self.name
 
     @property
     def needs_secret(self) -> bool:
-        """Whether it is of use only with what lies in the vault."""
+        """True if it is of use only with what lies in the vault."""
         return self.url is None or self.signed
 
     def scope(self) -> Scope | None:
@@ -130,7 +130,7 @@ class ChannelSettings:
 
 @frozen
 class NoticeSettings:
-    """What the operator has said of notifications; without a word of theirs nothing is sent anywhere.
+    """The operator's settings of notifications; without a word of theirs nothing is sent anywhere.
 
     :ivar contents: calls' arguments are told, by channels that no other user of this machine can see.
     :ivar desktop: the desktop is told.
@@ -150,7 +150,7 @@ class NoticeSettings:
 
 @frozen
 class ChannelState:
-    """How a channel does, in this life of the daemon.
+    """The state of a channel, in this life of the daemon.
 
     :ivar kind: C{desktop}, C{webhook} or C{apprise}.
     :ivar sent: how many messages got there.

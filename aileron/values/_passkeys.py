@@ -32,7 +32,7 @@ class Passkey:
 
 @frozen
 class PasskeyRule:
-    """What may not be approved without a passkey.
+    """The rule of what may not be approved without a passkey.
 
     :ivar everything: whatever asks.
     :ivar actions: these, by name; a name that ends with C{*} is every one that begins so.
@@ -43,17 +43,17 @@ class PasskeyRule:
 
     @property
     def asks(self) -> bool:
-        """Whether anything needs one."""
+        """True if anything needs one."""
         return self.everything or bool(self.actions)
 
     def needs(self, action: str) -> bool:
-        """Whether a call of this action needs one."""
+        """Tell whether a call of this action needs one."""
         return self.everything or any(
             action.startswith(name[:-1]) if name.endswith("*") else action == name for name in self.actions
         )
 
     def keeps(self, earlier: PasskeyRule) -> bool:
-        """Whether it asks for all that an earlier one asked for."""
+        """Tell whether it asks for all that an earlier one asked for."""
         return self.everything or (not earlier.everything and set(earlier.actions) <= set(self.actions))
 
 

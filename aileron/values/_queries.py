@@ -1,4 +1,4 @@
-"""What is asked of a list of runs or records, and one page of it."""
+"""Queries of lists of runs or records, and one page of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RunQuery:
 
 @frozen
 class AuditQuery:
-    """Which records, newest first; every given field must match.
+    """A query of records, newest first; every given field must match.
 
     :ivar types: any of these; none given: of every type.
     """

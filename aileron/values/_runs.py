@@ -16,7 +16,7 @@ from ._vault import BindingFlag
 
 
 class RunState(StrEnum):
-    """Where a run stands.  Which steps between them are legal: L{aileron.runner}'s one table."""
+    """The state of a run. Which steps between them are legal: L{aileron.runner}'s one table."""
 
     RECEIVED = "received"
     PENDING = "pending_approval"
@@ -32,7 +32,7 @@ class RunState(StrEnum):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more happens by itself (an C{unknown} is settled by a person)."""
+        """True once nothing more happens by itself (an C{unknown} is settled by a person)."""
         return self in _SETTLED
 
 
@@ -121,7 +121,7 @@ class Change:
 
 @frozen
 class Approval:
-    """What the operator is asked, and what was said; one for each gated run.
+    """The question to the operator, and what was said; one for each gated run.
 
     :ivar digest: binds everything that was shown (see L{aileron.runner}).
     :ivar review: what is shown: C{fields}, C{steps} with the requests that will leave, C{binding}s, C{preview}.
@@ -150,7 +150,7 @@ class Approval:
 
 @frozen
 class Assertion:
-    """What a passkey answered.
+    """The answer of a passkey.
 
     :ivar nonce: by which the daemon had asked.
     :ivar credential: as the browser gave it (C{PublicKeyCredential.toJSON}).
@@ -162,7 +162,7 @@ class Assertion:
 
 @frozen
 class Decision:
-    """What the operator says of one approval, naming the digest that was on the page.
+    """The operator's word on one approval, naming the digest that was on the page.
 
     :ivar not_before: the operator wants it done no sooner.
     :ivar assertion: of a passkey, where one was used.
@@ -183,7 +183,7 @@ class Decision:
 
 @frozen
 class Ask:
-    """What is put up for decision, or put up anew; it replaces what stood there and forgets an earlier decision."""
+    """A question that is put up, perhaps anew; it replaces what stood there and forgets an earlier decision."""
 
     digest: str
     review: Mapping[str, JSON]
@@ -294,7 +294,7 @@ class Transition:
 
 @frozen
 class Progress:
-    """What happens while a run stays C{executing}: attempts that begin or end, steps that are done."""
+    """Progress while a run stays C{executing}: attempts that begin or end, steps that are done."""
 
     run_id: str
     events: tuple[Event, ...]

@@ -34,7 +34,7 @@ def schema_problem(schema: Mapping[str, JSON]) -> str | None:
 
 
 def fits(value: JSON, schema: Mapping[str, JSON]) -> bool:
-    """Whether C{value} is as a schema says in which L{schema_problem} found nothing.
+    """Tell whether C{value} is as a schema says in which L{schema_problem} found nothing.
 
     One that cannot be followed to its end, as where it leads in a circle, is fitted by nothing.
     """
@@ -72,7 +72,7 @@ def _leading_nowhere(schema: JSON, whole: JSON) -> Iterator[str]:
 
 
 def _has(whole: JSON, reference: str) -> bool:
-    """Whether a schema lies where C{reference}, C{#} and a JSON pointer (RFC 6901), leads."""
+    """Tell whether a schema lies where C{reference}, C{#} and a JSON pointer (RFC 6901), leads."""
     there = whole
     for part in unquote(reference).removeprefix("#/").split("/"):
         name = part.replace("~1", "/").replace("~0", "~")
@@ -95,13 +95,13 @@ _PLAIN: Mapping[str, type] = {"string": str, "boolean": bool, "object": dict}
 
 
 class Checks(Protocol):
-    """What a validator of one schema can tell."""
+    """The checks of a validator of one schema."""
 
     def is_valid(self, instance: Any, /) -> bool:
-        """Whether it has the schema's form."""
+        """Tell whether it has the schema's form."""
 
     def is_type(self, instance: Any, name: str, /) -> bool:
-        """Whether it is of a type, by the schema's name for it."""
+        """Tell whether it is of a type, by the schema's name for it."""
 
 
 def plainly(schema: Mapping[str, Any], checks: Callable[[Any], Checks]) -> Question:

@@ -33,7 +33,7 @@ class SessionEnding(StrEnum):
 
 @frozen
 class SessionTally:
-    """What became of what a session asked for, as far as it is known now.
+    """The sum of what a session asked for, as far as it is known now.
 
     :ivar calls: all of it.
     :ivar waiting: what is undecided.
@@ -78,7 +78,7 @@ class Session:
 
     @property
     def live(self) -> bool:
-        """Whether it has not ended."""
+        """True while it has not ended."""
         return self.ended_at is None
 
     def seen(self, at: datetime) -> Session:
@@ -118,7 +118,7 @@ class OperatorSession:
 
 @frozen
 class SignedRequest:
-    """What a browser asks for, and what shows that it is that browser who asks.
+    """A request of a browser, with what shows that it is that browser who asks.
 
     :ivar proof: time, nonce and signature, as sent (ADR 17).
     :ivar target: path and query, as sent.
@@ -133,7 +133,7 @@ class SignedRequest:
 
 
 class HandOverState(StrEnum):
-    """How far a login has been handed over to a browser; the last four are ends.
+    """The progress of handing a login over to a browser; the last four are ends.
 
     C{MADE}: no browser came yet.  C{OPENED}: one did, and is nobody until the person has brought its two words.
     C{TWICE}: the code was used twice, so somebody else has it.  C{WRONG}: these were not the words.
@@ -149,7 +149,7 @@ class HandOverState(StrEnum):
 
 @frozen
 class HandOver:
-    """What the browser that opened a hand-over may know: this, and nothing else.
+    """The knowledge of the browser that opened a hand-over: this, and nothing else.
 
     :ivar words: to be typed in the terminal; empty where no words are waited for.
     """

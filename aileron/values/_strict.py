@@ -52,7 +52,7 @@ def json_pointer(base: str, *keys: str | int) -> str:
 
 
 def _has_more_values(value: JSON, most: int) -> bool:
-    """Whether there are more within it; it stops as soon as that is known."""
+    """Tell whether there are more within it; it stops as soon as that is known."""
     count, within = 0, [value]
     while within:
         each = within.pop()
@@ -75,7 +75,7 @@ def _sound(value: JSON, depth_left: int) -> bool:
 
 
 def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
-    """Whether each of them is; a plain text, which most of them are, is not even asked."""
+    """Tell whether each of them is; a plain text, which most of them are, is not even asked."""
     for value in values:
         if not (isinstance(value, str) and value.isascii()) and not _sound(value, depth_left):
             return False
@@ -83,7 +83,7 @@ def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
 
 
 def _exact(value: object) -> bool:
-    """Whether C{value}, if it is a number, is the same to every reader."""
+    """Tell whether C{value}, if it is a number, is the same to every reader."""
     return not isinstance(value, (int, float)) or (math.isfinite(value) and abs(value) <= MAX_NUMBER)
 
 

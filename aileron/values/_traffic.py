@@ -1,4 +1,4 @@
-"""What was counted since the daemon's start: numbers alone, nothing of what was said."""
+"""The counts since the daemon's start: numbers alone, nothing of what was said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._gateway import Ending, Usage
 
 @frozen
 class Histogram:
-    """How many waits were how long.
+    """A histogram of waits.
 
     :ivar bounds: in seconds, rising; a wait is counted at the first bound that it does not exceed.
     :ivar counts: of each bound, and last of those beyond them all.
@@ -57,7 +57,7 @@ class Traffic:
 
     @property
     def under_way(self) -> int:
-        """How many have begun and not ended."""
+        """The number that have begun and not ended."""
         return self.begun - sum(self.endings.values())
 
 

@@ -15,7 +15,7 @@ _OFTEN_FROM = 200  # from so many lines on difflib passes over those that are mo
 
 
 class TrustKind(StrEnum):
-    """What can be trusted."""
+    """The kinds of things that can be trusted."""
 
     ACTION = "action"
     CONNECTOR = "connector"
@@ -62,7 +62,7 @@ class Candidate:
 
 
 class TrustState(StrEnum):
-    """How the file on disk relates to what is trusted."""
+    """The state of the file on disk against what is trusted."""
 
     TRUSTED = "trusted"
     NEW = "new"
@@ -88,7 +88,7 @@ class TrustItem:
 
     @property
     def difference(self) -> str:
-        """What the operator must read before trusting it; empty where there is nothing to trust.
+        """The text that the operator must read before trusting it; empty where there is nothing to trust.
 
         A unified diff against what was trusted; the whole text of what is new, or differs from a text that is no
         longer known or too long to compare.
@@ -110,7 +110,7 @@ def comparing_steps(before: Sequence[str], now: Sequence[str]) -> int:
 
 
 class Mark(StrEnum):
-    """What a mark under a row turns out to be.
+    """The judgement of a mark under a row.
 
     C{EARLIER}: made under a key that is no longer this vault's, or says so; it decides nothing and alarms nobody.
     """

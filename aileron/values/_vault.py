@@ -1,4 +1,4 @@
-"""What may be known of the vault and of bindings without opening them."""
+"""The vault and its bindings, as far as they may be known without opening them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class VaultState(StrEnum):
 
 @frozen
 class Scope:
-    """Where a credential may go, and in which place of a request; it opens for nothing else.
+    """The scope of a credential: where it may go, and in which place of a request; it opens for nothing else.
 
     :ivar hosts: C{host:port}, as the connector declares.
     :ivar base_url: the one in use: the binding's own, or the connector's.
@@ -70,7 +70,7 @@ differ(Binding, service=OMITTED, identity=OMITTED, created_at=OMITTED, scope=OMI
 
 @frozen
 class NewBinding:
-    """What C{binding setup} asks for; the secret travels here once and shows in no repr.
+    """The request of C{binding setup}; the secret travels here once and shows in no repr.
 
     :ivar scope: what the operator was shown; L{None}: none, and it opens nowhere until it is rebound.
     """
@@ -87,7 +87,7 @@ class NewBinding:
 
 @frozen
 class BindingFlag:
-    """What must be known of one revision of a binding before it is used on: its secret came back in an answer, say.
+    """A flag on one revision of a binding that must be known before it is used on: its secret came back, say.
 
     :ivar reason: a whole sentence, for people.
     """

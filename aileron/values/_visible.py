@@ -65,7 +65,7 @@ def _shown(character: str, multiline: bool) -> str:
 
 
 def _covers(character: str) -> bool:
-    """Whether it is a mark that is drawn over a letter or around it."""
+    """Tell whether it is a mark that is drawn over a letter or around it."""
     over = unicodedata.combining(character) == _OVERLAY or unicodedata.category(character) == "Me"
     return over or ord(character) in _MARKS_FOR_SYMBOLS
 

@@ -42,7 +42,7 @@ _MOST_COUNTED = 32
 
 
 class Throttle:
-    """How long the next try waits."""
+    """The throttle of the next try."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock

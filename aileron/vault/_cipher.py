@@ -124,7 +124,7 @@ SALT_BYTES = 16
 
 @frozen
 class KdfParameters:
-    """How a vault's passphrase is stretched.
+    """The parameters by which a vault's passphrase is stretched.
 
     :raises VaultDamaged: weaker or heavier than this product accepts.
     """

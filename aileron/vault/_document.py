@@ -1,4 +1,4 @@
-"""What a vault file says: values alone; L{_format} reads and writes them, L{_sealing} puts them under the key."""
+"""The contents of a vault file: values alone; L{_format} reads and writes them, L{_sealing} puts them under the key."""
 
 from __future__ import annotations
 

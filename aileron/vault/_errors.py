@@ -1,4 +1,4 @@
-"""What may be wrong with a vault or a passphrase, as leaves of the one taxonomy."""
+"""The errors of a vault or a passphrase, as leaves of the one taxonomy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a vault is written and read: JSON, every member of one type, all of them there and none unknown.
+"""The format of a vault file: JSON, every member of one type, all of them there and none unknown.
 
 What an argument must be is written as one text each: a MAC over canonical JSON does not tell 1 from 1.0, a grant does.
 """

@@ -1,4 +1,4 @@
-"""What a binding may be called, where it may point, and what may be kept in it."""
+"""The rules for a binding: what it may be called, where it may point, and what may be kept in it."""
 
 from __future__ import annotations
 

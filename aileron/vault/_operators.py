@@ -40,7 +40,7 @@ _WHY_NOT = {
 
 
 class HoldsOperatorKey(Protocol):
-    """What of a vault the logins hang on."""
+    """The part of a vault that the logins hang on."""
 
     def operator_key(self) -> bytes:
         """Return the key, or L{aileron.errors.VaultLocked}."""

@@ -1,4 +1,4 @@
-"""What passkeys are asked, and whether what they answered is it (ADR 19)."""
+"""Asks passkeys, and checks their answers (ADR 19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which passphrases are refused, and six words that never are."""
+"""Refuses weak passphrases, and makes six words that never are."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_passphrase(passphrase: str) -> None:
 
 
 def _repeats(text: str) -> bool:
-    """Whether one piece of at most half its length, said again and again, is all there is."""
+    """Tell whether one piece of at most half its length, said again and again, is all there is."""
     return text in (text + text)[1:-1]
 
 

@@ -24,7 +24,7 @@ def operator_key(data_key: DataKey) -> bytes:
 
 @frozen
 class Exchange:
-    """What both proofs of one login are over.
+    """The values that both proofs of one login are over.
 
     :ivar client_nonce: as it was sent.
     :ivar daemon_nonce: as it was sent.
@@ -52,7 +52,7 @@ def client_proof(key: bytes, exchange: Exchange) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two proofs are one, in constant time."""
+    """Tell whether two proofs are one, in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
 
 

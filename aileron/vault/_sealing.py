@@ -1,4 +1,4 @@
-"""What in a vault stands under which key: the whole file, each entry, and the data key itself."""
+"""The seals of a vault: the whole file, each entry, and the data key itself, each under its key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
 
 
 def is_sound(document: VaultDocument, key: DataKey) -> bool:
-    """Whether all of the vault was written by who held C{key}."""
+    """Tell whether all of the vault was written by who held C{key}."""
     return hmac.compare_digest(_mac(document, key), document.mac)
 
 

@@ -53,7 +53,7 @@ def signed_text(asked: SignedRequest, instance: str, nonce: str, at: str) -> byt
 
 
 class Signatures:
-    """What was signed to one life of the daemon.
+    """The signatures that were made to one life of the daemon.
 
     :param instance: of that life; what was signed for another does not hold.
     """
@@ -64,7 +64,7 @@ class Signatures:
         self._spent: dict[bytes, dict[str, float]] = {}
 
     def hold(self, key: bytes, asked: SignedRequest) -> bool:
-        """Whether this key's holder asks for exactly this, now, and for the first time.
+        """Tell whether this key's holder asks for exactly this, now, and for the first time.
 
         :param key: as L{read_public_key} gives it.
         """

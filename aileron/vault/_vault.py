@@ -66,7 +66,7 @@ class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         self._file.lock()
 
     def locked(self) -> Deferred[None]:
-        """Where there is no key already, it has fired."""
+        """Fire when it is locked; where there is no key already, it has."""
         return self._file.locked()
 
     def operator_key(self) -> bytes:

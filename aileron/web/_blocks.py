@@ -1,4 +1,4 @@
-"""What pages are made of: headings, facts, tables, chips, filters and buttons.
+"""The blocks of pages: headings, facts, tables, chips, filters and buttons.
 
 Every text that is given here is foreign and made visible here, but for what is a L{Tag} already.
 """
@@ -100,7 +100,7 @@ def whole(name: str, value: JSON, label: str) -> Tag:
 
 
 def older(path: str, query: Mapping[str, str], cursor: str | None) -> Part:
-    """Where to go on."""
+    """Draw the way to older ones."""
     if cursor is None:
         return ""
     return tags.p(tags.a("Older", href=f"{path}?{urlencode({**query, 'cursor': cursor})}", rel="next"))
@@ -148,7 +148,7 @@ def act(words: str, what: str, body: Mapping[str, JSON] | None = None, sure: str
 
 
 def answer() -> Tag:
-    """Where what went wrong is said."""
+    """Draw the place where what went wrong is said."""
     return tags.span(role="alert", **{"class": "answer"})
 
 

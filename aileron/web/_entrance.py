@@ -79,7 +79,7 @@ def _told_keys(body: bytes) -> dict[str, str]:
 
 
 async def entering(request: IRequest, parts: PageParts) -> bytes:
-    """How far this browser has come, and the words that it shows: all that is answered to one that waits.
+    """Tell how far this browser has come, and the words that it shows: all that is answered to one that waits.
 
     :raises Unauthorized: it does not wait, or its time is long over.
     """

@@ -1,4 +1,4 @@
-"""What went through the gateway since the daemon's start, in numbers and small charts."""
+"""The page of the gateway: its traffic since the daemon's start, in numbers and small charts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HEADS = ("Provider", "Requests", "Under way", "Answered", "Sent", "Received", "
 
 
 async def draw_gateway(parts: PageParts, visit: Visit) -> Tag:
-    """Where model calls go, and what they came to."""
+    """Draw where model calls go, and what they came to."""
     counted = {} if parts.totals is None else dict(parts.totals.snapshot().providers)
     begun = sum(each.begun for each in counted.values())
     return page(

@@ -1,4 +1,4 @@
-"""What was allowed beforehand, what holds back, and what is paused."""
+"""The page of grants, caps and pauses."""
 
 from __future__ import annotations
 

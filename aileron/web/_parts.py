@@ -1,4 +1,4 @@
-"""What the pages reach, and where their files lie."""
+"""The collaborators of the pages, and where their files lie."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 class DoorRecord(Protocol):
-    """Where it is put on record who comes to the door."""
+    """The record of who comes to the door."""
 
     async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
         """Put one thing on record; durable when it returns."""
@@ -67,7 +67,7 @@ class KnownBy:
 
 @frozen
 class PageParts:
-    """What the pages reach, through interfaces alone.
+    """The collaborators of the pages, through interfaces alone.
 
     :ivar gateway: as the operator has it.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
@@ -122,7 +122,7 @@ class Visit:
 
 @frozen
 class Drawing:
-    """What may take long to draw, since others wrote what it shows: it is drawn beside the reactor.
+    """A drawing that may take long, since others wrote what it shows: it is drawn beside the reactor.
 
     :ivar draw: needs nothing but frozen values, and waits for nothing.
     """

@@ -69,7 +69,7 @@ class _Scale:
     end: datetime
 
     def at(self, moment: datetime) -> float:
-        """Where a moment is."""
+        """Find where a moment is."""
         whole = max((self.end - self.start).total_seconds(), 0.001)
         part = min(max((moment - self.start).total_seconds() / whole, 0.0), 1.0)
         return _LEFT + part * (_WIDTH - _LEFT - _NARROW)

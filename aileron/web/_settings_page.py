@@ -1,4 +1,4 @@
-"""What the daemon goes by and where each of it is changed, and the operator's passkeys."""
+"""The page of settings: where each is changed, and the operator's passkeys."""
 
 from __future__ import annotations
 

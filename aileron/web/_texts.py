@@ -47,7 +47,7 @@ def shown(value: JSON) -> str:
 
 
 def size(text: str) -> str:
-    """How long C{text} is, if it is so long that a reader may lose sight of its end; else nothing."""
+    """Tell how long C{text} is, if it is so long that a reader may lose sight of its end; else nothing."""
     lines = text.count("\n") + 1
     if len(text) <= _LONG_CHARACTERS and lines <= _LONG_LINES:
         return ""
@@ -67,7 +67,7 @@ def agent(session: Session | None) -> str:
 
 
 def process(peer: Process | None) -> str:
-    """Which process opened a session."""
+    """Name the process that opened a session."""
     if peer is None:
         return "which process opened the session is unknown"
     executable, directory = (visible(each or "(hidden)") for each in (peer.executable, peer.working_dir))

@@ -1,4 +1,4 @@
-"""What the operator is asked to trust, whole and with the difference, and what is trusted already."""
+"""The page of trust: what is asked, whole and with the difference, and what is trusted already."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from ._calls import addresses_read, connector_calls, secrets_opened
 from ._database import database_access
-from ._docstrings import package_modules, undescribed_methods
+from ._docstrings import fragments, package_modules, undescribed_methods
 from ._layers import LAYERS, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import long_functions, long_module, module_level_reactor, possessive_groups, swallowed_exceptions
@@ -21,6 +21,7 @@ __all__ = [
     "async_tests_never_run",
     "connector_calls",
     "database_access",
+    "fragments",
     "layers",
     "long_functions",
     "long_module",

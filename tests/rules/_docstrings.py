@@ -1,10 +1,12 @@
-"""Which public methods nothing describes: neither a docstring nor what they implement or override."""
+"""Docstrings: each public method is described, and no docstring begins as a fragment of a sentence."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 from types import FunctionType, ModuleType
 
@@ -12,7 +14,9 @@ from zope.interface import implementedBy
 
 import aileron
 
-from ._source import ELSEWHERE
+from ._source import ELSEWHERE, Source
+
+_FRAGMENT = re.compile(r"(?:How|That|What|Where|Whether|Which|Who)\b")
 
 
 def package_modules() -> list[ModuleType]:
@@ -20,6 +24,15 @@ def package_modules() -> list[ModuleType]:
     found = pkgutil.walk_packages(aileron.__path__, "aileron.")
     names = [info.name for info in found if "__main__" not in info.name and info.name not in ELSEWHERE]
     return [aileron, *map(importlib.import_module, names)]
+
+
+def fragments(source: Source) -> Iterator[str]:
+    """Find docstrings that begin with a question word, tests' apart: they neither name a thing nor say what is done."""
+    for node in source.nodes:
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            name = getattr(node, "name", "")
+            if not name.startswith("test_") and _FRAGMENT.match(ast.get_docstring(node) or ""):
+                yield f"{source.name}.{name}"
 
 
 def undescribed_methods(modules: Iterable[ModuleType]) -> Iterator[str]:

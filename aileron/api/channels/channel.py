@@ -44,7 +44,7 @@ discard: Callable[[bytes], int] = len
 
 
 class Guard(Protocol):
-    """What a channel asks its site.
+    """The questions that a channel asks its site.
 
     :ivar rules: whom and what the site admits.
     :ivar limiter: the connections that the site holds.
@@ -94,11 +94,11 @@ class Channel(HTTPChannel):
 
     @property
     def at_rest(self) -> bool:
-        """Whether no answer is due; for a subclass that diverts, to be overridden."""
+        """True where no answer is due; for a subclass that diverts, to be overridden."""
         return self._step is not None
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
-        """Where a subclass gives a request away before its body, its address already checked.
+        """Let a subclass give a request away before its body, its address already checked.
 
         :param rest: what came after the head: of its body, or of the next request.
         :return: how much of C{rest} it took, or -1: it is for the site's resources.

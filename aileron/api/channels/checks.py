@@ -1,4 +1,4 @@
-"""What every request must keep before any route sees it, read from its head alone."""
+"""The checks that every request must pass before any route sees it, made on its head alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _names(hosts: Iterable[str]) -> frozenset[bytes]:
 
 @frozen
 class SiteRules:
-    """Who may speak to a site, and how.
+    """The rules of a site: who may speak to it, and how.
 
     :ivar hosts: C{name:port} of every address that we bound for this site; empty refuses everything.
     :ivar form_posts: paths that take a form from a page of no origin: their own single-use code is their proof.
@@ -63,7 +63,7 @@ class SiteRules:
     bare_deletes: frozenset[bytes] = frozenset()
 
     def admits(self, transport: ITransport) -> bool:
-        """Whether the other end belongs to a user that may connect; a peer that cannot be told does not."""
+        """Tell whether the other end belongs to a user that may connect; a peer that cannot be told does not."""
         return self.peer_uid is None or self.peer_uid(transport) in {self.own_uid, *self.other_uids}
 
     def check_address(self, head: RequestHead) -> None:
@@ -103,7 +103,7 @@ def too_long() -> Refused:
 
 
 def _lands(head: RequestHead) -> bool:
-    """Whether a person followed a link of another site, in a window of its own."""
+    """Tell whether a person followed a link of another site, in a window of its own."""
     foreign = head.fields.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
     whole = head.fields.get(b"sec-fetch-dest") == b"document" and head.fields.get(b"sec-fetch-mode") == b"navigate"
     return foreign and whole and head.method == b"GET" and b"origin" not in head.fields

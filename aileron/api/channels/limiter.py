@@ -32,7 +32,7 @@ class TrackedConnection(Protocol):
 
     @property
     def at_rest(self) -> bool:
-        """Whether it waits for no answer of ours."""
+        """True where it waits for no answer of ours."""
 
     def drop(self) -> None:
         """Close it at once; L{ConnectionLimiter.leave} follows."""
@@ -69,19 +69,19 @@ class ConnectionLimiter:
         self.closed = False
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Count them."""
         return len(self._unproven) + len(self._owners)
 
     @property
     def most_in_a_turn(self) -> int:
-        """How many may come in in a turn of the reactor."""
+        """The most connections that may come in in a turn of the reactor."""
         if len(self) < self._most:
             return MOST_IN_A_TURN
         return max(1, min(MOST_IN_A_TURN, len(self._unproven) // _ROUNDS))
 
     @property
     def pause_seconds(self) -> float:
-        """How long nobody is to come in after those of a turn."""
+        """The seconds for which nobody is to come in after those of a turn."""
         return 0.0 if len(self) < self._most else _STAY_SECONDS / _ROUNDS
 
     def enter(self, connection: TrackedConnection) -> bool:
@@ -170,7 +170,10 @@ class ConnectionLimiter:
         return held
 
     def _has_room_for(self, owner: str) -> bool:
-        """Whether one more may be kept for C{owner}; the one who has most gives one up for it, unless that is fair."""
+        """Tell whether one more may be kept for C{owner}.
+
+        The one who has most gives one up for it, unless that is fair.
+        """
         if len(self._owners) < self._most_kept:
             return True
         most = max(self._kept.values(), key=len)

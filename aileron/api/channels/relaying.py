@@ -16,7 +16,7 @@ MAX_TAKEN_HEAD_BYTES = 65536
 
 
 class TakingGuard(Guard, Protocol):
-    """What this channel asks its site, beyond what every channel does."""
+    """The questions that this channel asks its site, beyond what every channel does."""
 
     taker: RelayHandler
 

@@ -1,4 +1,4 @@
-"""What can be run, and what it is run with: the actions, and the connectors that loaded."""
+"""The routes for what can be run, and with what: the actions, and the connectors that loaded."""
 
 from __future__ import annotations
 

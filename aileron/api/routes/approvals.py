@@ -1,4 +1,4 @@
-"""What waits for the operator's word, the word itself, and what the agent learns of it."""
+"""The routes for what waits for the operator's word, the word itself, and what the agent learns of it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
     answers={200: _RESULT},
 )
 async def show_result(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """How a run stands, gated or not, as soon as it is settled or the wait is over."""
+    """Tell how a run stands, gated or not, as soon as it is settled or the wait is over."""
     return answer(_result(await awaited_run(context, deps, approval_id), deps))
 
 

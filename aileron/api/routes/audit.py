@@ -51,7 +51,7 @@ async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/audit/verify", operators=Who.OPERATOR, answers={200: ref("Verdict")})
 async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
-    """Whether the whole record holds, and what does not."""
+    """Tell whether the whole record holds, and what does not."""
     return answer(to_json(await deps.signer.verify()))
 
 

@@ -32,7 +32,7 @@ _STATE = made_of({"state": VAULT_STATE})
 
 @TABLE.route("GET", "/v1/vault/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.ANYONE, answers={200: _STATE})
 async def vault_status(context: RequestContext, deps: Dependencies) -> Answer:
-    """Whether the vault is missing, locked, unlocked or lost."""
+    """Tell whether the vault is missing, locked, unlocked or lost."""
     return answer({"state": deps.vault.state().value})
 
 

@@ -1,4 +1,4 @@
-"""Whether the daemon is alive, how it does, and its numbers as Prometheus collects them."""
+"""The routes for whether the daemon is alive, how it does, and its numbers as Prometheus collects them."""
 
 from __future__ import annotations
 
@@ -64,14 +64,17 @@ _STATUS = made_of(
 
 @TABLE.route("GET", "/v1/health", agents=Who.ANYONE, operators=Who.ANYONE, answers={200: _HEALTH})
 async def health(context: RequestContext, deps: Dependencies) -> Answer:
-    """Whether the daemon answers."""
+    """Tell whether the daemon answers."""
     now = timestamp(deps.now())
     return answer({"status": "ok", "service": SERVICE, "version": deps.version, "timestamp": now})
 
 
 @TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATUS})
 async def status(context: RequestContext, deps: Dependencies) -> Answer:
-    """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
+    """Tell how the daemon does, also while its store is out of order.
+
+    An agent learns of its own pending approvals only.
+    """
     now, own = deps.now(), context.caller.session
     kept, offering = await _kept(own, deps), deps.submission.offering()
     paused = paused_for(deps, None if own is None else own.id)

@@ -103,7 +103,7 @@ async def hand_over(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/operator/handover", operators=Who.OPERATOR, answers={200: _HANDED_OVER})
 async def handed_over(context: RequestContext, deps: Dependencies) -> Answer:
-    """How far the caller's last hand-over is."""
+    """Tell how far the caller's last hand-over is."""
     state = deps.operators.handed_over(_terminal(context))
     if state is None:
         raise NotFound("Nothing was handed over.")

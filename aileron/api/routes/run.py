@@ -86,7 +86,7 @@ async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
 
 
 def _waits_for_somebody(run: Run) -> bool:
-    """Whether it takes a person to go on, or a time that may be far: what a grant allows is as good as ungated."""
+    """Tell whether it takes a person to go on, or a time that may be far: what a grant allows is as good as ungated."""
     return run.state in (RunState.PENDING, RunState.AWAITING_VAULT) or run.start_after is not None
 
 
@@ -164,5 +164,5 @@ def _message(run: Run, url: str, deps: Dependencies) -> str:
 
 
 def begins_later(run: Run, deps: Dependencies) -> bool:
-    """Whether it is approved and its time has not come."""
+    """Tell whether it is approved and its time has not come."""
     return run.state is RunState.APPROVED and run.start_after is not None and run.start_after > deps.now()

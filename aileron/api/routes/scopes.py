@@ -26,7 +26,7 @@ _UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
 
 @frozen
 class Target:
-    """Where the credential of a binding would go.
+    """The place where the credential of a binding would go.
 
     :ivar base_url: the binding's own, or L{None}: the connector's.
     :ivar scope: L{None}: the connector wants no credential.
@@ -70,7 +70,10 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
 
 
 def current_target(deps: Dependencies, binding: Binding) -> Target | None:
-    """Where the connector, as it stands now, would have the credential go; L{None}: it is not there, or says not."""
+    """Find where the connector, as it stands now, would have the credential go; L{None}.
+
+    It is not there, or says not.
+    """
     if binding.connector.startswith(GATEWAY):
         provider = deps.gateway.bound_by(binding.connector)
         return None if provider is None else Target(None, provider.scope())

@@ -1,4 +1,4 @@
-"""What the operator trusts: what lies there, how it differs from what was trusted, and the word itself."""
+"""The routes for what the operator trusts: what lies there, how it differs, and the word itself."""
 
 from __future__ import annotations
 

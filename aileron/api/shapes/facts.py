@@ -1,4 +1,4 @@
-"""What the metrics are made of."""
+"""The facts of which the metrics are made."""
 
 from __future__ import annotations
 

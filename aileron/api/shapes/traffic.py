@@ -1,4 +1,4 @@
-"""What the gateway counted, as it is told to the operator, and to a session of its own."""
+"""The gateway's counts, as they are told to the operator, and to a session of its own."""
 
 from __future__ import annotations
 

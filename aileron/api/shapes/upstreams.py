@@ -1,4 +1,4 @@
-"""Where the gateway relays to, as it is told to the operator: whole, but for what is secret."""
+"""The places that the gateway relays to, as they are told to the operator: whole, but for what is secret."""
 
 from __future__ import annotations
 

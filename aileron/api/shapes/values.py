@@ -67,7 +67,7 @@ def optional_json(value: AttrsInstance | None) -> dict[str, JSON] | None:
 
 
 def status_of(run: Run) -> str:
-    """Where the run stands, in the words for agents."""
+    """Tell where the run stands, in the words for agents."""
     return _STATUS.get(run.state, run.state.value)
 
 

@@ -75,7 +75,7 @@ def add_command(sort: Sort) -> click.Command:
 
 
 def tell_fault(fault: LoadError) -> str:
-    """Where it is, and what."""
+    """Write a fault in a line: where it is, and what."""
     return f"{fault.file}:{fault.line or 1}: {fault.message}"
 
 

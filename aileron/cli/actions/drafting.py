@@ -74,7 +74,7 @@ class Wanted:
 
 @frozen
 class Draft:
-    """What the new action is to be.
+    """The description of a new action.
 
     :ivar takes: what its operation is given, each from the input of that name where there is one.
     """

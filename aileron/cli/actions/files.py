@@ -185,7 +185,7 @@ def _draft(cli: CliContext, name: str, known: Known, op: str | None) -> Draft:
 
 
 def _gated(cli: CliContext, said: bool | None) -> bool:
-    """Whether it is gated; where nobody can be asked, it is."""
+    """Tell whether it is gated; where nobody can be asked, it is."""
     if said is not None or not cli.interactive():
         return said is not False
     return cli.ask("Ask you before each run? [Y/n] ").strip().lower() not in {"n", "no"}

@@ -41,7 +41,7 @@ _WHAT = {
 
 @frozen
 class TrustRequest:
-    """What the person wants to trust.
+    """A request to trust some files.
 
     :ivar kind: of what is named.
     :ivar names: these; what they need is asked about with them.

@@ -1,1 +1,1 @@
-"""What waits for the operator, what they are shown of it, and their answer."""
+"""The commands for what waits for the operator, what they are shown of it, and their answer."""

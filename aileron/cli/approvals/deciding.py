@@ -25,7 +25,7 @@ _WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
 
 @frozen
 class DecisionRequest:
-    """What the person wants.
+    """A decision as the person asks for it.
 
     :ivar sure: do not ask once more.
     :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.

@@ -46,7 +46,7 @@ def options(command: F) -> F:
 
 @frozen
 class GrantRequest:
-    """What calls the person wants to allow.
+    """The calls that the person wants to allow.
 
     :ivar allowed: as typed, C{name=kind:value}.
     """

@@ -1,4 +1,4 @@
-"""What the operator is shown before the decision: who asks, every argument, every request as it will leave."""
+"""Prints what the operator reads before the decision: who asks, every argument, every request as it will leave."""
 
 from __future__ import annotations
 

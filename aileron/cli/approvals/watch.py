@@ -152,7 +152,7 @@ def _age(cli: CliContext, item: Mapping[str, Any]) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long something waits, in words of at most four columns."""
+    """Tell how long something waits, in words of at most four columns."""
     for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= span:
             return f"{min(int(seconds // span), 999)}{unit}"

@@ -256,7 +256,7 @@ def show_plan(
 
 
 def gateway_upstreams(cli: CliContext, found: Discovery) -> Mapping[str, Upstream] | None:
-    """Where the daemon's gateway sends what comes for which provider; L{None}: it has none."""
+    """Find where the daemon's gateway sends what comes for which provider; L{None}: it has none."""
     from aileron.launch import Upstream
 
     gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")

@@ -103,7 +103,7 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def serve_command(home: Home, executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
-    """How the daemon is started: isolated from the environment and the directory that we were started in.
+    """Return how the daemon is started: isolated from the environment and the directory that we were started in.
 
     Parameters as for L{isolated}.
     """
@@ -146,7 +146,7 @@ def _detached(
 
 
 def output_of(home: Home) -> Path:
-    """Where the daemon's own output goes; what its log says is another file."""
+    """Return where the daemon's own output goes; what its log says is another file."""
     return home.log / "daemon.out"
 
 
@@ -194,7 +194,7 @@ def last_words(home: Home) -> str:
 
 
 def command(*arguments: str) -> tuple[str, ...]:
-    """How this very program is run once more."""
+    """Return how this very program is run once more."""
     return (*isolated(), "-m", "aileron", *arguments)
 
 

@@ -61,7 +61,7 @@ def relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 
 
 def tokens(told: Mapping[str, Any] | None) -> str | None:
-    """How many tokens were read and written; L{None}: there was no call.
+    """Write how many tokens were read and written; L{None}: there was no call.
 
     :param told: of all calls, or of a session.
     """
@@ -76,7 +76,7 @@ def _grouped(count: int) -> str:
 
 @frozen
 class Upstream:
-    """Where a provider is.
+    """The place of a provider.
 
     :ivar said_by: what moved it there, for people; L{None}: it is where it always is.
     :ivar credential: whether the vault's key goes there in the place of the agent's.

@@ -1,4 +1,4 @@
-"""What the operator trusts and has bound, and what happened that should not have."""
+"""The findings about what the operator trusts and has bound, and what happened that should not have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATES = {
 
 @frozen
 class Authority:
-    """What the daemon tells the operator, in the order in which it is asked."""
+    """The answers of the daemon to the operator, in the order in which it is asked."""
 
     files: tuple[Item, ...]
     actions: tuple[Item, ...]
@@ -80,7 +80,7 @@ def authority(told: Authority, since: datetime) -> Iterator[Finding]:
 
 
 def network(told: Authority, connect: Connect | None = None) -> Iterator[Finding]:
-    """Which services that something is bound to cannot be reached.
+    """Find services that something is bound to and that cannot be reached.
 
     :param connect: opens a connection to host and port and closes it; an OSError says why it cannot.
     """

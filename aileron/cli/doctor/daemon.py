@@ -65,7 +65,7 @@ def configuration(home: Home) -> Iterator[Finding]:
 
 
 def process(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
-    """Whether the daemon runs, answers, and is closed to other processes."""
+    """Tell whether the daemon runs, answers, and is closed to other processes."""
     home = cli.home
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
@@ -136,7 +136,7 @@ def _listens(port: int) -> bool:
 
 
 def found_daemon(home: Home) -> Discovery | None:
-    """Where the daemon is, if it runs and what leads to it is sound."""
+    """Find the daemon, if it runs and what leads to it is sound."""
     try:
         return live_discovery(home) if home.root.exists() else None
     except AileronError:

@@ -1,4 +1,4 @@
-"""What a look at an installation found: how bad it is, a sentence, and what to do."""
+"""The findings of a look at an installation: how bad each is, a sentence, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aileron.values import JSON
 
 
 class Severity(StrEnum):
-    """How bad: only what is C{WRONG} makes the command fail."""
+    """The severity of a finding: only what is C{WRONG} makes the command fail."""
 
     WRONG = "wrong"
     WAITS = "waits for you"

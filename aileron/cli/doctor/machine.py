@@ -1,4 +1,4 @@
-"""Who may write what Aileron goes by, and trace its processes: the home, Aileron's own code, the kernel's setting."""
+"""The findings about who may write what Aileron goes by, and trace its processes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _sound(path: Path, uid: int) -> Iterator[Finding]:
 
 
 def _above(path: Path, uid: int) -> Iterator[Finding]:
-    """Who may write a directory may put another in the place of what lies in it, unless the directory is sticky."""
+    """Find whoever may write a directory above, and so put another in its place, unless the directory is sticky."""
     for parent in path.parents:
         found = _status(parent)
         if found is None:
@@ -147,7 +147,7 @@ _CLOSED = {
 
 
 def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[Finding]:
-    """Who may trace a process of ours while it starts.
+    """Tell who may trace a process of ours while it starts.
 
     None of it is a fault of the installation: it is how the machine is set up, for all programs.
 

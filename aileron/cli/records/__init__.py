@@ -1,1 +1,1 @@
-"""What was, and is on record."""
+"""The commands for what was, and is on record."""

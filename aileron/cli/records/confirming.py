@@ -23,7 +23,7 @@ _HIDDEN = "{} {}, but daemon.json does not lead to it."
 
 @frozen
 class Confirmation:
-    """What the daemon says of its record that runs, or may.
+    """The daemon's word on its record, where one runs, or may.
 
     :ivar head: sequence and hash of the newest one; L{None}: it does not say, or could not be asked.
     :ivar problem: why not, in a sentence; L{None}: it said so.
@@ -36,7 +36,7 @@ class Confirmation:
 
     @property
     def sealed(self) -> Mapping[str, tuple[int, str]]:
-        """What a look at the record is held against."""
+        """The record's heads that a look is held against."""
         return {} if self.head is None else {NAME: self.head}
 
     def as_json(self) -> dict[str, JSON]:
@@ -138,7 +138,7 @@ def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def is_unconfirmed(found: Verdict, running: Confirmation | None) -> bool:
-    """Whether nothing is wrong with the file, but a daemon that may know of more could not be asked."""
+    """Tell whether nothing is wrong with the file, but a daemon that may know of more could not be asked."""
     return found.sound and running is not None and running.head is None
 
 

@@ -16,7 +16,7 @@ from aileron.values import Checkpoint, Row, Verdict
 
 @frozen
 class Evidence:
-    """What a record is held against.
+    """The evidence that a record is held against.
 
     :ivar keys: the public keys, or their fingerprints, by which its checkpoints must be signed; none: any may sign.
     :ivar anchored: checkpoints that were kept elsewhere.

@@ -150,7 +150,7 @@ async def _words(cli: CliContext, terminal: Conversation, operator: Operator, ur
 
 
 async def _state(operator: Operator, when_late: str) -> HandOverState:
-    """How far it is.
+    """Tell how far it is.
 
     :raises CommandError: it has ended.
     """

@@ -1,4 +1,4 @@
-"""Where a passphrase may come from: the terminal, an inherited descriptor, and, only to unlock, environment or file.
+"""The sources of a passphrase: the terminal, a descriptor, and, only to unlock, environment or file.
 
 Never a command line: every process of the machine can read that.
 """

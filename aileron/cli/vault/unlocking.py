@@ -104,7 +104,7 @@ def _reset(path: Path, passphrase: str) -> DataKey:
 
 @frozen
 class Steps:
-    """What is done, in this order: the daemon ends, the file is written, the daemon starts."""
+    """The steps of a change, in this order: the daemon ends, the file is written, the daemon starts."""
 
     stop: Callable[[CliContext], bool] = stop
     change: Callable[[Path, str, str], DataKey] = _change

@@ -40,7 +40,7 @@ class Repository:
 
     @property
     def is_linked(self) -> bool:
-        """Whether it is a linked work tree (C{git worktree add})."""
+        """True for a linked work tree (C{git worktree add})."""
         return self.git_dir != self.common_dir
 
 

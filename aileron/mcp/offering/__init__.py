@@ -1,1 +1,1 @@
-"""What a client is offered: which actions as tools, how the others are found, documents, prompts, pages."""
+"""The offer to a client: actions as tools, how the others are found, documents, prompts, pages."""

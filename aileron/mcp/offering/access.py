@@ -1,4 +1,4 @@
-"""Which actions are listed as tools, and the tools by which the others are found, read and run."""
+"""Chooses the actions that are listed as tools, and gives the tools by which the others are found, read and run."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 
 @frozen
 class ClientPolicy:
-    """How clients are treated.
+    """The way in which clients are treated.
 
     :ivar session: what the launcher said of them.
     :ivar beats: when a waiting call tells of itself.

@@ -1,4 +1,4 @@
-"""Who calls, as far as one request tells, and what is known of the programs: measured, not promised by anyone."""
+"""The profiles of clients, as far as one request tells who calls: measured, not promised by anyone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Profile:
     launched_learns: Learns = Learns.LIVE
 
     def patience(self, result: float | None, *, hears_progress: bool) -> float:
-        """How long a call waits for a person, in seconds.
+        """Return how long a call waits for a person, in seconds.
 
         :param result: what whoever started it said, who knows which limit was set.
         :param hears_progress: whether it asked to hear of this call's progress.
@@ -65,7 +65,7 @@ class Profile:
         return min(USUAL_SECONDS, self.limit_seconds - MARGIN_SECONDS)
 
     def hears_changes(self, launched: bool) -> bool:
-        """Whether it hears, as it runs, that the list of tools is another.
+        """Tell whether it hears, as it runs, that the list of tools is another.
 
         :param launched: whether C{aileron launch} started it.
         """

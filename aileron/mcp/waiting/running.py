@@ -177,7 +177,7 @@ class ActionRunner:
         return first if first is not None and call.is_content_with(first) else await call.wait()
 
     async def _first(self, call: _Call) -> Answer | None:
-        """How the run stands at once, where somebody wants to know that: most calls are one request."""
+        """Tell how the run stands at once, where somebody wants to know that: most calls are one request."""
         if call.definition.gated and call.definition.withdrawn_on_cancel:
             return await self.withdrawals.begin(call.options.key, call.begin)
         return await call.begin() if call.definition.gated and call.options.early else None
@@ -194,15 +194,15 @@ class _Call:
     attempts: Attempts
 
     async def begin(self) -> Answer:
-        """How it stands at once."""
+        """Begin, and tell how it stands at once."""
         return await self.attempts.answer(lambda _left: self._run(0))
 
     async def wait(self) -> Answer:
-        """How it stands when it is settled or the wait is over."""
+        """Wait, and tell how it stands when it is settled or the wait is over."""
         return await self.attempts.answer(self._run)
 
     def is_content_with(self, first: Answer) -> bool:
-        """Whether there is nothing to wait for, or nobody who wants to wait yet."""
+        """Tell whether there is nothing to wait for, or nobody who wants to wait yet."""
         waits = first.status == _UNSETTLED
         return not waits or (self.options.early and first.body.get("status") == "pending_approval")
 

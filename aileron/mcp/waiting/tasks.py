@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class UpdateTaskParams(t.RequestParams):
-    """What a client answers to what a task asked; that it answered is all that matters here."""
+    """The answer of a client to what a task asked; that it answered is all that matters here."""
 
     task_id: str
 

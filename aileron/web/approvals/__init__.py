@@ -1,1 +1,1 @@
-"""What waits for the operator, and one approval whole."""
+"""The pages of what waits for the operator, and of one approval whole."""

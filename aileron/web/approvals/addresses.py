@@ -93,7 +93,7 @@ def _called(character: str) -> str:
 
 
 def _mixed(*words: str) -> str:
-    """Which of the words, between dots, are written in several scripts at once."""
+    """Find those of the words, between dots, that are written in several scripts at once."""
     found = ""
     for word in ".".join(words).split("."):
         scripts = sorted({_script(each) for each in word if each.isalpha()})

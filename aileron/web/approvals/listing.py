@@ -1,4 +1,4 @@
-"""What waits, as a list: what floods stands by itself, what is short can be ticked."""
+"""The list of what waits: what floods stands by itself, what is short can be ticked."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Line:
 
 @frozen
 class Listed:
-    """What a row is made of.
+    """The parts of a row.
 
     :ivar session: of the agent that asks; L{None}: it is not there.
     """
@@ -69,7 +69,7 @@ class Listed:
 
     @property
     def whole(self) -> bool:
-        """Whether its lines are all that there is to know, so that it can be decided by them."""
+        """True if its lines are all that there is to know, so that it can be decided by them."""
         approval = self.approval
         if approval.stale or approval.changes or edits(approval.run) or not steps(approval):
             return False
@@ -132,7 +132,7 @@ class Flood:
 
 @frozen
 class Waiting:
-    """What the list is made of.
+    """The parts of the list.
 
     :ivar count: how many wait, listed or not.
     :ivar listed: those of sessions that do not flood, oldest first.

@@ -1,4 +1,4 @@
-"""What a service makes of a text: whom it notifies, and links that lead elsewhere than they say.
+"""Reads what a service makes of a text: whom it notifies, and links that lead elsewhere than they say.
 
 Whoever wrote the text wants it to take long.  Each expression here looks at a character at most a few times: it begins
 at a sign that it does not run over, and takes what it took for good (C{++}).  Of the places that are found so many are
@@ -73,7 +73,7 @@ class _Next:
         self._found = -1
 
     def after(self, place: int) -> int:
-        """Where the first one is that does not begin before C{place}; the end of the text where there is none."""
+        """Find the first one that does not begin before C{place}; the end of the text where there is none."""
         if self._found < place:
             found = self._pattern.search(self._text, place)
             self._found = len(self._text) if found is None else found.start()
@@ -81,7 +81,7 @@ class _Next:
 
 
 class _Slack:
-    """What links of Slack in one text lead to."""
+    """The targets of Slack's links in one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -94,7 +94,7 @@ class _Slack:
 
 
 class _Markdown:
-    """What links and pictures of Markdown in one text lead to."""
+    """The targets of links and pictures of Markdown in one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -111,7 +111,7 @@ class _Markdown:
 
 
 class _Html:
-    """What links and pictures of HTML in one text lead to.
+    """The targets of links and pictures of HTML in one text.
 
     An attribute is one wherever it stands behind the first tag: the end of a tag may be quoted, and so may a tag.
     """
@@ -137,7 +137,7 @@ def _beginning(text: str, start: int, end: int, least: int) -> str:
 
 
 def _link_over(text: str, start: int, end: int, target: str) -> str:
-    """Where a link over a part of C{text} leads, without the tags in that."""
+    """Find where a link over a part of C{text} leads, without the tags in that."""
     words = _beginning(text, start, end, len(target))
     return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
 
@@ -147,7 +147,7 @@ def _picture(target: str) -> str:
 
 
 def _link(words: str, target: str, *, whole: bool = True) -> str:
-    """Where a link leads, if it does not say so itself.
+    """Find where a link leads, if it does not say so itself.
 
     :param whole: whether both are; what is not is no word for where it leads.
     """

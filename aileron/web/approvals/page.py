@@ -58,7 +58,7 @@ def _said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
 
 @frozen
 class Asked:
-    """What one wants to know before deciding.
+    """The question of an approval, as one wants to know it before deciding.
 
     :ivar before: what was done before.
     :ivar offer: the action as it is offered now; L{None}: it is not.
@@ -74,7 +74,7 @@ class Asked:
 
 @frozen
 class Shown:
-    """What the page of one approval is made of.
+    """The parts of the page of one approval.
 
     :ivar session: of the agent that asks; L{None}: it is not there.
     :ivar history: the steps that ended, in order.

@@ -1,4 +1,4 @@
-"""How foreign texts are read: whole, in boxes, with words on what may mislead in them, and what differs between two."""
+"""Reads foreign texts for a page: whole, in boxes, with words on what may mislead, and what differs between two."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Reading:
 
     @property
     def harmless(self) -> bool:
-        """Whether a glance shows all there is."""
+        """True if a glance shows all there is."""
         return not (self.must_read or self.notes)
 
 
 def reading(value: JSON, *more: str) -> Reading:
-    """How C{value} is read.
+    """Read C{value} for a page.
 
     :param more: what else there is to say of it; what is empty is left out.
     """
@@ -70,7 +70,7 @@ def _notes(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _unseen(text: str) -> str:
-    """How many characters are shown in their place since nobody would see them, or what they cover."""
+    """Count the characters that are shown in their place since nobody would see them, or what they cover."""
     unseen = {each: count for each, count in Counter(text).items() if visible(each, multiline=True) != each}
     if not unseen:
         return ""

@@ -1,4 +1,4 @@
-"""What an approval shows, read from its review: every argument, and every request that will leave.
+"""The review of an approval, read for the page: every argument, and every request that will leave.
 
 Tolerant of a review that lacks something: what is missing is shown as missing, and hides nothing else.
 """
@@ -72,7 +72,7 @@ class SeenLine:
 
 @frozen
 class Seen:
-    """What the service shows, or why it shows nothing.
+    """The service's side as it is shown, or why nothing is.
 
     :ivar trouble: a sentence for the person, where there is something to say.
     :ivar lacking: why it cannot be approved, if that is so.

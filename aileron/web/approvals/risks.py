@@ -1,4 +1,4 @@
-"""What makes a request one to look at twice: what is new, what has changed, where it goes, what cannot be undone."""
+"""Finds what makes a request one to look at twice: what is new, what changed, where it goes, what cannot be undone."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _says_who(name: str) -> bool:
 
 
 def _is_address(piece: JSON) -> bool:
-    """Whether it is one from end to end: C{#…}, C{@…}, C{…@….…}, a URL, or the number of a phone."""
+    """Tell whether it is one from end to end: C{#…}, C{@…}, C{…@….…}, a URL, or the number of a phone."""
     if not isinstance(piece, str) or len(piece) < 2:
         return False
     if piece.split() != [piece]:
