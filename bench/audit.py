@@ -20,7 +20,7 @@ from aileron.audit._seal import KEYS, sealed
 from aileron.cli.records.look import look_at
 from aileron.store.copy import opened
 from aileron.testing import unopened_store
-from aileron.values import DAEMON, JSON, Event, Link, compact, timestamp, utc
+from aileron.values import DAEMON, JSON, ChainLink, Event, compact, timestamp, utc
 from bench.table import ROUNDS, row
 
 RECORDS = 200_000
@@ -57,7 +57,7 @@ def _filled(path: Path) -> list[tuple[bytes, bytes]]:
         event = Event(
             id_, "execution.succeeded", utc(number), DAEMON, PAYLOAD, id_, id_, "ship-update", "builtin://slack"
         )
-        link = Link(number, event, payload_digest("5" * 32, text))
+        link = ChainLink(number, event, payload_digest("5" * 32, text))
         own = seal(previous, link)
         about = (None, link.payload_digest, previous, own)
         actor = event.actor

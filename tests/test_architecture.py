@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -112,6 +113,11 @@ class TreeTests(SynchronousTestCase):
         ]
         found = subprocess.run([sys.executable, "-c", _IMPORT_ALL, *names], capture_output=True, text=True, check=False)
         self.assertEqual(found.returncode, 0, found.stderr)
+
+    def test_one_name_one_thing(self) -> None:
+        """No two classes have one name, with or without an underscore before it."""
+        found = Counter(name for source in _PACKAGE for name in rules.class_names(source))
+        self.assertEqual([name for name, count in found.items() if count > 1], [])
 
     def test_described(self) -> None:
         """Each public method says what it does, or implements or overrides one that does."""

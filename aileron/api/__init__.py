@@ -13,7 +13,7 @@ from ._serving import write
 from ._sessions import LOOK_SECONDS
 from ._sites import HANDOVER, AgentSite, agent_site, operator_site
 from .channels.channel import Channel
-from .channels.checks import MAX_BODY_BYTES, Refused, SiteRules
+from .channels.checks import MAX_BODY_BYTES, RequestRefused, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
 
@@ -34,7 +34,7 @@ __all__ = [
     "Channel",
     "Dependencies",
     "GuardedSite",
-    "Refused",
+    "RequestRefused",
     "SiteRules",
     "Who",
     "agent_site",

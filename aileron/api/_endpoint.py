@@ -100,7 +100,7 @@ class Endpoint:
 
 
 @frozen
-class Table:
+class EndpointTable:
     """Some endpoints, collected as they are declared."""
 
     endpoints: list[Endpoint] = field(factory=list)
@@ -130,4 +130,4 @@ class Table:
         return declare
 
 
-__all__ = ["EMPTY", "Dependencies", "Endpoint", "RequestContext", "Route", "Schema", "Table"]
+__all__ = ["EMPTY", "Dependencies", "Endpoint", "EndpointTable", "RequestContext", "Route", "Schema"]

@@ -26,7 +26,7 @@ from ._faults import Streamed, failed, http_failure
 from ._guard import Who, admit, agent_caller, bearer, keep_place, on_agent_site
 from ._serving import Received, not_routed, respond, unexpected, write
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
-from .channels.checks import MAX_BODY_BYTES, Refused, too_long
+from .channels.checks import MAX_BODY_BYTES, RequestRefused, too_long
 from .channels.request import stream
 
 MCP_PATH = b"/mcp"
@@ -118,7 +118,7 @@ class AgentRoutes:
             with self._holding(token, len(body)):
                 identify = partial(agent_caller, token, self.deps)
                 answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             answer = http_failure(refusal.status, refusal.message)
         except (HTTPException, KeyError) as error:
             answer = not_routed(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aileron.values import Actor, Break, Event, Link, Row, from_timestamp, timestamp
+from aileron.values import Actor, Break, ChainLink, Event, Row, from_timestamp, timestamp
 
 from ._seal import seal
 
@@ -85,6 +85,6 @@ def _hash(row: Row) -> str | None:
         if timestamp(moment) != at:
             return None
         event = Event(id_, type_, moment, Actor(actor_type, actor_id), {}, *about)
-        return seal(before, Link(sequence, event, digest))
+        return seal(before, ChainLink(sequence, event, digest))
     except ValueError:
         return None

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from json.encoder import encode_basestring
 
-from aileron.values import Link, Record, compact, timestamp
+from aileron.values import ChainLink, Record, compact, timestamp
 
 GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
@@ -35,7 +35,7 @@ KEYS = (
 _WRITTEN = "{" + ",".join(f'"{key}":%s' for key in KEYS) + "}"
 
 
-def seal(previous_hash: str, link: Link) -> str:
+def seal(previous_hash: str, link: ChainLink) -> str:
     """Compute a record's hash: SHA-256 over RFC 8785 of everything but the payload, of which only its salted digest.
 
     :param previous_hash: of the record before it, or L{GENESIS}.
@@ -50,7 +50,7 @@ def seal(previous_hash: str, link: Link) -> str:
     return "sha256:" + hashlib.sha256(written.encode("utf-8")).hexdigest()
 
 
-def sealed(previous_hash: str, link: Link) -> tuple[str | int | None, ...]:
+def sealed(previous_hash: str, link: ChainLink) -> tuple[str | int | None, ...]:
     """List what L{seal} hashes, in the order of L{KEYS}."""
     event = link.event
     return (
@@ -98,7 +98,7 @@ def check_chain(records: Iterable[Record], previous_hash: str = GENESIS, after: 
 
 
 def _holds(record: Record, sequence: int, previous_hash: str) -> bool:
-    link = Link(record.sequence, record.event, record.payload_digest)
+    link = ChainLink(record.sequence, record.event, record.payload_digest)
     return (
         record.sequence == sequence
         and record.previous_hash == previous_hash

@@ -39,7 +39,7 @@ class Server:
 
 
 @frozen
-class Client:
+class ClientProgram:
     """A program that starts MCP servers.
 
     :ivar name: by which it is let in.
@@ -81,19 +81,19 @@ def _continue(server: Server) -> str:
     return "\n".join(lines)
 
 
-CLIENTS: Mapping[str, Client] = {
+CLIENTS: Mapping[str, ClientProgram] = {
     each.name: each
     for each in (
-        Client("cursor", ("~/.cursor/mcp.json, for all your projects", ".cursor/mcp.json, for one"), _usual),
-        Client(
+        ClientProgram("cursor", ("~/.cursor/mcp.json, for all your projects", ".cursor/mcp.json, for one"), _usual),
+        ClientProgram(
             "vscode",
             ("your user mcp.json (the command 'MCP: Open User Configuration')", ".vscode/mcp.json, for one workspace"),
             _vscode,
         ),
-        Client("zed", ("settings.json (the command 'zed: open settings')",), _zed),
-        Client("gemini", ("~/.gemini/settings.json", ".gemini/settings.json, for one project"), _gemini),
-        Client("continue", ("~/.continue/config.yaml",), _continue),
-        Client(
+        ClientProgram("zed", ("settings.json (the command 'zed: open settings')",), _zed),
+        ClientProgram("gemini", ("~/.gemini/settings.json", ".gemini/settings.json, for one project"), _gemini),
+        ClientProgram("continue", ("~/.continue/config.yaml",), _continue),
+        ClientProgram(
             "claude-desktop",
             (
                 "claude_desktop_config.json (Settings, Developer, Edit Config)",
@@ -101,7 +101,7 @@ CLIENTS: Mapping[str, Client] = {
             ),
             _usual,
         ),
-        Client("generic", ("wherever it is told of MCP servers over stdio; this is the usual form",), _usual),
+        ClientProgram("generic", ("wherever it is told of MCP servers over stdio; this is the usual form",), _usual),
     )
 }
 """By the name that the operator lets them in by."""

@@ -168,12 +168,12 @@ async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes)
 
 async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
     """Log in once: the daemon proves first that it holds the key, only then is anything made of it sent."""
-    from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, same
+    from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_nonce, same
 
     site = links.operator(found.operator_url, None)
     nonce = new_nonce(cli.randomness)
     challenge = await site.challenge(nonce)
-    exchange = Exchange(nonce, _text(challenge, "nonce"), found.instance, found.operator_url)
+    exchange = LoginExchange(nonce, _text(challenge, "nonce"), found.instance, found.operator_url)
     if not same(daemon_proof(secret, exchange), _text(challenge, "proof")):
         raise CommandError(
             f"What answers at {found.operator_url} could not prove that it is your daemon.",

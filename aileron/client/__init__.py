@@ -1,7 +1,7 @@
 """The daemon's HTTP client, for whoever is not the daemon.  Importing it loads no server and no reactor."""
 
 from ._agent_site import Daemon, Lease, OpenedSession
-from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
 from ._operator_site import Operator
 from ._requests import DaemonClient, InProcessClient, RequestOptions
@@ -10,10 +10,10 @@ from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
 __all__ = [
     "LEAN",
     "LONGEST_WAIT_SECONDS",
-    "Answer",
     "AnswerNotUnderstood",
     "Connections",
     "Daemon",
+    "DaemonAnswer",
     "DaemonClient",
     "DaemonError",
     "DaemonFault",

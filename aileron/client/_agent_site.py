@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 
 from aileron.values import JSON
 
-from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._requests import DaemonClient, Requester
 
 LEASE_PAUSE_SECONDS = 1.0
@@ -99,7 +99,7 @@ class Daemon:
         arguments: Mapping[str, JSON],
         idempotency_key: str | None = None,
         wait_seconds: float | None = None,
-    ) -> Answer:
+    ) -> DaemonAnswer:
         """Run an action.  The same key with the same arguments is the same run, so asking again is safe.
 
         :param wait_seconds: L{None}: until settled if it is not gated, not at all if it is.

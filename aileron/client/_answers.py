@@ -66,7 +66,7 @@ class DaemonFault(DaemonError):
 
 
 @frozen
-class Answer:
+class DaemonAnswer:
     """A successful answer.
 
     :ivar body: its JSON object; empty where there was no body.
@@ -80,7 +80,7 @@ _GATEWAY_STATUSES = frozenset((502, 503, 504))
 """What servers that pass requests on answer for themselves."""
 
 
-def read_answer(status: int, content: bytes) -> Answer:
+def read_answer(status: int, content: bytes) -> DaemonAnswer:
     """Read a whole answer.
 
     :raises DaemonFault: it is an error envelope.
@@ -92,7 +92,7 @@ def read_answer(status: int, content: bytes) -> Answer:
     except (ValueError, RecursionError):
         body = None
     if isinstance(body, dict) and 200 <= status < 300:
-        return Answer(status, body)
+        return DaemonAnswer(status, body)
     raise (_read_envelope(status, body) if status >= 400 else None) or _foreign_answer(status)
 
 

@@ -18,7 +18,7 @@ from twisted.web.iweb import IAgent, IResponse
 from aileron.addresses import read_origin, read_url
 from aileron.values import JSON, writer
 
-from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonUnreachable, read_answer
+from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonUnreachable, read_answer
 from ._transport import BodyTooLong, BytesProducer, EventStream, NotConnected, read_body
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class RequestOptions(TypedDict, total=False):
 class Requester(Protocol):
     """Asks one site of the daemon with one credential."""
 
-    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Send one request and understand its answer.  Cancelling ends the daemon's wait and nothing else.
 
         :param path: segments, not yet encoded.
@@ -97,7 +97,7 @@ class DaemonClient:
         if value is not None and not all("!" <= letter <= "~" for letter in value):
             raise ValueError("the daemon's token must be visible ASCII")
 
-    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Send one request over HTTP.  Cancelling ends the connection."""
         prefer = more.get("prefer_seconds")
         headers = {} if prefer is None else {"Prefer": f"wait={int(prefer)}"}
@@ -188,7 +188,7 @@ class InProcessClient:
     token: str = field(repr=False)
     clock: IReactorTime
 
-    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Ask one route."""
         query = {name: str(value) for name, value in (more.get("query") or {}).items() if value is not None}
         body, prefer = _encode_body(more.get("body")) or b"", more.get("prefer_seconds")
@@ -203,7 +203,7 @@ def _encode_body(body: Mapping[str, JSON] | None) -> bytes | None:
 
 async def _answer_in_time(
     asking: Coroutine[Any, Any, tuple[int, bytes]], clock: IReactorTime, wait_seconds: float
-) -> Answer:
+) -> DaemonAnswer:
     """Await an answer's status and body until the deadline, and understand it.
 
     :param wait_seconds: by which the deadline is later than usual.

@@ -1,6 +1,6 @@
 """Talks to one service each; found by registry, declared by interface or by file."""
 
-from ._answer import Answer, Message, Refused, Unreachable
+from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from ._connection import ConnectionOpener, IConnectingReactor
 from ._http import HttpConnector
 from ._registry import Make, Registry, check
@@ -8,17 +8,17 @@ from ._spec import HttpSpec
 from ._transport import HttpTransport, system_resolver, system_transport
 
 __all__ = [
-    "Answer",
+    "AddressRefused",
     "ConnectionOpener",
     "HttpConnector",
     "HttpSpec",
     "HttpTransport",
     "IConnectingReactor",
     "Make",
-    "Message",
-    "Refused",
+    "OutgoingRequest",
     "Registry",
-    "Unreachable",
+    "ServiceAnswer",
+    "ServiceUnreachable",
     "check",
     "system_resolver",
     "system_transport",

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 
 @frozen
-class Message:
+class OutgoingRequest:
     """A request as it leaves, its credential among the headers: never shown.
 
     :ivar headers: name and value, in order.
@@ -34,7 +34,7 @@ class Terms:
 
 
 @frozen
-class Answer:
+class ServiceAnswer:
     """An answer, whole.
 
     :ivar headers: by lower-case name; of a repeated one the first.
@@ -59,11 +59,11 @@ class Flight:
     overdue: bool = False
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """No address that may be connected to; nothing was sent."""
 
 
-class Unreachable(Exception):
+class ServiceUnreachable(Exception):
     """No connection came about, or it broke; L{Flight} says whether before or after sending."""
 
 
@@ -80,10 +80,10 @@ class TooLarge(Exception):
 class Transport(Protocol):
     """Sends one request on a connection of its own."""
 
-    def send(self, message: Message, terms: Terms, flight: Flight) -> Deferred[Answer]:
+    def send(self, message: OutgoingRequest, terms: Terms, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send C{message}, once; C{flight} is kept true to what happens.
 
         Follows no redirect.  Cancelling drops the connection and errbacks with C{CancelledError}.
 
-        :return: the answer, whatever its status, or a failure: L{Refused}, L{Unreachable} or L{TooLarge}.
+        :return: the answer, whatever its status, or a failure: L{AddressRefused}, L{ServiceUnreachable} or L{TooLarge}.
         """

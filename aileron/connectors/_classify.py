@@ -12,11 +12,11 @@ from aileron.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.redaction import Redactor
 from aileron.values import JSON, Fault, Outcome, media_type_of
 
-from ._answer import Answer
+from ._answer import ServiceAnswer
 from ._decode import decode, shown
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
-from ._when import ABSENT, Absent, at
+from ._when import ABSENT, MissingPath, at
 
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
 _MOST_DIGITS = 12
@@ -37,7 +37,7 @@ class Reader:
     operation: HttpOperation
     echo: Redactor
 
-    def outcome(self, answer: Answer, now: datetime) -> Outcome:
+    def outcome(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Judge what C{answer} means.
 
         :param now: for a C{Retry-After} that names a date.
@@ -47,7 +47,7 @@ class Reader:
             return self._accepted(answer)
         return self._rejected(answer, now)
 
-    def _accepted(self, answer: Answer) -> Outcome:
+    def _accepted(self, answer: ServiceAnswer) -> Outcome:
         """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
         try:
             content = self._content(answer)
@@ -60,7 +60,7 @@ class Reader:
             return Outcome(fault=self._declared(content, answer.status), status=answer.status)
         return Outcome(output=self._output(content, answer), status=answer.status)
 
-    def _content(self, answer: Answer) -> JSON:
+    def _content(self, answer: ServiceAnswer) -> JSON:
         if self.operation.answer == "none":
             self._listen(answer)
             return None
@@ -74,7 +74,7 @@ class Reader:
             return None
         return self.echo.value(decode(answer.body))
 
-    def _attachment(self, answer: Answer) -> JSON:
+    def _attachment(self, answer: ServiceAnswer) -> JSON:
         if not answer.body:
             return None
         media_type = media_type_of(self.echo.text(answer.headers.get("content-type", "")))
@@ -83,7 +83,7 @@ class Reader:
     def _may_be_empty(self) -> bool:
         return self.operation.result is None and self.operation.error.when is None
 
-    def _output(self, content: JSON, answer: Answer) -> JSON:
+    def _output(self, content: JSON, answer: ServiceAnswer) -> JSON:
         named, headers = self.operation.result, self.operation.answer_headers
         if named is None and not headers:
             return content
@@ -94,7 +94,7 @@ class Reader:
         code = self._code(content)
         return _fault(f"{self.name} refused{_because(code)}.", status, code, kind)
 
-    def _rejected(self, answer: Answer, now: datetime) -> Outcome:
+    def _rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Any other status."""
         code = self._code(self._lenient(answer))
         fault = _fault(f"{self._answered(answer.status)}{_because(code)}.", answer.status, code)
@@ -115,26 +115,26 @@ class Reader:
             return True
         return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
 
-    def _patience(self, answer: Answer, now: datetime) -> float | None:
+    def _patience(self, answer: ServiceAnswer, now: datetime) -> float | None:
         """Read what C{Retry-After} says, unless that is the secret."""
         said = answer.headers.get("retry-after", "")
         return retry_after(self.echo.text(said), now)
 
-    def _lenient(self, answer: Answer) -> JSON | Absent:
+    def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
         try:
             return self.echo.value(decode(answer.body))
         except ValueError:
             self._listen(answer)
             return ABSENT
 
-    def _listen(self, answer: Answer) -> None:
+    def _listen(self, answer: ServiceAnswer) -> None:
         """To a body of which nothing is read."""
         self.echo.listen([answer.body.decode("latin-1")])
 
-    def _code(self, content: JSON | Absent) -> str | None:
+    def _code(self, content: JSON | MissingPath) -> str | None:
         """Read the service's own word for what went wrong."""
         path = self.operation.error.message
-        found = ABSENT if path is None or isinstance(content, Absent) else at(content, path)
+        found = ABSENT if path is None or isinstance(content, MissingPath) else at(content, path)
         return shown(str(found)) if isinstance(found, str | int | float) and found != "" else None
 
 

@@ -37,7 +37,7 @@ from aileron.addresses import (
     system_authorities,
 )
 
-from ._answer import Flight, Refused, Terms, Unreachable
+from ._answer import AddressRefused, Flight, ServiceUnreachable, Terms
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -157,15 +157,15 @@ class ConnectionOpener:
             protocol = await self._tried(address, origin, connection, speakers)
             if protocol is not None:
                 return protocol
-        raise Unreachable
+        raise ServiceUnreachable
 
     async def _permitted(self, origin: Origin, terms: Terms) -> Sequence[str]:
         addresses = await self.resolve(origin.host)
         if not addresses:
-            raise Unreachable
+            raise ServiceUnreachable
         good = [each for each in addresses if self._may(each, origin, terms)]
         if not good:
-            raise Refused
+            raise AddressRefused
         return good[:_MOST_ADDRESSES]
 
     def _may(self, address: str, origin: Origin, terms: Terms) -> bool:
@@ -222,7 +222,7 @@ class _HandshakeGates(Factory):
     async def opened(self) -> IProtocol:
         """Build the protocol that speaks, once it may."""
         if self._opening is None:
-            raise Unreachable
+            raise ServiceUnreachable
         return await self._opening.opened
 
 

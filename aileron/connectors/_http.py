@@ -26,12 +26,21 @@ from aileron.interfaces import IConnector, ICredential
 from aileron.redaction import Redactor, secrets_in
 from aileron.values import JSON, READ, ConnectorDescription, Fault, Finding, Outcome, Request, Sought
 
-from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
+from ._answer import (
+    AddressRefused,
+    Flight,
+    OutgoingRequest,
+    ServiceAnswer,
+    ServiceUnreachable,
+    Terms,
+    TooLarge,
+    Transport,
+)
 from ._classify import Reader
 from ._headers import header_value
 from ._prepare import not_declared, own_base_url, prepare
 from ._spec import HttpOperation, HttpSpec
-from ._template import Scope
+from ._template import ReferenceScope
 
 _LONG_BYTES = 64 * 1024
 _MOST_REDIRECTS = 3
@@ -62,7 +71,7 @@ class HttpConnector:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request that the file declares."""
-        return prepare(self.spec, self._declared(operation), base_url, Scope(inputs, effect_key))
+        return prepare(self.spec, self._declared(operation), base_url, ReferenceScope(inputs, effect_key))
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a read, following what redirects its operation allows."""
@@ -126,7 +135,7 @@ class HttpConnector:
         echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
-        message = Message(request.method, request.url, (*request.headers, *header), request.body)
+        message = OutgoingRequest(request.method, request.url, (*request.headers, *header), request.body)
         return await attempt.outcome(message)
 
     async def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
@@ -167,13 +176,13 @@ class _Attempt:
     late_seconds: float
     flight: Flight = field(factory=Flight)
 
-    async def outcome(self, message: Message) -> Outcome:
+    async def outcome(self, message: OutgoingRequest) -> Outcome:
         """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
         name = self.connector.spec.description.fqn
         deadline = self.connector.clock.seconds() + self.seconds
         try:
             answer = await self._answered(message, deadline)
-        except Refused:
+        except AddressRefused:
             denied = CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.")
             return self._failed(denied.fault())
         except (Overdue, CancelledError) as error:
@@ -185,11 +194,11 @@ class _Attempt:
             most = self.operation.max_response_bytes
             large = ResourceLimitExceeded(f"The answer of {name} is larger than {most} bytes.")
             return self._failed(large.fault(), error.status)
-        except Unreachable:
+        except ServiceUnreachable:
             return self._failed(self._broken(name))
         return await self._read(name, answer)
 
-    async def _read(self, name: str, answer: Answer) -> Outcome:
+    async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
         """Read what an answer means, without an echo; one that is long is read while others are served."""
         reader, now = Reader(name, self.operation, self.echo), self.connector.now()
         in_thread = self.connector.in_thread
@@ -206,7 +215,7 @@ class _Attempt:
     def _failed(self, fault: Fault, status: int | None = None) -> Outcome:
         return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
 
-    async def _answered(self, message: Message, deadline: float) -> Answer:
+    async def _answered(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         answer = await self._once(message, deadline)
         for _ in range(_MOST_REDIRECTS if self.operation.follows else 0):
             target = _target(message, answer)
@@ -217,7 +226,7 @@ class _Attempt:
             answer = await self._once(message, deadline)
         return answer
 
-    async def _once(self, message: Message, deadline: float) -> Answer:
+    async def _once(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         spec, clock = self.connector.spec, self.connector.clock
         terms = Terms(spec.private_network, self.operation.max_response_bytes)
         sending, left = self.connector.transport.send(message, terms, self.flight), max(deadline - clock.seconds(), 0.0)
@@ -228,18 +237,18 @@ class _Attempt:
             if soon.active():
                 soon.cancel()
 
-    def _give_up(self, sending: Deferred[Answer]) -> None:
+    def _give_up(self, sending: Deferred[ServiceAnswer]) -> None:
         """Give up: what has not begun to leave by now never will."""
         if not self.flight.sent:
             self.flight.overdue = True
             sending.cancel()
 
-    def _without_credential(self, message: Message) -> tuple[tuple[str, str], ...]:
+    def _without_credential(self, message: OutgoingRequest) -> tuple[tuple[str, str], ...]:
         need = self.connector.spec.description.credential
         return tuple(each for each in message.headers if need is None or each[0].lower() != need.header.lower())
 
 
-def _target(message: Message, answer: Answer) -> str | None:
+def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:
     if answer.status not in _REDIRECTS or "location" not in answer.headers:
         return None
     return _redirected(message.url, answer.headers["location"])

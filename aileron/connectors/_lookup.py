@@ -15,8 +15,8 @@ from aileron.values import JSON, Finding, Outcome, Sought
 
 from . import _template
 from ._result import Parts, chosen, read_parts
-from ._table import Table
-from ._template import Scope, Template
+from ._table import FileTable
+from ._template import ReferenceScope, Template
 from ._when import PATH, Condition, Steps, at, condition, dotted
 
 SINCE = frozenset({"effect.since", "effect.since_unix"})
@@ -42,7 +42,7 @@ class Match:
     relation: str
     text: str
 
-    def holds(self, item: JSON, scope: Scope) -> bool:
+    def holds(self, item: JSON, scope: ReferenceScope) -> bool:
         """Tell whether it is true of C{item}."""
         found, wanted = at(item, self.path), _template.text(self.text, scope)
         if not isinstance(found, str):
@@ -73,11 +73,11 @@ class Lookup:
     complete: Condition | None = None
     absent_statuses: frozenset[int] = frozenset()
 
-    def scope(self, sought: Sought) -> Scope:
+    def scope(self, sought: Sought) -> ReferenceScope:
         """Return what references mean for C{sought}."""
-        return Scope(sought.inputs, sought.effect_key, sought.first_at - _EARLIER)
+        return ReferenceScope(sought.inputs, sought.effect_key, sought.first_at - _EARLIER)
 
-    def asked(self, scope: Scope) -> Mapping[str, JSON]:
+    def asked(self, scope: ReferenceScope) -> Mapping[str, JSON]:
         """Return the inputs of the read.
 
         :raises InvalidRequest: they need an input that was not given.
@@ -122,7 +122,7 @@ class Lookup:
         return False if self.certain and whole and late_enough else None
 
 
-def read_lookup(table: Table | None, own_inputs: frozenset[str]) -> Lookup | None:
+def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup | None:
     """Read an operation's table C{reconcile}; faults go where the table's go.
 
     :param own_inputs: what the operation itself is given, and so can be referred to.
@@ -146,7 +146,7 @@ def read_lookup(table: Table | None, own_inputs: frozenset[str]) -> Lookup | Non
     return lookup
 
 
-def _inputs(table: Table | None, own_inputs: frozenset[str]) -> Mapping[str, Template]:
+def _inputs(table: FileTable | None, own_inputs: frozenset[str]) -> Mapping[str, Template]:
     if table is None:
         return {}
     for name, value in table.values.items():
@@ -184,7 +184,7 @@ def _quoted(text: str) -> str:
     return value
 
 
-def _statuses(table: Table) -> frozenset[int]:
+def _statuses(table: FileTable) -> frozenset[int]:
     statuses = table.take("absent_statuses", list, [])
     if not all(type(each) is int and 400 <= each <= 499 for each in statuses):
         table.fault("absent_statuses", "must be an array of statuses between 400 and 499")

@@ -17,11 +17,11 @@ from ._spec import (
     MOST_ATTACHED_BYTES,
     MOST_RESPONSE_BYTES,
     MOST_TIMEOUT_SECONDS,
-    Body,
     ErrorRule,
     HttpOperation,
+    RequestBody,
 )
-from ._table import Table
+from ._table import FileTable
 from ._template import Template
 from ._when import condition, dotted
 
@@ -31,7 +31,7 @@ _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 _LONE = re.compile(r"\$\{[^{}]*\}")
 
 
-def read_operation(name: str, table: Table, credential: str | None) -> HttpOperation:
+def read_operation(name: str, table: FileTable, credential: str | None) -> HttpOperation:
     """Read the table of one operation; faults go where the table's go.
 
     :param credential: the header that the credential fills; the operation may not set it.
@@ -87,12 +87,12 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
     return operation
 
 
-def _missing(table: Table, key: str) -> str:
+def _missing(table: FileTable, key: str) -> str:
     table.fault(key, "is missing")
     return ""
 
 
-def _path(table: Table) -> tuple[str, ...]:
+def _path(table: FileTable) -> tuple[str, ...]:
     path = table.text("path", required=True)
     if not path:
         return ()
@@ -112,7 +112,7 @@ def _is_literal(segment: str) -> bool:
     return segment not in {"", ".", ".."} and not _LITERAL.sub("", segment)
 
 
-def _templates(table: Table, key: str) -> Mapping[str, Template]:
+def _templates(table: FileTable, key: str) -> Mapping[str, Template]:
     inside = table.table(key)
     if inside is None:
         return {}
@@ -124,7 +124,7 @@ def _templates(table: Table, key: str) -> Mapping[str, Template]:
     return dict(inside.values)
 
 
-def _header_templates(table: Table, credential: str | None) -> Mapping[str, str]:
+def _header_templates(table: FileTable, credential: str | None) -> Mapping[str, str]:
     inside = table.table("headers")
     if inside is None:
         return {}
@@ -142,7 +142,7 @@ def _header_templates(table: Table, credential: str | None) -> Mapping[str, str]
     return dict(inside.values)
 
 
-def _body(table: Table, method: str) -> Body | None:
+def _body(table: FileTable, method: str) -> RequestBody | None:
     given = [key for key in ("json", "form", "text") if key in table.values]
     if len(given) > 1:
         table.fault(given[1], f"must not stand beside {given[0]}")
@@ -152,15 +152,15 @@ def _body(table: Table, method: str) -> Body | None:
         return None
     kind = given[0]
     if kind == "form":
-        return Body(kind, _templates(table, kind))
+        return RequestBody(kind, _templates(table, kind))
     template = table.text(kind) if kind == "text" else table.take(kind, type(table.values[kind]), None)
     _check(table, kind, template)
     for other in given[1:]:
         table.skip(other)
-    return Body(kind, template)
+    return RequestBody(kind, template)
 
 
-def _check(table: Table, key: str, template: Template) -> None:
+def _check(table: FileTable, key: str, template: Template) -> None:
     try:
         canonical(template)
     except (TypeError, ValueError) as error:
@@ -170,7 +170,7 @@ def _check(table: Table, key: str, template: Template) -> None:
         table.fault(key, fault)
 
 
-def _error(table: Table | None) -> ErrorRule:
+def _error(table: FileTable | None) -> ErrorRule:
     if table is None:
         return ErrorRule()
     rule = ErrorRule(
@@ -182,7 +182,7 @@ def _error(table: Table | None) -> ErrorRule:
     return rule
 
 
-def _output_schema(table: Table) -> Mapping[str, JSON] | None:
+def _output_schema(table: FileTable) -> Mapping[str, JSON] | None:
     schema: Mapping[str, JSON] | None = table.take("output", dict, None)
     problem = None if schema is None else schema_problem(schema)
     if problem is not None:
@@ -190,7 +190,7 @@ def _output_schema(table: Table) -> Mapping[str, JSON] | None:
     return schema if problem is None else None
 
 
-def _refused(table: Table) -> frozenset[int]:
+def _refused(table: FileTable) -> frozenset[int]:
     statuses = table.take("refused", list, [])
     if not all(type(each) is int and 400 <= each <= 599 for each in statuses):
         table.fault("refused", "must be an array of statuses between 400 and 599")
@@ -198,14 +198,14 @@ def _refused(table: Table) -> frozenset[int]:
     return frozenset(statuses)
 
 
-def _follows(table: Table, method: str, effect: str) -> bool:
+def _follows(table: FileTable, method: str, effect: str) -> bool:
     follows = table.choice("redirect", "never", "never", "same-origin") == "same-origin"
     if follows and (method != "GET" or effect != READ):
         table.fault("redirect", "may be followed only by a GET whose effect is read")
     return follows
 
 
-def _whole(table: Table, key: str, default: int, most: int) -> int:
+def _whole(table: FileTable, key: str, default: int, most: int) -> int:
     value = table.take(key, int, default)
     if not 0 < value <= most:
         table.fault(key, f"must be between 1 and {most}")

@@ -110,7 +110,7 @@ class Screened:
 
 
 @frozen
-class Found:
+class FoundPlugin:
     """One connector, or why it is none.
 
     :ivar file: where it comes from, for people.
@@ -123,7 +123,7 @@ class Found:
     candidate: Candidate | None = None
 
 
-def of_package(name: str) -> Iterator[Found]:
+def of_package(name: str) -> Iterator[FoundPlugin]:
     """Every plugin of the package C{name}.
 
     :return: C{missing} where there is no such package, C{malformed} for what is no connector.
@@ -156,7 +156,7 @@ def _in_working_directory(location: str) -> bool:
     return Path(location).resolve().is_relative_to(Path(os.getcwd()).resolve())
 
 
-def _checked(file: str, load: Callable[[], object]) -> Found:
+def _checked(file: str, load: Callable[[], object]) -> FoundPlugin:
     try:
         plugin = load()
         verifyObject(IConnector, plugin)
@@ -170,8 +170,8 @@ def _checked(file: str, load: Callable[[], object]) -> Found:
         return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")
     if described.fqn.startswith(f"{SHIPPED}://"):
         return _fault("malformed", file, f"is named {SHIPPED}://, as only what is shipped may be")
-    return Found(file, Screened(connector))
+    return FoundPlugin(file, Screened(connector))
 
 
-def _fault(kind: str, file: str, message: str) -> Found:
-    return Found(file, None, (LoadError(kind, " ".join(message.split()), file, None, BOUNDARY),))
+def _fault(kind: str, file: str, message: str) -> FoundPlugin:
+    return FoundPlugin(file, None, (LoadError(kind, " ".join(message.split()), file, None, BOUNDARY),))

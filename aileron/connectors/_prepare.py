@@ -10,8 +10,8 @@ from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request, canonical
 
 from ._headers import header_value
-from ._spec import Body, HttpOperation, HttpSpec
-from ._template import Omitted, Scope, Template, problem, references, render, scalar, text
+from ._spec import HttpOperation, HttpSpec, RequestBody
+from ._template import Omitted, ReferenceScope, Template, problem, references, render, scalar, text
 
 _CONTENT_TYPES = {
     "json": "application/json",
@@ -21,7 +21,7 @@ _CONTENT_TYPES = {
 _ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "file": "*/*", "none": "*/*"}
 
 
-def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Scope) -> Request:
+def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: ReferenceScope) -> Request:
     """Build the request that C{operation} would send.
 
     :raises InvalidRequest: the inputs make no request.
@@ -81,11 +81,11 @@ def _no_strangers(operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
             raise problem(name, "is unknown to the operation")
 
 
-def _path(operation: HttpOperation, scope: Scope) -> str:
+def _path(operation: HttpOperation, scope: ReferenceScope) -> str:
     return "".join("/" + _segment(each, scope) for each in operation.segments)
 
 
-def _segment(template: str, scope: Scope) -> str:
+def _segment(template: str, scope: ReferenceScope) -> str:
     if not references(template):
         return template
     (reference,) = references(template)
@@ -107,12 +107,12 @@ def _whole_segment(text: str) -> str:
     return quote(text, safe="", errors="strict")
 
 
-def _query(operation: HttpOperation, scope: Scope) -> str:
+def _query(operation: HttpOperation, scope: ReferenceScope) -> str:
     pairs = _url_encoded(operation.query, scope)
     return f"?{pairs}" if pairs else ""
 
 
-def _url_encoded(templates: Mapping[str, Template], scope: Scope) -> str:
+def _url_encoded(templates: Mapping[str, Template], scope: ReferenceScope) -> str:
     try:
         return _form(pair for name, template in templates.items() for pair in _pairs(name, template, scope))
     except UnicodeEncodeError as error:
@@ -124,7 +124,7 @@ def _form(pairs: Iterable[tuple[str, str]]) -> str:
     return urlencode(list(pairs), quote_via=quote, safe="", errors="strict")
 
 
-def _pairs(name: str, template: Template, scope: Scope) -> Iterator[tuple[str, str]]:
+def _pairs(name: str, template: Template, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
     """Yield a value once, an array's elements each, an omitted one or null not at all."""
     value = render(template, scope)
     several = isinstance(value, Sequence) and not isinstance(value, str)
@@ -133,7 +133,7 @@ def _pairs(name: str, template: Template, scope: Scope) -> Iterator[tuple[str, s
             yield name, scalar(each, name)
 
 
-def _headers(operation: HttpOperation, scope: Scope) -> Iterator[tuple[str, str]]:
+def _headers(operation: HttpOperation, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
     named = {name.lower() for name in operation.headers}
     if "accept" not in named:
         yield "Accept", _ACCEPTS[operation.answer]
@@ -145,7 +145,7 @@ def _headers(operation: HttpOperation, scope: Scope) -> Iterator[tuple[str, str]
             yield name, value
 
 
-def _header(name: str, template: str, scope: Scope) -> str | None:
+def _header(name: str, template: str, scope: ReferenceScope) -> str | None:
     value = render(template, scope)
     if value is None or isinstance(value, Omitted):
         return None
@@ -155,7 +155,7 @@ def _header(name: str, template: str, scope: Scope) -> str | None:
         raise InvalidRequest(f"The header {name} {error}.") from error
 
 
-def _encoded(body: Body, scope: Scope) -> bytes:
+def _encoded(body: RequestBody, scope: ReferenceScope) -> bytes:
     if body.kind == "form" and isinstance(body.template, Mapping):
         return _url_encoded(body.template, scope).encode("ascii")
     try:

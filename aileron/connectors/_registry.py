@@ -13,7 +13,7 @@ from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
 
 from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
-from ._plugins import Found, of_package
+from ._plugins import FoundPlugin, of_package
 from ._schema import BOUNDARY, read_file
 from ._spec import HttpSpec
 
@@ -53,8 +53,8 @@ class Registry:
     directory: Path | None
     make: Make
     plugin_packages: tuple[str, ...] = ()
-    _fixed: tuple[tuple[Found, ...], ...] = field(init=False)
-    _files: dict[tuple[str, str], Found] = field(init=False, factory=dict)
+    _fixed: tuple[tuple[FoundPlugin, ...], ...] = field(init=False)
+    _files: dict[tuple[str, str], FoundPlugin] = field(init=False, factory=dict)
     _loaded: _Loaded = field(init=False)
     _generation: int = field(init=False, default=1)
 
@@ -96,7 +96,7 @@ class Registry:
         self._files = {key: found for key, found in self._files.items() if key[0] in present}
         return _merged((*self._fixed, own))
 
-    def _kept(self, file: ConnectorFile) -> Found:
+    def _kept(self, file: ConnectorFile) -> FoundPlugin:
         """Return what was made of the same bytes before, else make it now."""
         if file.data is None:
             return self._made(file)
@@ -105,13 +105,13 @@ class Registry:
             self._files[key] = self._made(file)
         return self._files[key]
 
-    def _made(self, file: ConnectorFile) -> Found:
+    def _made(self, file: ConnectorFile) -> FoundPlugin:
         if file.data is None:
-            return Found(file.name, None, (file.problem,) if file.problem else ())
+            return FoundPlugin(file.name, None, (file.problem,) if file.problem else ())
         reading = read_file(file.data, file.name, file.scheme)
         if reading.spec is None:
-            return Found(file.name, None, reading.problems)
-        return Found(file.name, self.make(reading.spec), candidate=_candidate(file, file.data, reading.spec))
+            return FoundPlugin(file.name, None, reading.problems)
+        return FoundPlugin(file.name, self.make(reading.spec), candidate=_candidate(file, file.data, reading.spec))
 
 
 def _candidate(file: ConnectorFile, data: bytes, spec: HttpSpec) -> Candidate | None:
@@ -122,8 +122,8 @@ def _candidate(file: ConnectorFile, data: bytes, spec: HttpSpec) -> Candidate | 
     return Candidate(TrustKind.CONNECTOR, description.fqn, description.content_hash, file.name, text)
 
 
-def _merged(sources: Iterable[Iterable[Found]]) -> _Loaded:
-    loaded: dict[str, Found] = {}
+def _merged(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
+    loaded: dict[str, FoundPlugin] = {}
     problems: list[LoadError] = []
     for source in sources:
         found = list(source)
@@ -136,7 +136,7 @@ def _merged(sources: Iterable[Iterable[Found]]) -> _Loaded:
     )
 
 
-def _add(loaded: dict[str, Found], found: list[Found]) -> Iterator[LoadError]:
+def _add(loaded: dict[str, FoundPlugin], found: list[FoundPlugin]) -> Iterator[LoadError]:
     """Add those of one source whose names are free and used once; a fault for each of the others."""
     named = [(each.connector.describe().fqn, each) for each in found if each.connector is not None]
     names = Counter(fqn for fqn, _ in named)

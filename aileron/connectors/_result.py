@@ -11,10 +11,10 @@ from attrs import frozen
 from aileron.redaction import REDACTED, Redactor
 from aileron.values import JSON, READ, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
 
-from ._answer import Answer
+from ._answer import ServiceAnswer
 from ._decode import proper
-from ._table import Table
-from ._when import ABSENT, Absent, Steps, at, dotted
+from ._table import FileTable
+from ._when import ABSENT, MissingPath, Steps, at, dotted
 
 
 @frozen
@@ -29,13 +29,13 @@ class Part:
     media_type: str = ""
     encoded: bool = False
 
-    def of(self, content: JSON, echo: Redactor) -> JSON | Absent:
+    def of(self, content: JSON, echo: Redactor) -> JSON | MissingPath:
         """Find what it is in C{content}; absent where nothing is, or what is no attachment but should be.
 
         :param echo: takes the secret out.
         """
         found = at(content, self.path)
-        if not self.media_type or isinstance(found, Absent):
+        if not self.media_type or isinstance(found, MissingPath):
             return found
         if not isinstance(found, str):
             return ABSENT
@@ -63,7 +63,7 @@ def chosen(parts: Parts, content: JSON, echo: Redactor) -> dict[str, JSON]:
     :param echo: takes the secret out of what is decoded.
     """
     found = {name: part.of(content, echo) for name, part in parts.items()}
-    return {name: part for name, part in found.items() if not isinstance(part, Absent)}
+    return {name: part for name, part in found.items() if not isinstance(part, MissingPath)}
 
 
 def has_attachments(parts: Parts | None) -> bool:
@@ -71,21 +71,21 @@ def has_attachments(parts: Parts | None) -> bool:
     return any(part.media_type for part in (parts or {}).values())
 
 
-def read_parts(table: Table | None) -> Parts | None:
+def read_parts(table: FileTable | None) -> Parts | None:
     """Read a table C{result}; faults go where the table's go."""
     if table is None:
         return None
     return {name: _part(table, name) for name in table.values}
 
 
-def _part(table: Table, name: str) -> Part:
+def _part(table: FileTable, name: str) -> Part:
     if isinstance(table.values[name], dict):
         inside = table.table(name)
         return Part(()) if inside is None else _attachment(inside)
     return Part(table.read(name, dotted, (), required=True))
 
 
-def _attachment(table: Table) -> Part:
+def _attachment(table: FileTable) -> Part:
     media_type = table.text("media_type", required=True)
     if media_type and media_type_of(media_type) != media_type:
         table.fault("media_type", "must be a media type in lower case, such as image/png")
@@ -105,7 +105,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _KEPT_BACK = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authentication-info"})
 
 
-def read_precondition(table: Table, inputs: Collection[str], effect: str) -> tuple[str, ...]:
+def read_precondition(table: FileTable, inputs: Collection[str], effect: str) -> tuple[str, ...]:
     """Read the inputs that C{precondition} names."""
     names = table.texts("precondition")
     if names and effect == READ:
@@ -116,7 +116,7 @@ def read_precondition(table: Table, inputs: Collection[str], effect: str) -> tup
     return names
 
 
-def read_answer_headers(table: Table, effect: str, named: Collection[str] | None) -> Mapping[str, str]:
+def read_answer_headers(table: FileTable, effect: str, named: Collection[str] | None) -> Mapping[str, str]:
     """Name in the result, and header in lower case, as C{answer_headers} says.
 
     :param named: the other parts of the result; L{None}: it is the whole answer, beside which nothing has room.
@@ -133,7 +133,7 @@ def read_answer_headers(table: Table, effect: str, named: Collection[str] | None
     return {name: _header(inside, name, named or ()) for name in inside.values}
 
 
-def _header(inside: Table, name: str, named: Collection[str]) -> str:
+def _header(inside: FileTable, name: str, named: Collection[str]) -> str:
     header = inside.text(name, required=True).lower()
     if name in named:
         inside.fault(name, "is part of the result already")
@@ -144,7 +144,7 @@ def _header(inside: Table, name: str, named: Collection[str]) -> str:
     return header
 
 
-def lifted(headers: Mapping[str, str], answer: Answer) -> dict[str, JSON]:
+def lifted(headers: Mapping[str, str], answer: ServiceAnswer) -> dict[str, JSON]:
     """Take the parts of a result that are headers; what is missing, empty or longer than can be a tie is null."""
     found = {name: proper(answer.headers.get(header, "")) for name, header in headers.items()}
     return {name: value if 0 < len(value) <= MOST_CHARACTERS else None for name, value in found.items()}

@@ -18,7 +18,7 @@ from ._lookup import Lookup
 from ._operation import read_operation
 from ._prepare import own_base_url
 from ._spec import HttpOperation, HttpSpec
-from ._table import Faults, Table
+from ._table import FileFaults, FileTable
 
 BOUNDARY = "connector_manifest"
 
@@ -30,14 +30,14 @@ _OPERATION = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @frozen
-class Reading:
+class FileReading:
     """The result of reading a file: a specification, or faults."""
 
     spec: HttpSpec | None
     problems: tuple[LoadError, ...] = ()
 
 
-def read_file(data: bytes, file: str, scheme: str | None = None) -> Reading:
+def read_file(data: bytes, file: str, scheme: str | None = None) -> FileReading:
     """Read the bytes of a connector file.
 
     :param file: its name, for the faults.
@@ -49,22 +49,22 @@ def read_file(data: bytes, file: str, scheme: str | None = None) -> Reading:
         return _unparsed("is not UTF-8", file)
     except NotToml as error:
         return _unparsed(error.problem, file, error.line)
-    faults = Faults()
-    spec = _connector(Table((), toml.values, faults), digest_of_bytes(data), scheme)
-    return Reading(None, _problems(faults, file, toml)) if faults.found else Reading(spec)
+    faults = FileFaults()
+    spec = _connector(FileTable((), toml.values, faults), digest_of_bytes(data), scheme)
+    return FileReading(None, _problems(faults, file, toml)) if faults.found else FileReading(spec)
 
 
-def _unparsed(what: str, file: str, line: int | None = None) -> Reading:
-    return Reading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
+def _unparsed(what: str, file: str, line: int | None = None) -> FileReading:
+    return FileReading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
 
 
-def _problems(faults: Faults, file: str, toml: Toml) -> tuple[LoadError, ...]:
+def _problems(faults: FileFaults, file: str, toml: Toml) -> tuple[LoadError, ...]:
     told = faults.found[:_MOST_FAULTS]
     return tuple(LoadError("validation_error", shown(what), file, toml.line(where), BOUNDARY) for where, what in told)
 
 
-def _connector(document: Table, content_hash: str, scheme: str | None) -> HttpSpec:
-    head = document.table("connector", required=True) or Table(("connector",), {}, Faults())
+def _connector(document: FileTable, content_hash: str, scheme: str | None) -> HttpSpec:
+    head = document.table("connector", required=True) or FileTable(("connector",), {}, FileFaults())
     need = _credential(document.table("credential"))
     private_network = head.flag("private_network", default=False)
     operations = _operations(document, need.header if need else None)
@@ -85,7 +85,7 @@ def _connector(document: Table, content_hash: str, scheme: str | None) -> HttpSp
     return HttpSpec(description, operations, private_network)
 
 
-def _name(head: Table, scheme: str | None) -> str:
+def _name(head: FileTable, scheme: str | None) -> str:
     name = head.text("name", required=True)
     if name and not _NAME.fullmatch(name):
         head.fault(
@@ -102,7 +102,7 @@ def _version(text: str) -> str:
     return text
 
 
-def _base_url(head: Table, *, private_network: bool) -> tuple[BaseUrl | None, bool]:
+def _base_url(head: FileTable, *, private_network: bool) -> tuple[BaseUrl | None, bool]:
     table = head.table("base_url", required=True)
     if table is None:
         return None, False
@@ -114,7 +114,7 @@ def _base_url(head: Table, *, private_network: bool) -> tuple[BaseUrl | None, bo
     return chosen, bindable
 
 
-def _hosts(head: Table, chosen: BaseUrl | None, *, bindable: bool) -> tuple[str, ...]:
+def _hosts(head: FileTable, chosen: BaseUrl | None, *, bindable: bool) -> tuple[str, ...]:
     hosts = []
     for each in head.texts("hosts"):
         try:
@@ -128,7 +128,7 @@ def _hosts(head: Table, chosen: BaseUrl | None, *, bindable: bool) -> tuple[str,
     return tuple(hosts)
 
 
-def _credential(table: Table | None) -> CredentialNeed | None:
+def _credential(table: FileTable | None) -> CredentialNeed | None:
     if table is None:
         return None
     need = CredentialNeed(
@@ -140,7 +140,7 @@ def _credential(table: Table | None) -> CredentialNeed | None:
     return need
 
 
-def _operations(document: Table, header: str | None) -> Mapping[str, HttpOperation]:
+def _operations(document: FileTable, header: str | None) -> Mapping[str, HttpOperation]:
     table = document.table("operations", required=True)
     if table is None:
         return {}
@@ -155,11 +155,11 @@ def _operations(document: Table, header: str | None) -> Mapping[str, HttpOperati
             found[name] = read_operation(name, inside, header)
     for name, operation in found.items():
         if operation.lookup is not None and operation.lookup.operation:
-            _check_lookup(operation.lookup, Table((*table.where, name, "reconcile"), {}, table.faults), found)
+            _check_lookup(operation.lookup, FileTable((*table.where, name, "reconcile"), {}, table.faults), found)
     return found
 
 
-def _check_lookup(lookup: Lookup, table: Table, operations: Mapping[str, HttpOperation]) -> None:
+def _check_lookup(lookup: Lookup, table: FileTable, operations: Mapping[str, HttpOperation]) -> None:
     """Check that there is such a read, and that it takes what it would be given."""
     read = operations.get(lookup.operation)
     if read is None or read.operation.effect != READ:

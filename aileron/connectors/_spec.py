@@ -22,7 +22,7 @@ MOST_TIMEOUT_SECONDS = 300.0
 
 
 @frozen
-class Body:
+class RequestBody:
     """The body of a request, as the file declares it.
 
     :ivar kind: C{json}, C{form} or C{text}.
@@ -63,7 +63,7 @@ class HttpOperation:
     segments: tuple[str, ...]
     query: Mapping[str, Template] = field(factory=dict)
     headers: Mapping[str, str] = field(factory=dict)
-    body: Body | None = None
+    body: RequestBody | None = None
     answer: str = "json"
     error: ErrorRule = field(factory=ErrorRule)
     result: Parts | None = None

@@ -13,7 +13,7 @@ Where = tuple[str, ...]
 
 
 @define
-class Faults:
+class FileFaults:
     """The faults of a file so far: the path of each and its message."""
 
     found: list[tuple[Where, str]] = field(factory=list)
@@ -24,7 +24,7 @@ class Faults:
 
 
 @define
-class Table:
+class FileTable:
     """One table, being read.  A faulty value is reported and its default returned, so that reading goes on.
 
     :ivar where: the path of the table in the file.
@@ -32,7 +32,7 @@ class Table:
 
     where: Where
     values: Mapping[str, Any]
-    faults: Faults
+    faults: FileFaults
     _taken: set[str] = field(factory=set)
 
     def text(self, key: str, default: str = "", *, required: bool = False) -> str:
@@ -82,10 +82,10 @@ class Table:
             return ()
         return tuple(value)
 
-    def table(self, key: str, *, required: bool = False) -> Table | None:
+    def table(self, key: str, *, required: bool = False) -> FileTable | None:
         """Take a table inside; L{None} if it is not there."""
         value = self.take(key, dict, None, required=required)
-        return None if value is None else Table((*self.where, key), value, self.faults)
+        return None if value is None else FileTable((*self.where, key), value, self.faults)
 
     def take(self, key: str, kind: type[_T], default: Any, *, required: bool = False) -> Any:
         """Take a value of exactly C{kind}."""

@@ -28,7 +28,7 @@ OMITTED = Omitted()
 
 
 @frozen
-class Scope:
+class ReferenceScope:
     """The values that the references of one request stand for.
 
     :ivar effect_key: minted by the daemon for this run and step.
@@ -68,7 +68,7 @@ def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
             yield f"a reference without end in {text!r}"
 
 
-def render(template: Template, scope: Scope) -> JSON | Omitted:
+def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
     """Render C{template}: a lone reference keeps its type, and what was omitted drops its key or element.
 
     :raises InvalidRequest: an omitted input, or one that is no text, number or boolean, inside a longer string.
@@ -85,7 +85,7 @@ def render(template: Template, scope: Scope) -> JSON | Omitted:
     return template
 
 
-def text(template: str, scope: Scope) -> str:
+def text(template: str, scope: ReferenceScope) -> str:
     """Render C{template} as a string, every reference in it put as text.
 
     :raises InvalidRequest: as in L{render}.

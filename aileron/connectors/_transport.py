@@ -28,7 +28,7 @@ from aileron import __version__
 from aileron.addresses import Origin, read_address, read_origin
 from aileron.waiting import given_up_at_once
 
-from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Unreachable
+from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, Terms, TooLarge
 from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
 
 
@@ -41,25 +41,25 @@ class HttpTransport:
 
     opener: ConnectionOpener = field(repr=False)
 
-    def send(self, message: Message, terms: Terms, flight: Flight) -> Deferred[Answer]:
+    def send(self, message: OutgoingRequest, terms: Terms, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
         connection = ServiceConnection(flight)
         return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, terms, connection)), connection.give_up)
 
-    async def _exchanged(self, message: Message, terms: Terms, connection: ServiceConnection) -> Answer:
+    async def _exchanged(self, message: OutgoingRequest, terms: Terms, connection: ServiceConnection) -> ServiceAnswer:
         try:
             response = await self._response(message, terms, connection)
             connection.head_arrived = True
             body = await _collected(response, terms.max_response_bytes, connection)
-            return Answer(response.code, _first_values(response.headers), body, tuple(_head(response)))
-        except (Refused, TooLarge, Unreachable):
+            return ServiceAnswer(response.code, _first_values(response.headers), body, tuple(_head(response)))
+        except (AddressRefused, TooLarge, ServiceUnreachable):
             raise
         except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
-            raise Unreachable from None
+            raise ServiceUnreachable from None
         finally:
             connection.drop()
 
-    def _response(self, message: Message, terms: Terms, connection: ServiceConnection) -> Deferred[IResponse]:
+    def _response(self, message: OutgoingRequest, terms: Terms, connection: ServiceConnection) -> Deferred[IResponse]:
         reactor, origin = self.opener.reactor, read_origin(message.url)
         endpoint = _CheckedEndpoint(self.opener, origin, terms, connection)
         agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
@@ -141,7 +141,7 @@ class _Collector(Protocol):
         if whole:
             self.done.callback(bytes(self._body))
         else:
-            self.done.errback(Unreachable())
+            self.done.errback(ServiceUnreachable())
 
 
 def _collected(response: IResponse, most: int, connection: ServiceConnection) -> Deferred[bytes]:
@@ -152,7 +152,7 @@ def _collected(response: IResponse, most: int, connection: ServiceConnection) ->
     return collector.done
 
 
-def _headers(message: Message, origin: Origin) -> Headers:
+def _headers(message: OutgoingRequest, origin: Origin) -> Headers:
     headers = Headers(
         {"Host": [origin.authority], "User-Agent": [f"aileron/{__version__}"], "Accept-Encoding": ["identity"]}
     )

@@ -18,11 +18,11 @@ _COMPARISON = re.compile(rf"({PATH})\s*(==|!=)\s*(.+)")
 _MISSING = re.compile(rf"({PATH})\s+missing")
 
 
-class Absent:
+class MissingPath:
     """The value of a path that leads nowhere."""
 
 
-ABSENT = Absent()
+ABSENT = MissingPath()
 
 
 @frozen
@@ -39,8 +39,8 @@ class Condition:
     def holds(self, answer: JSON) -> bool:
         """Tell whether it is true of C{answer}."""
         found = at(answer, self.path)
-        if self.relation == "missing" or isinstance(found, Absent):
-            return isinstance(found, Absent) and self.relation != "=="
+        if self.relation == "missing" or isinstance(found, MissingPath):
+            return isinstance(found, MissingPath) and self.relation != "=="
         return _same(found, self.literal) is (self.relation == "==")
 
 
@@ -67,7 +67,7 @@ def dotted(text: str) -> Steps:
     return tuple(text.split("."))
 
 
-def at(answer: JSON, path: Steps) -> JSON | Absent:
+def at(answer: JSON, path: Steps) -> JSON | MissingPath:
     """Find what C{path} leads to: names into objects, indices into arrays."""
     for step in path:
         if isinstance(answer, Mapping) and step in answer:

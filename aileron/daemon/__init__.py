@@ -6,11 +6,11 @@ Run by C{twistd aileron}, or in the foreground by L{serve}.
 from ._config_file import config_problem
 from ._process import fresh_ids, settle_heap
 from ._run import choose_reactor, live, makeService, serve
-from ._settings import Options, Settings
+from ._settings import DaemonSettings, Options
 
 __all__ = [
+    "DaemonSettings",
     "Options",
-    "Settings",
     "choose_reactor",
     "config_problem",
     "fresh_ids",

@@ -26,7 +26,7 @@ from ._config_file import ConfigFile
 from ._life import Life
 from ._process import fresh_ids, in_thread, settle_heap
 from ._record import keep_on, make_observer, take_over
-from ._settings import Settings
+from ._settings import DaemonSettings
 from ._sites import Sites
 
 _log = Logger()
@@ -54,7 +54,7 @@ def as_they_are(collaborators: Collaborators) -> Collaborators:
     return collaborators
 
 
-async def start(reactor: Any, settings: Settings, life: Life, around: Around = as_they_are) -> None:
+async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Around = as_they_are) -> None:
     """Build everything and serve; C{life} learns how each part is taken down.
 
     :param around: given what the runner will work with, returns what it works with: where a crash is tried.
@@ -104,7 +104,7 @@ async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: 
 
 async def _start_runner(
     reactor: Any,
-    settings: Settings,
+    settings: DaemonSettings,
     store: IStore,
     vault: Vault,
     config_file: ConfigFile,

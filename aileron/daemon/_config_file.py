@@ -21,7 +21,7 @@ _LATER = "it counts from the daemon's next start: aileron daemon stop, then aile
 
 
 @frozen
-class Found:
+class ConfigCandidate:
     """The file at one moment: all empty where there is none.
 
     :ivar digest: of its bytes, if they could be read.
@@ -45,7 +45,7 @@ class ConfigFile:
 
     def __init__(self, home: Home, trust: ITrust) -> None:
         self._path, self._trust = home.config, trust
-        self._last: tuple[bytes | None, Found] = (None, Found())
+        self._last: tuple[bytes | None, ConfigCandidate] = (None, ConfigCandidate())
         self.config, self._in_force = self._choose(self._look())
 
     def candidate(self) -> Candidate | None:
@@ -59,7 +59,7 @@ class ConfigFile:
             return ()
         return (_fault("untrusted", _LATER if self._is_trusted(found.digest) else _UNTRUSTED, self._path),)
 
-    def _choose(self, found: Found) -> tuple[Config, str | None]:
+    def _choose(self, found: ConfigCandidate) -> tuple[Config, str | None]:
         if found.digest is None or not self._is_trusted(found.digest):
             return Config(), None
         if found.config is None:
@@ -70,13 +70,13 @@ class ConfigFile:
         word = self._trust.find(TrustKind.CONFIG, NAME)
         return word is not None and word.digest == digest
 
-    def _look(self) -> Found:
+    def _look(self) -> ConfigCandidate:
         try:
             data = read_private(self._path)
         except (Forbidden, InvalidRequest) as error:
             return _unreadable(error, self._path)
         if data != self._last[0]:
-            self._last = (data, Found() if data is None else _read(data, self._path))
+            self._last = (data, ConfigCandidate() if data is None else _read(data, self._path))
         return self._last[1]
 
 
@@ -89,20 +89,20 @@ def config_problem(home: Home) -> LoadError | None:
     return None if data is None else _read(data, home.config).error
 
 
-def _unreadable(error: Forbidden | InvalidRequest, path: Path) -> Found:
-    return Found(error=_fault("unreadable", error.message, path))
+def _unreadable(error: Forbidden | InvalidRequest, path: Path) -> ConfigCandidate:
+    return ConfigCandidate(error=_fault("unreadable", error.message, path))
 
 
-def _read(data: bytes, path: Path) -> Found:
+def _read(data: bytes, path: Path) -> ConfigCandidate:
     digest = digest_of_bytes(data)
     try:
         text = data.decode("utf-8")
         config = read_config(text)
     except UnicodeDecodeError:
-        return Found(digest, error=_fault("parse_error", "it is not UTF-8", path))
+        return ConfigCandidate(digest, error=_fault("parse_error", "it is not UTF-8", path))
     except NotConfig as error:
-        return Found(digest, error=_fault("validation_error", error.problem, path, error.line))
-    return Found(digest, Candidate(TrustKind.CONFIG, NAME, digest, str(path), text), config)
+        return ConfigCandidate(digest, error=_fault("validation_error", error.problem, path, error.line))
+    return ConfigCandidate(digest, Candidate(TrustKind.CONFIG, NAME, digest, str(path), text), config)
 
 
 def _fault(kind: str, message: str, path: Path, line: int | None = None) -> LoadError:

@@ -17,12 +17,12 @@ from aileron.home import prepare
 
 from ._compose import Around, as_they_are, start
 from ._life import AileronService
-from ._settings import Options, Settings
+from ._settings import DaemonSettings, Options
 
 _LOG_BYTES, _LOG_FILES = 5_000_000, 5
 
 
-def _service(reactor: Any, settings: Settings, around: Around = as_they_are) -> AileronService:
+def _service(reactor: Any, settings: DaemonSettings, around: Around = as_they_are) -> AileronService:
     return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life, around)))
 
 
@@ -36,9 +36,9 @@ def makeService(options: Options) -> AileronService:
     return service
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: Options) -> DaemonSettings:
     try:
-        return Settings.read(options)
+        return DaemonSettings.read(options)
     except AileronError as error:
         raise SystemExit(f"aileron: {error.message}") from None  # twistd would print a traceback
 
@@ -59,7 +59,7 @@ def serve(arguments: Sequence[str]) -> int:
     """
     options = Options()  # type: ignore[no-untyped-call]
     options.parseOptions(list(arguments))  # type: ignore[no-untyped-call]
-    return live(Settings.read(options))
+    return live(DaemonSettings.read(options))
 
 
 def choose_reactor() -> None:
@@ -73,7 +73,7 @@ def choose_reactor() -> None:
         install()
 
 
-def live(settings: Settings, around: Around = as_they_are) -> int:
+def live(settings: DaemonSettings, around: Around = as_they_are) -> int:
     """As L{serve}, of settings that are read.
 
     :param around: see L{aileron.daemon._compose.start}.

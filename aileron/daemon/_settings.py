@@ -83,7 +83,7 @@ def _base_url(name: str, text: str) -> str:
 
 
 @frozen
-class Settings:
+class DaemonSettings:
     """The settings of one life of the daemon.
 
     :ivar listens: endpoints that the command line names, by the site's field in L{Config}.
@@ -98,14 +98,14 @@ class Settings:
     environment: GatewayEnvironment = field(factory=GatewayEnvironment)
     config: Config = field(factory=Config)
 
-    def over(self, config: Config) -> Settings:
+    def over(self, config: Config) -> DaemonSettings:
         """Put in force what the configuration says, where command line and environment say nothing."""
         pending = evolve(config.pending, **self.pending)
         gateway = self.environment.over(config.gateway)
         return evolve(self, config=evolve(config, pending=pending, gateway=gateway, **self.listens))
 
     @classmethod
-    def read(cls, options: Options) -> Settings:
+    def read(cls, options: Options) -> DaemonSettings:
         """Read options, environment and the inherited descriptor.
 
         :raises AileronError: no home can be told, or a variable says what it must not.

@@ -23,7 +23,7 @@ from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
 from ._services import make_mcp, make_notifier, make_relay
-from ._settings import Settings
+from ._settings import DaemonSettings
 from ._watchdog import watchdog_of
 
 
@@ -37,7 +37,7 @@ class Sites:
     def __init__(
         self,
         reactor: Any,
-        settings: Settings,
+        settings: DaemonSettings,
         store: IStore,
         vault: Vault,
         passkeys: Passkeys,

@@ -68,7 +68,7 @@ _LOOK_SECONDS = 0.2
 
 
 @frozen
-class Agent:
+class DemoAgent:
     """An agent that is connected."""
 
     _client: Client
@@ -95,7 +95,7 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(home: Home, directory: str) -> AsyncIterator[Agent]:
+async def agent(home: Home, directory: str) -> AsyncIterator[DemoAgent]:
     """Connect the agent, in a session of its own; it is gone at the end."""
     # The SDK takes half a second to import: only whoever plays pays for it.
     from mcp import Client, StdioServerParameters
@@ -105,7 +105,7 @@ async def agent(home: Home, directory: str) -> AsyncIterator[Agent]:
     parameters = StdioServerParameters(command=script("aileron-mcp"), args=[], env=environment)
     try:
         async with Client(stdio_client(parameters)) as client:
-            yield Agent(client)
+            yield DemoAgent(client)
     except BaseExceptionGroup as group:
         raise only_cause(group) from None
 

@@ -45,12 +45,12 @@ class Chat(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, key: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(("127.0.0.1", 0), _ChatHistory)
         self.key = key
         self.room = Room()
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _ChatHistory(BaseHTTPRequestHandler):
     server: Chat
 
     def do_GET(self) -> None:

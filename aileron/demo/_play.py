@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from aileron.demo._agent import Agent, agent, ask
+from aileron.demo._agent import DemoAgent, agent, ask
 from aileron.demo._stage import Stage, act, command, printed, quote, stage, tell
 from aileron.errors import InternalError, InvalidRequest
 
@@ -180,7 +180,7 @@ async def _set_up(scene: Stage) -> None:
     )
 
 
-async def _call(acting: Agent) -> asyncio.Task[str]:
+async def _call(acting: DemoAgent) -> asyncio.Task[str]:
     act(2, "An agent works")
     tools = await acting.tools_with(TOOL)
     tell(f"It speaks MCP to aileron-mcp, which offers: {', '.join(tools)}.")

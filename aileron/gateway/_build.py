@@ -15,9 +15,9 @@ from ._destination import Destination
 from ._dialler import Forwarding, IDialReactor, dialler, forwarding
 from ._gateway import Gateway
 from ._injection import Injection, LeakRecorder
-from ._pool import Pool
+from ._pool import UpstreamPool
 from ._proxies import Proxies, read_proxies
-from ._unreachable import Unreachable
+from ._unreachable import UpstreamUnreachable
 
 
 @frozen
@@ -51,12 +51,12 @@ def build(settings: GatewaySettings, reactor: IDialReactor, parts: GatewayParts)
 
 
 def _destination(provider: Provider, proxies: Proxies, settings: GatewaySettings, reactor: IDialReactor) -> Destination:
-    pool = Pool(dialler(reactor, provider, proxies, settings.ca_certificates), cast(IReactorTime, reactor))
+    pool = UpstreamPool(dialler(reactor, provider, proxies, settings.ca_certificates), cast(IReactorTime, reactor))
     return Destination.of(provider, pool, _forwarding(provider, proxies))
 
 
 def _forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
     try:
         return forwarding(provider, proxies)
-    except Unreachable:
+    except UpstreamUnreachable:
         return Forwarding()  # whoever connects is told the same, with its cause

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from aileron.addresses import SYSTEM_BUNDLES, system_authorities
 
-from ._unreachable import Cause, Unreachable
+from ._unreachable import Cause, UpstreamUnreachable
 
 _UNKNOWN = "nobody that this machine trusts vouches for it (gateway.ca_certificates of config.yaml adds authorities)"
 
@@ -71,17 +71,19 @@ def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLCon
     return context
 
 
-def handshake_failed(error: ssl.SSLError, who: str) -> Unreachable:
+def handshake_failed(error: ssl.SSLError, who: str) -> UpstreamUnreachable:
     """Tell what a failed handshake means.
 
     :param who: the upstream, with its port.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         fault = _FAULTS.get(error.verify_code, f"it does not verify ({error.verify_message})")
-        return Unreachable.because(Cause.TLS, f"The certificate of {who} is refused: {fault}.")
+        return UpstreamUnreachable.because(Cause.TLS, f"The certificate of {who} is refused: {fault}.")
     if error.reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"}:
-        return Unreachable.because(Cause.TLS, f"{who} does not speak TLS.")
-    return Unreachable.because(Cause.TLS, f"The TLS handshake with {who} failed ({error.reason or 'no reason given'}).")
+        return UpstreamUnreachable.because(Cause.TLS, f"{who} does not speak TLS.")
+    return UpstreamUnreachable.because(
+        Cause.TLS, f"The TLS handshake with {who} failed ({error.reason or 'no reason given'})."
+    )
 
 
 def _trust_system(context: ssl.SSLContext, bundles: Iterable[str]) -> None:
@@ -96,4 +98,4 @@ def _trust(context: ssl.SSLContext, pem: str) -> None:
         context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
         message = "gateway.ca_certificates of config.yaml holds no certificates that can be read."
-        raise Unreachable.because(Cause.TLS, message) from None
+        raise UpstreamUnreachable.because(Cause.TLS, message) from None

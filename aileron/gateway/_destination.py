@@ -13,7 +13,7 @@ from aileron.values import Provider
 
 from ._admission import Keyed
 from ._dialler import Forwarding
-from ._pool import Pool
+from ._pool import UpstreamPool
 
 _HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
 
@@ -29,14 +29,14 @@ class Destination:
     """
 
     provider: Provider
-    pool: Pool
+    pool: UpstreamPool
     before: bytes
     host: bytes
     more: bytes
     loopback_port: int | None
 
     @classmethod
-    def of(cls, provider: Provider, pool: Pool, forwarding: Forwarding) -> Self:
+    def of(cls, provider: Provider, pool: UpstreamPool, forwarding: Forwarding) -> Self:
         """Make the destination that C{provider} names; nothing of it ever comes from a request."""
         base = read_base_url(provider.base_url)
         before = forwarding.target_prefix + base.path.encode("ascii")

@@ -43,7 +43,7 @@ PROGRESS_BYTES = 16 * 1024
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
 
 
-class Exchange:
+class UpstreamExchange:
     """One request and its answer.  It is L{aileron.http1.RelayedExchange} to the client's channel.
 
     :ivar stirred: whether either side has sent something since this was last set to false.

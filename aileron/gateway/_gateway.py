@@ -19,14 +19,14 @@ from aileron.errors import (
     NetworkError,
     VaultLocked,
 )
-from aileron.http1 import Client, HeadCache, RequestHead, Route
+from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
 from aileron.interfaces import IMeters, ISessions, IVault
 from aileron.values import Dialect, Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
 from ._destination import Destination
 from ._eager import Write, writer
-from ._exchange import Exchange
+from ._exchange import UpstreamExchange
 from ._injection import Injection
 from ._limits import ByteBudget, SilenceWatch
 from ._refusals import Refusal, answer
@@ -50,7 +50,7 @@ class RelayTerms:
     :ivar most_bytes: of a body, framing included; L{None}: without limit.
     """
 
-    client: Client
+    client: RelayClient
     write: Write
     gateway: Gateway
     method: bytes
@@ -72,8 +72,8 @@ class RelayRoute:
     digest: bytes | None = field(repr=False)
     onward: HeadCache
 
-    def exchange(self, length: int) -> Exchange:
-        return Exchange(self.terms, length, self)
+    def exchange(self, length: int) -> UpstreamExchange:
+        return UpstreamExchange(self.terms, length, self)
 
 
 class Gateway:
@@ -131,7 +131,7 @@ class Gateway:
         except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
             _log.failure("looking at what is under way")
 
-    def route(self, head: RequestHead, client: Client) -> Route | None:
+    def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         found = keyed(head)
         decision = self._table.decide(head, found.path)
         if decision is None:
@@ -147,7 +147,7 @@ class Gateway:
             return Refusal(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
         return self._onward(head, client, found, to)
 
-    def _onward(self, head: RequestHead, client: Client, found: Keyed, to: RelayTo) -> RelayRoute:
+    def _onward(self, head: RequestHead, client: RelayClient, found: Keyed, to: RelayTo) -> RelayRoute:
         terms = RelayTerms(
             client,
             writer(client.transport),
@@ -162,7 +162,7 @@ class Gateway:
 
     # for its exchanges ---------------------------------------------------------------------------------------------
 
-    def begin(self, exchange: Exchange, asked: RelayRoute) -> None:
+    def begin(self, exchange: UpstreamExchange, asked: RelayRoute) -> None:
         """Find a connection to the provider for an exchange, or have it fail."""
         digest = asked.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
@@ -178,15 +178,15 @@ class Gateway:
         shut = self._door.shut()
         return None if shut is None else VaultLocked(shut)
 
-    def refusal(self, exchange: Exchange, error: AileronError, status: int) -> bytes:
+    def refusal(self, exchange: UpstreamExchange, error: AileronError, status: int) -> bytes:
         """Write the whole answer in the provider's place."""
         return answer(error, status, exchange.terms.dialect)
 
-    def ended(self, exchange: Exchange) -> None:
+    def ended(self, exchange: UpstreamExchange) -> None:
         """Note that an exchange is over."""
         self._silence.forget(exchange)
 
-    async def _carry_once_known(self, exchange: Exchange, asked: RelayRoute, digest: bytes) -> None:
+    async def _carry_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, digest: bytes) -> None:
         session = await self._sessions.by_gateway_key(digest)
         if exchange.over:
             return
@@ -195,7 +195,7 @@ class Gateway:
         else:
             self._carry(exchange, asked, session)
 
-    def _carry(self, exchange: Exchange, asked: RelayRoute, session: Session | None) -> None:
+    def _carry(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
         if session is not None:
             asked.terms.client.keep(session.id)
@@ -215,7 +215,7 @@ class Gateway:
         else:
             self._send(exchange, asked, asked.onward.with_length(exchange.length))
 
-    async def _send_with_key(self, exchange: Exchange, asked: RelayRoute, session: Session | None) -> None:
+    async def _send_with_key(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
         to, onward = asked.to, asked.onward.with_length(exchange.length)
         try:
             onward, screen = await self._injection.inject(onward, to.provider, session, inference=to.inference)
@@ -226,7 +226,9 @@ class Gateway:
         if not exchange.over:
             self._send(exchange, asked, onward, screen)
 
-    def _send(self, exchange: Exchange, asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None) -> None:
+    def _send(
+        self, exchange: UpstreamExchange, asked: RelayRoute, onward: bytes, screen: SecretFilter | None = None
+    ) -> None:
         destination = self._destinations[asked.to.provider.name]
         exchange.open(destination.for_proxy(onward), screen)
         if not exchange.over:
@@ -234,7 +236,7 @@ class Gateway:
             destination.pool.carry(exchange)
 
 
-def _failed(failure: Failure, exchange: Exchange) -> None:
+def _failed(failure: Failure, exchange: UpstreamExchange) -> None:
     """Answer for a request that failed while it waited for its session or its key."""
     error = failure.value
     if not isinstance(error, AileronError):

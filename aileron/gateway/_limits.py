@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from ._exchange import Exchange
+    from ._exchange import UpstreamExchange
 
 MOST_BYTES = 64 * 1024 * 1024
 """That all exchanges hold together."""
@@ -142,8 +142,8 @@ _LONGEST_SECONDS = 10.0
 class SilenceWatch:
     """The exchanges under way.
 
-    An exchange is told that it is L{Exchange.silent} once nothing of it has stirred for C{seconds}, and at the latest a
-    quarter or ten seconds after that, whichever is less.
+    An exchange is told that it is L{UpstreamExchange.silent} once nothing of it has stirred for C{seconds}, and at the
+    latest a quarter or ten seconds after that, whichever is less.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -151,17 +151,17 @@ class SilenceWatch:
         looks = max(_LOOKS, math.ceil(seconds / _LONGEST_SECONDS))
         self.step = seconds / looks
         self._most = looks - 1
-        self._quiet: dict[Exchange, int] = {}
+        self._quiet: dict[UpstreamExchange, int] = {}
 
-    def watch(self, exchange: Exchange) -> None:
+    def watch(self, exchange: UpstreamExchange) -> None:
         """Begin with an exchange."""
         self._quiet[exchange] = 0
 
-    def forget(self, exchange: Exchange) -> None:
+    def forget(self, exchange: UpstreamExchange) -> None:
         """Note that it is over. Twice is safe."""
         self._quiet.pop(exchange, None)
 
-    def watched(self) -> list[Exchange]:
+    def watched(self) -> list[UpstreamExchange]:
         """All of them."""
         return list(self._quiet)
 

@@ -16,7 +16,7 @@ from aileron.errors import AileronError, NetworkError
 from aileron.values import Ending
 
 from ._eager import Write, heard_by, writer
-from ._exchange import Exchange
+from ._exchange import UpstreamExchange
 
 MOST_IDLE = 128
 IDLE_SECONDS = 50.0
@@ -37,11 +37,11 @@ class Connection(Protocol):
     transport: Any
     write: Write
     idle_since = 0.0
-    _exchange: Exchange | None = None
+    _exchange: UpstreamExchange | None = None
     _served = 0
     _held = False
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: UpstreamPool) -> None:
         self._pool = pool
 
     def connectionMade(self) -> None:
@@ -52,7 +52,7 @@ class Connection(Protocol):
         self.transport.registerProducer(self, True)
         self.write = writer(self.transport)
 
-    def carry(self, exchange: Exchange) -> None:
+    def carry(self, exchange: UpstreamExchange) -> None:
         """Send the exchange's request, and hand it the answer."""
         self._served += 1
         self._exchange = exchange
@@ -130,7 +130,7 @@ class Connection(Protocol):
         """Do nothing: the connection is gone, and L{connectionLost} follows."""
 
 
-class Pool(Factory):
+class UpstreamPool(Factory):
     """All connections to one provider.
 
     :ivar seconds: the time.
@@ -146,20 +146,20 @@ class Pool(Factory):
     def buildProtocol(self, addr: IAddress | None) -> Connection:
         return Connection(self)
 
-    def carry(self, exchange: Exchange) -> None:
+    def carry(self, exchange: UpstreamExchange) -> None:
         """Send an exchange on its way, by the connection that was used last if one is kept."""
         if self._idle:
             self._idle.pop().carry(exchange)
         else:
             self.open(exchange)
 
-    def open(self, exchange: Exchange) -> None:
+    def open(self, exchange: UpstreamExchange) -> None:
         """Send it by a new connection."""
         connecting = self._endpoint.connect(self)
         exchange.give_up = connecting.cancel
         connecting.addCallbacks(self._carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
 
-    def _carry(self, connection: Any, exchange: Exchange) -> None:
+    def _carry(self, connection: Any, exchange: UpstreamExchange) -> None:
         exchange.give_up = None
         hindrance = exchange.terms.gateway.hindrance()  # which may have come while the exchange waited
         if hindrance is not None:
@@ -194,7 +194,7 @@ class Pool(Factory):
             self._idle.popleft().close()
 
 
-def _fail(failure: Failure, exchange: Exchange) -> None:
+def _fail(failure: Failure, exchange: UpstreamExchange) -> None:
     if failure.check(CancelledError):
         return  # by the exchange's own end
     exchange.give_up = None

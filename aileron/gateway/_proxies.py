@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from aileron.addresses import Origin, is_loopback, may_be_loopback, read_address, read_url
 
-from ._unreachable import Cause, Unreachable
+from ._unreachable import Cause, UpstreamUnreachable
 
 _Exempt = Callable[[str, int], bool]
 
@@ -74,7 +74,7 @@ class Proxies:
         if remote and may_be_loopback(upstream.host):
             return None
         if isinstance(proxy, Unusable):
-            raise Unreachable.because(Cause.PROXY, proxy.message)
+            raise UpstreamUnreachable.because(Cause.PROXY, proxy.message)
         return proxy
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from aileron.errors import AileronError
-from aileron.http1 import Client
+from aileron.http1 import RelayClient
 from aileron.values import JSON, Dialect
 
 _ANTHROPIC: Mapping[int, str] = {
@@ -57,7 +57,7 @@ class Refusal:
 
     answered = False
 
-    def __init__(self, client: Client, whole_answer: bytes) -> None:
+    def __init__(self, client: RelayClient, whole_answer: bytes) -> None:
         self._client = client
         self._answer = whole_answer
 

@@ -19,7 +19,7 @@ WAIT_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.
 _CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
-class Counts:
+class TrafficCounts:
     """The numbers of one provider, or of one session."""
 
     # Flat, and not an object for each histogram: each of these calls is made for each request.
@@ -140,23 +140,23 @@ class Tally:
         """
         self._clock = clock
         self._reads = reads
-        self._providers: dict[str, Counts] = {}
-        self._sessions: OrderedDict[str, Counts] = OrderedDict()
-        self._reading = Reading(later)
+        self._providers: dict[str, TrafficCounts] = {}
+        self._sessions: OrderedDict[str, TrafficCounts] = OrderedDict()
+        self._reading = UsageReading(later)
 
     def begin(self, provider: Provider, session_id: str | None, inference: bool) -> IMeter:
         counts = self._providers.get(provider.name)
         if counts is None:
-            counts = self._providers[provider.name] = Counts()
+            counts = self._providers[provider.name] = TrafficCounts()
         counts.begun += 1
         to = (counts,) if session_id is None else (counts, self._session(session_id))
         return _Meter(to, self._clock, self._reading if inference and self._reads else None)
 
-    def _session(self, session_id: str) -> Counts:
+    def _session(self, session_id: str) -> TrafficCounts:
         sessions = self._sessions
         counts = sessions.get(session_id)
         if counts is None:
-            counts = sessions[session_id] = Counts()
+            counts = sessions[session_id] = TrafficCounts()
             if len(sessions) > MOST_SESSIONS:
                 sessions.popitem(last=False)
         else:
@@ -172,7 +172,7 @@ class Tally:
         return None if counts is None else counts.traffic()
 
 
-class Reading:
+class UsageReading:
     """Reads copies of answers for their tokens, one at a time, and lets each go.
 
     :ivar allowance: of long copies.
@@ -181,14 +181,14 @@ class Reading:
     def __init__(self, later: Callable[[Callable[[], None]], object]) -> None:
         self.allowance = Allowance(MOST_PACKED)
         self._later = later
-        self._queue: deque[tuple[BodySample, tuple[Counts, ...]]] = deque()
+        self._queue: deque[tuple[BodySample, tuple[TrafficCounts, ...]]] = deque()
 
     @property
     def busy(self) -> bool:
         """True where so many wait that another one would not be read."""
         return len(self._queue) >= MOST_UNREAD
 
-    def read(self, copy: BodySample, to: tuple[Counts, ...]) -> None:
+    def read(self, copy: BodySample, to: tuple[TrafficCounts, ...]) -> None:
         """Read it later, and tell these; at once, and unread, if too many wait."""
         if self.busy:
             copy.let_go()
@@ -208,7 +208,7 @@ class Reading:
                 self._later(self._read_one)
 
 
-def _tell(usage: Usage | None, to: tuple[Counts, ...]) -> None:
+def _tell(usage: Usage | None, to: tuple[TrafficCounts, ...]) -> None:
     for counts in to:
         counts.tell(usage)
 
@@ -233,7 +233,7 @@ class _Meter:
         "_to",
     )
 
-    def __init__(self, to: tuple[Counts, ...], clock: Callable[[], float], reading: Reading | None) -> None:
+    def __init__(self, to: tuple[TrafficCounts, ...], clock: Callable[[], float], reading: UsageReading | None) -> None:
         self._to = to
         self._clock = clock
         self._reading = reading

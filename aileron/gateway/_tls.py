@@ -28,7 +28,7 @@ from zope.interface import implementer
 
 from ._certificates import Identity, handshake_failed
 from ._eager import Write, heard_by, writer
-from ._unreachable import Cause, Unreachable
+from ._unreachable import Cause, UpstreamUnreachable
 
 _MOST_RECORD_BYTES = 16384
 _LINGER_SECONDS = 5.0
@@ -46,8 +46,8 @@ class TlsLayer(Protocol):
     producer above is paused by the transport below; and only a peer that said C{close_notify} ends with
     L{ConnectionDone}, so that what was cut never looks complete.
 
-    :ivar opened: fires with the protocol above once the peer has proved who it is; L{Unreachable} if it does not.
-        Cancelling aborts.
+    :ivar opened: fires with the protocol above once the peer has proved who it is; L{UpstreamUnreachable} if it does
+        not.  Cancelling aborts.
     """
 
     transport: _Below
@@ -88,7 +88,9 @@ class TlsLayer(Protocol):
         if reason.check(ConnectionDone):
             self._deliver()  # what a consumer that has only just resumed did not get yet
         if self._shaking_hands:
-            self._refuse(Unreachable.because(Cause.TLS, f"{self._identity.who} hung up during the TLS handshake."))
+            self._refuse(
+                UpstreamUnreachable.because(Cause.TLS, f"{self._identity.who} hung up during the TLS handshake.")
+            )
         elif self._open and reason.check(ConnectionDone):
             reason = Failure(ConnectionLost("The peer ended the connection without a TLS close_notify."))
         self._end(reason)
@@ -188,7 +190,7 @@ class TlsLayer(Protocol):
             above.makeConnection(self)
             self.opened.callback(above)
 
-    def _refuse(self, error: Unreachable) -> None:
+    def _refuse(self, error: UpstreamUnreachable) -> None:
         self._shaking_hands, self._above = False, None
         self.opened.errback(error)
 

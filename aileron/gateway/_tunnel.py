@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 from aileron.http1 import Malformed, ResponseHead, read_response_prefix
 
 from ._proxies import Proxy
-from ._unreachable import Cause, Unreachable
+from ._unreachable import Cause, UpstreamUnreachable
 
 _MOST_HEAD_BYTES = 16384
 
@@ -20,8 +20,8 @@ class TunnelLayer(Protocol):
 
     The protocol above gets the transport itself, and every byte that comes after the proxy's answer.
 
-    :ivar opened: fires with the protocol above once the proxy has connected; L{Unreachable} if it does not.  Cancelling
-        aborts.
+    :ivar opened: fires with the protocol above once the proxy has connected; L{UpstreamUnreachable} if it does not.
+        Cancelling aborts.
     """
 
     transport: ITCPTransport
@@ -93,6 +93,6 @@ class TunnelLayer(Protocol):
         self._head = b""
         self.transport.abortConnection()
 
-    def _because(self, what: str) -> Unreachable:
+    def _because(self, what: str) -> UpstreamUnreachable:
         message = f"The proxy {self._proxy.authority} {what} when asked for {self._target}."
-        return Unreachable.because(Cause.PROXY, message)
+        return UpstreamUnreachable.because(Cause.PROXY, message)

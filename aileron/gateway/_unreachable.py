@@ -17,7 +17,7 @@ from aileron.errors import NetworkError
 
 
 class Cause(StrEnum):
-    """The causes of L{Unreachable}."""
+    """The causes of L{UpstreamUnreachable}."""
 
     DNS = "dns"
     REFUSED = "refused"
@@ -27,14 +27,14 @@ class Cause(StrEnum):
     NETWORK = "network"
 
 
-class Unreachable(NetworkError):
+class UpstreamUnreachable(NetworkError):
     """There is no connection to the upstream, and nothing of a request was sent.
 
     The message names hosts and ports, never a path, a header or a proxy's password.
     """
 
     @classmethod
-    def because(cls, cause: Cause, message: str) -> Unreachable:
+    def because(cls, cause: Cause, message: str) -> UpstreamUnreachable:
         """Make the error; C{details["cause"]} holds the cause."""
         return cls(message, {"cause": cause.value})
 
@@ -44,7 +44,7 @@ class Unreachable(NetworkError):
         return Cause(str(self.details["cause"]))
 
 
-def connecting_failed(error: Exception, who: str) -> Unreachable:
+def connecting_failed(error: Exception, who: str) -> UpstreamUnreachable:
     """Tell what it means that no connection came about.
 
     :param error: as Twisted's endpoints raise them.
@@ -52,20 +52,20 @@ def connecting_failed(error: Exception, who: str) -> Unreachable:
     """
     match error:
         case DNSLookupError() | UnknownHostError() | ValueError():
-            return Unreachable.because(Cause.DNS, f"{who} has a name that leads to no address (DNS).")
+            return UpstreamUnreachable.because(Cause.DNS, f"{who} has a name that leads to no address (DNS).")
         case ConnectionRefusedError():
-            return Unreachable.because(Cause.REFUSED, f"{who} refused the connection: nothing listens there.")
+            return UpstreamUnreachable.because(Cause.REFUSED, f"{who} refused the connection: nothing listens there.")
         case TimeoutError() | TCPTimedOutError():
-            return Unreachable.because(Cause.TIMEOUT, f"{who} did not answer in time.")
+            return UpstreamUnreachable.because(Cause.TIMEOUT, f"{who} did not answer in time.")
         case ConnectError(osError=number) if number is not None:
-            return Unreachable.because(Cause.NETWORK, f"{who} could not be connected to (error {number}).")
+            return UpstreamUnreachable.because(Cause.NETWORK, f"{who} could not be connected to (error {number}).")
         case _:
-            return Unreachable.because(Cause.NETWORK, f"{who} could not be connected to.")
+            return UpstreamUnreachable.because(Cause.NETWORK, f"{who} could not be connected to.")
 
 
-def silent(who: str, seconds: float) -> Unreachable:
+def silent(who: str, seconds: float) -> UpstreamUnreachable:
     """Somebody said nothing for too long.
 
     :param who: what was waited for.
     """
-    return Unreachable.because(Cause.TIMEOUT, f"{who} did not answer in {seconds:g} seconds.")
+    return UpstreamUnreachable.because(Cause.TIMEOUT, f"{who} did not answer in {seconds:g} seconds.")

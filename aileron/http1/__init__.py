@@ -6,17 +6,17 @@ Whatever two parsers could read differently raises L{Malformed} (RFC 9112, secti
 from ._bodies import Body, Chunked, Fixed, UntilClose, announced, unchunked
 from ._fields import CHUNKED, Malformed, end_to_end
 from ._heads import UNTIL_CLOSE, RequestHead, ResponseHead, parse_request, parse_response, read_response_prefix
-from ._relay import Client, HeadCache, RelayedExchange, RelayHandler, Route
+from ._relay import HeadCache, RelayClient, RelayedExchange, RelayHandler, Route
 
 __all__ = [
     "CHUNKED",
     "UNTIL_CLOSE",
     "Body",
     "Chunked",
-    "Client",
     "Fixed",
     "HeadCache",
     "Malformed",
+    "RelayClient",
     "RelayHandler",
     "RelayedExchange",
     "RequestHead",

@@ -10,7 +10,7 @@ from twisted.internet.interfaces import ITCPTransport
 from ._heads import RequestHead
 
 
-class Client(Protocol):
+class RelayClient(Protocol):
     """The client's side of a request that a relay has taken over."""
 
     @property
@@ -86,7 +86,7 @@ class Route(Protocol):
 class RelayHandler(Protocol):
     """Decides by their heads which requests it relays."""
 
-    def route(self, head: RequestHead, client: Client) -> Route | None:
+    def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         """Return the route of this request and of those like it; L{None}: they are for the site's own resources."""
 
 

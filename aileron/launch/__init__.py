@@ -2,12 +2,12 @@
 
 from ._bell import Bell, is_multiplexed
 from ._launch import Enclose, Launcher
-from ._plan import DaemonFacts, Plan, Preparation, Programs, find_programs, prepare
+from ._plan import DaemonFacts, LaunchPlan, Preparation, Programs, find_programs, prepare
 from ._preview import LaunchPreview, preview_launch
 from ._process import OSSignals, Signals
 from .agent import Agent
 from .agents import find_agents
-from .registration import Gateway, Invocation, McpServer, Registration, Upstream
+from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 
 __all__ = [
@@ -15,13 +15,13 @@ __all__ = [
     "Bell",
     "DaemonFacts",
     "Enclose",
-    "Gateway",
+    "GatewayAccess",
     "Invocation",
+    "LaunchPlan",
     "LaunchPreview",
     "Launcher",
     "McpServer",
     "OSSignals",
-    "Plan",
     "Preparation",
     "Programs",
     "Registration",

@@ -14,12 +14,12 @@ from twisted.internet.task import deferLater
 from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession
 
 from ._bell import Bell, format_waiting, watch_waiting
-from ._plan import DaemonFacts, Plan, prepare, write_files
+from ._plan import DaemonFacts, LaunchPlan, prepare, write_files
 from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
 from .agent import Agent
 from .registration import Invocation
 
-Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
+Enclose = Callable[[LaunchPlan, str], AbstractContextManager[LaunchPlan]]
 """From what would be run, and the agent site's URL, to what is run in its place, in a sandbox."""
 
 _GOODBYE_SECONDS = 10.0
@@ -77,7 +77,7 @@ class Launcher:
         facts = await self.ensure_daemon()
 
         @contextmanager
-        def planned(session: OpenedSession) -> Iterator[Plan]:
+        def planned(session: OpenedSession) -> Iterator[LaunchPlan]:
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 plan = prepared.plan(facts.url, session.token, gateway, directory)
@@ -107,7 +107,7 @@ class Launcher:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code
 
-    async def _run(self, child: AgentProcess, planned: Plan) -> int:
+    async def _run(self, child: AgentProcess, planned: LaunchPlan) -> int:
         if child.stopped_by is not None:
             return exit_status(child.stopped_by)
         for line in planned.notes:

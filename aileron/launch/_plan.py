@@ -13,7 +13,7 @@ from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 
 from .agent import Agent
-from .registration import Gateway, Invocation, McpServer, Register, Upstream
+from .registration import GatewayAccess, Invocation, McpServer, Register, Upstream
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 _OURS = "AILERON_"
@@ -31,9 +31,9 @@ class DaemonFacts:
     launch_key: str = field(repr=False)
     upstreams: Mapping[str, Upstream] | None = None
 
-    def gateway(self, key: str) -> Gateway | None:
+    def gateway(self, key: str) -> GatewayAccess | None:
         """Return the gateway for a session with this gateway key; L{None} if the daemon has none."""
-        return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
+        return None if self.upstreams is None else GatewayAccess(self.url, key, self.upstreams)
 
 
 @frozen
@@ -45,7 +45,7 @@ class Programs:
 
 
 @frozen
-class Plan:
+class LaunchPlan:
     """One agent's process.
 
     :ivar argv: holds no secret.
@@ -73,7 +73,7 @@ class Preparation:
     programs: Programs
     register: Register
 
-    def plan(self, url: str, token: str, gateway: Gateway | None, directory: str) -> Plan:
+    def plan(self, url: str, token: str, gateway: GatewayAccess | None, directory: str) -> LaunchPlan:
         """Plan it in a session: the parent's environment without C{AILERON_*}, our tools, and the gateway.
 
         :param url: of the daemon's site for agents.
@@ -94,7 +94,7 @@ class Preparation:
         server = McpServer(self.programs.mcp, session.on_this_machine().variables())
         ours = self.register(server, gateway, directory)
         theirs = {name: value for name, value in environment.items() if not name.startswith(_OURS)}
-        return Plan(
+        return LaunchPlan(
             argv=(self.programs.agent, *ours.arguments, *arguments),
             environment={**theirs, **ours.variables},
             notes=ours.notes,
@@ -117,7 +117,7 @@ def prepare(agent: Agent, invocation: Invocation, interpreter: str) -> Preparati
     return Preparation(agent, invocation, programs, agent.prepare(invocation))
 
 
-def write_files(plan: Plan) -> None:
+def write_files(plan: LaunchPlan) -> None:
     """Have the plan's files lie in its directory, which is there and empty.
 
     :raises OSError: they could not be written.

@@ -11,10 +11,10 @@ from attrs import asdict, frozen
 
 from aileron.values import JSON, plain
 
-from ._plan import DaemonFacts, Plan, prepare
+from ._plan import DaemonFacts, LaunchPlan, prepare
 from .agent import Agent
 from .formats import parse_jsonc
-from .registration import Gateway, Invocation
+from .registration import GatewayAccess, Invocation
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
@@ -64,7 +64,7 @@ def preview_launch(
     return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
 
 
-def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> LaunchPreview:
+def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | None) -> LaunchPreview:
     """Describe what C{plan} would do.
 
     The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
@@ -96,7 +96,7 @@ def _is_secret(name: str, value: str) -> bool:
     return bool(_SECRET_NAME.search(name)) and len(value) >= _SHORTEST_SECRET
 
 
-def _routes(gateway: Gateway) -> Iterator[tuple[str, str]]:
+def _routes(gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
     for name, upstream in sorted(gateway.upstreams.items()):
         whose = "the vault's key" if upstream.injected else "the agent's own key"
         yield name, f"{upstream.base_url}, with {whose}"

@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IProcessTransport, IReactorFromThreads, 
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
-from ._plan import Plan
+from ._plan import LaunchPlan
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -66,7 +66,7 @@ class AgentProcess(ProcessProtocol):
         self._running: IProcessTransport | None = None
         self._forwarded: set[int] = set()
 
-    def start(self, reactor: IReactorProcess, plan: Plan) -> None:
+    def start(self, reactor: IReactorProcess, plan: LaunchPlan) -> None:
         """Run it.
 
         :raises OSError: it could not be started.

@@ -10,8 +10,8 @@ from attrs import frozen
 from aileron.errors import InvalidRequest
 from aileron.values import visible
 
-from .layers import LayerReader, Location, Settings, read_settings
-from .registration import Gateway, Invocation, McpServer, Register, Registration
+from .layers import AgentSettings, LayerReader, Location, read_settings
+from .registration import GatewayAccess, Invocation, McpServer, Register, Registration
 from .routing import Providers, Routes
 
 SERVER_NAME = "aileron"
@@ -21,7 +21,7 @@ CALL_TIMEOUT_SECONDS = 3_600
 """How long an agent is to wait for one call: its default is often shorter than an approval takes."""
 
 
-def _accept(_settings: Settings) -> None:
+def _accept(_settings: AgentSettings) -> None:
     pass
 
 
@@ -45,8 +45,8 @@ class Agent:
     """
 
     name: str
-    register: Callable[[Settings, McpServer, Providers, str], Registration]
-    route: Callable[[Settings, Gateway], Routes]
+    register: Callable[[AgentSettings, McpServer, Providers, str], Registration]
+    route: Callable[[AgentSettings, GatewayAccess], Routes]
     draws: Callable[[tuple[str, ...]], bool]
     sources: tuple[LayerReader, ...]
     own: tuple[Location, ...]
@@ -55,7 +55,7 @@ class Agent:
     commands: frozenset[str] = frozenset()
     alone: str = ""
     unique: str = ""
-    check: Callable[[Settings], None] = _accept
+    check: Callable[[AgentSettings], None] = _accept
 
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
         """Return whether it draws on the whole terminal when started with these, so that no line may be printed there.
@@ -80,7 +80,9 @@ class Agent:
         self._refuse_namesake(settings)
         return partial(self._register, settings)
 
-    def _register(self, settings: Settings, server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
+    def _register(
+        self, settings: AgentSettings, server: McpServer, gateway: GatewayAccess | None, directory: str
+    ) -> Registration:
         routes = Routes() if gateway is None else self.route(settings, gateway)
         ours = self.register(settings, server, routes.providers, directory)
         return Registration(
@@ -98,7 +100,7 @@ class Agent:
         """List the directories of its settings: what it writes there in a sandbox is thrown away."""
         return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
-    def _refuse_namesake(self, settings: Settings) -> None:
+    def _refuse_namesake(self, settings: AgentSettings) -> None:
         """Of two servers of one name the agent would use the user's, or a mixture.
 
         :raises InvalidRequest: there is one.

@@ -50,7 +50,7 @@ class SettingsLayer:
 
 
 @frozen
-class Settings:
+class AgentSettings:
     """Everything that the user has set, as far as it concerns a launch.
 
     :ivar layers: every place that says something, the one that wins first.
@@ -71,7 +71,7 @@ class Settings:
                 return layer.name
         return None
 
-    def about(self, *topics: Topic) -> Settings:
+    def about(self, *topics: Topic) -> AgentSettings:
         """Return the layers about some topics."""
         return evolve(self, layers=tuple(layer for layer in self.layers if layer.topic in topics))
 
@@ -103,7 +103,7 @@ Finder: TypeAlias = Callable[[Invocation], Iterable[Path | Text]]
 
 
 @frozen
-class Source:
+class SettingsSource:
     """One kind of place where an agent looks for settings, and how to read it.
 
     :ivar parse: of a format; raises ValueError.
@@ -130,15 +130,15 @@ class Source:
 
 
 LayerReader: TypeAlias = Callable[[Invocation], Iterable[SettingsLayer]]
-"""Reads the layers of one kind of place: a L{Source}, or a function."""
+"""Reads the layers of one kind of place: a L{SettingsSource}, or a function."""
 
 
-def read_settings(sources: Iterable[LayerReader], invocation: Invocation) -> Settings:
+def read_settings(sources: Iterable[LayerReader], invocation: Invocation) -> AgentSettings:
     """Read all that there is for an agent that is started like that; what is found twice is there once."""
     layers: list[SettingsLayer] = []
     for source in sources:
         layers.extend(layer for layer in source(invocation) if layer not in layers)
-    return Settings(invocation, tuple(layers))
+    return AgentSettings(invocation, tuple(layers))
 
 
 def environment_variables(invocation: Invocation) -> Iterator[SettingsLayer]:

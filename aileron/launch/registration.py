@@ -63,7 +63,7 @@ class Upstream:
 
 
 @frozen
-class Gateway:
+class GatewayAccess:
     """The gateway, as an agent reaches it.
 
     :ivar url: the daemon's site for agents.
@@ -110,7 +110,7 @@ class Registration:
     files: Mapping[str, str] = field(factory=dict)
 
 
-Register = Callable[[McpServer, Gateway | None, str], Registration]
+Register = Callable[[McpServer, GatewayAccess | None, str], Registration]
 """What makes the agent use the server, and the gateway unless its LLM traffic is to be left alone (L{None}).
 
 The last is the directory in which C{Registration.files} will lie while the agent runs: absolute, and nobody else's.

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from aileron.addresses import read_origin
 from aileron.values import JSON, visible
 
-from .layers import Settings
+from .layers import AgentSettings
 
 KEY_HEADER = "X-Aileron-Gateway-Key"
 """In it a session's gateway key travels, where the agent can send one."""
@@ -61,7 +61,7 @@ def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True
     return {name: ",".join(part for part in (environment.get(name, ""), address) if part) for name in spelt}
 
 
-def find_unreadable(settings: Settings, key: str = "") -> str | None:
+def find_unreadable(settings: AgentSettings, key: str = "") -> str | None:
     """Explain why it cannot be told where the user sends LLM traffic; L{None}: it can.
 
     :param key: what it stands below, if it is an object.

@@ -5,12 +5,12 @@ from ._directory import DirectoryCatalogue
 from ._faults import ManifestFault
 from ._parse import check, parse
 from ._references import look_up
-from ._resolve import Known, preview_paths, resolve, resolve_preview, uses_outputs
+from ._resolve import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
 from ._tool import input_schema, tool_name
 
 __all__ = [
     "DirectoryCatalogue",
-    "Known",
+    "KnownValues",
     "ManifestFault",
     "check",
     "check_arguments",

@@ -19,7 +19,7 @@ SUFFIX = ".md"
 
 
 @frozen
-class _Entry:
+class _ReadFile:
     """The result of reading one file as it stood at C{stamp}."""
 
     stamp: Stamp | None
@@ -41,7 +41,7 @@ class DirectoryCatalogue:
 
     directory: str
     generation: int
-    _entries: Mapping[str, _Entry] = field(factory=dict, init=False)
+    _entries: Mapping[str, _ReadFile] = field(factory=dict, init=False)
     _catalogue: Catalogue = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -61,25 +61,25 @@ class DirectoryCatalogue:
             self._catalogue = self._catalogue.after_a_look(*_choose(self._entries.values()))
         return self._catalogue
 
-    def _entry(self, path: str, stamp: Stamp | None) -> _Entry:
+    def _entry(self, path: str, stamp: Stamp | None) -> _ReadFile:
         known = self._entries.get(path)
         if known is not None and stamp is not None and known.stamp == stamp:
             return known
         return _load(path, stamp)
 
 
-def _load(path: str, stamp: Stamp | None) -> _Entry:
+def _load(path: str, stamp: Stamp | None) -> _ReadFile:
     try:
         file = read_file(path, MAX_FILE_BYTES)
     except Unreadable as fault:
-        return _Entry(stamp, None, (unreadable(fault),))
+        return _ReadFile(stamp, None, (unreadable(fault),))
     try:
-        return _Entry(file.stamp, parse(file.data, printable(path)), ())
+        return _ReadFile(file.stamp, parse(file.data, printable(path)), ())
     except ManifestFault as fault:
-        return _Entry(file.stamp, None, fault.errors)
+        return _ReadFile(file.stamp, None, fault.errors)
 
 
-def _choose(entries: Collection[_Entry]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
+def _choose(entries: Collection[_ReadFile]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
     """Choose the actions that can be told apart, and every error."""
     actions: dict[str, Action] = {}
     errors = [error for entry in entries for error in entry.errors]

@@ -13,7 +13,7 @@ from ._arguments import value_problems
 from ._checks import Work
 from ._formats import FORMATS
 from ._own_schema import TYPES, read_schema
-from ._table import Rule, Table, repeated
+from ._table import TextRule, TomlTable, repeated
 from ._tool import DEFAULT_MAX_LENGTH, property_schema
 
 _ALWAYS = frozenset({"type", "title", "description", "default"})
@@ -77,10 +77,10 @@ MAX_LENGTH = 1_000_000
 MOST_STEPS_OF_A_FILE = 20_000
 """What checking the values that a file declares may take: files are read before anybody trusts them."""
 
-_NAME = Rule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
-_TYPE = Rule.choice(TYPES)
-_ITEMS_TYPE = Rule.choice([name for name in TYPES if name != "array"])
-_FORMAT = Rule.choice(FORMATS)
+_NAME = TextRule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
+_TYPE = TextRule.choice(TYPES)
+_ITEMS_TYPE = TextRule.choice([name for name in TYPES if name != "array"])
+_FORMAT = TextRule.choice(FORMATS)
 _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "items_type": ("array",),
     "multiline": ("string",),
@@ -93,7 +93,7 @@ _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
 _KEYS = ("name", "type", "description", "required", "label", "default", "schema", "ask", *_ONLY_FOR)
 
 
-def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
+def read_inputs(tables: Sequence[TomlTable]) -> tuple[Input, ...]:
     """Read the inputs, in order; what is wrong with them is kept with their tables."""
     work = Work(MOST_STEPS_OF_A_FILE)
     inputs = tuple(_read_input(table, work) for table in tables)
@@ -102,7 +102,7 @@ def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
     return inputs
 
 
-def _read_input(table: Table, work: Work) -> Input:
+def _read_input(table: TomlTable, work: Work) -> Input:
     default = table.json("default")
     has_default = default is not None
     one = Input(
@@ -125,12 +125,12 @@ def _read_input(table: Table, work: Work) -> Input:
     return one
 
 
-def _by_schema(table: Table, one: Input) -> Input:
+def _by_schema(table: TomlTable, one: Input) -> Input:
     schema = read_schema(table)
     return one if schema is None else evolve(one, type=str(schema["type"]), schema=schema)
 
 
-def _by_keys(table: Table, one: Input) -> Input:
+def _by_keys(table: TomlTable, one: Input) -> Input:
     kind = table.text("type", _TYPE)
     return evolve(
         one,
@@ -144,7 +144,7 @@ def _by_keys(table: Table, one: Input) -> Input:
     )
 
 
-def _read_enum(table: Table) -> tuple[JSON, ...] | None:
+def _read_enum(table: TomlTable) -> tuple[JSON, ...] | None:
     values = table.json("enum")
     if values is None:
         return None
@@ -156,19 +156,19 @@ def _read_enum(table: Table) -> tuple[JSON, ...] | None:
     return tuple(values)
 
 
-def _check_keys_fit(table: Table, kind: str) -> None:
+def _check_keys_fit(table: TomlTable, kind: str) -> None:
     for key, kinds in _ONLY_FOR.items():
         if key in table.values and kind not in kinds:
             table.fault(key, f"`{key}` is for inputs of type {' or '.join(kinds)}")
 
 
-def _check_asking(table: Table, one: Input) -> None:
+def _check_asking(table: TomlTable, one: Input) -> None:
     problem = asking_problem(property_schema(one)) if one.ask else None
     if problem is not None:
         table.fault("ask", f"`ask`: {problem}")
 
 
-def _check_values(table: Table, one: Input, work: Work) -> None:
+def _check_values(table: TomlTable, one: Input, work: Work) -> None:
     """Check that what the declaration itself holds is what it allows."""
     if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
         table.fault("minimum", "`minimum` is greater than `maximum`")

@@ -12,7 +12,7 @@ from aileron.values import JSON, canonical, json_pointer
 
 from ._faults import brief
 from ._formats import MOST_CHARACTERS, pattern_problem, size_of
-from ._table import Table
+from ._table import TomlTable
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 MAX_SCHEMA_BYTES = 16 * 1024
@@ -23,7 +23,7 @@ _MOST_INSTRUCTIONS = 10_000
 _REPLACED = ("type", "items_type", "enum", "minimum", "maximum", "max_length", "format")
 
 
-def read_schema(table: Table) -> Mapping[str, JSON] | None:
+def read_schema(table: TomlTable) -> Mapping[str, JSON] | None:
     """Read the schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table."""
     beside = [key for key in _REPLACED if key in table.values]
     for key in beside:

@@ -14,8 +14,8 @@ from aileron.values import JSON, SEMVER, Action, ConnectorPin, LoadError, digest
 from ._faults import PARSE, UNREADABLE, Faults, ManifestFault, brief, unreadable
 from ._inputs import MAX_INPUTS, read_inputs
 from ._rules import read_approval, read_limits, with_preview
-from ._steps import MAX_STEPS, Scope, read_steps
-from ._table import Rule, Table, repeated
+from ._steps import MAX_STEPS, StepScope, read_steps
+from ._table import TextRule, TomlTable, repeated
 from ._tool import input_schema, tool_name
 
 MAX_FILE_BYTES = 256 * 1024
@@ -23,7 +23,7 @@ _FENCE = "+++"
 
 
 @frozen
-class Source:
+class ActionSource:
     """A file, taken apart.
 
     :ivar toml: the front matter.
@@ -36,7 +36,7 @@ class Source:
     body: str
 
 
-def read_source(data: bytes, file: str) -> Source:
+def read_source(data: bytes, file: str) -> ActionSource:
     """Take C{data} apart: TOML between two lines of C{+++}, then the body.
 
     A byte order mark, blank lines before the first C{+++} and either kind of line end are fine.
@@ -52,7 +52,9 @@ def read_source(data: bytes, file: str) -> Source:
     if closing is None:
         raise _fault(file, opening + 1, "the front matter that begins here has no closing line `+++`")
     text = "\n".join([*lines[opening + 1 : closing], ""]).replace("\r\n", "\n")
-    return Source(_front_matter(text, file, opening + 1, closing + 1), opening + 1, "\n".join(lines[closing + 1 :]))
+    return ActionSource(
+        _front_matter(text, file, opening + 1, closing + 1), opening + 1, "\n".join(lines[closing + 1 :])
+    )
 
 
 def _decoded(data: bytes, file: str) -> str:
@@ -87,13 +89,13 @@ RESERVED_TOOL_NAMES = frozenset(
 _SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _OWNED = rf"(?:github|gitlab|hub|local)://{_SEGMENT}(?:/{_SEGMENT})+"
 
-_NAME = Rule.shape(r"[a-z0-9][a-z0-9._-]{0,63}", "must match ^[a-z0-9][a-z0-9._-]*$, with at most 64 characters")
-_VERSION = Rule.shape(SEMVER, "must be a semantic version such as 1.0.0, without a leading v")
-_SOURCE = Rule.shape(rf"{_OWNED}@{SEMVER}", "must look like github://owner/path@1.0.0 (or gitlab, hub, local)")
-_FQN = Rule.shape(
+_NAME = TextRule.shape(r"[a-z0-9][a-z0-9._-]{0,63}", "must match ^[a-z0-9][a-z0-9._-]*$, with at most 64 characters")
+_VERSION = TextRule.shape(SEMVER, "must be a semantic version such as 1.0.0, without a leading v")
+_SOURCE = TextRule.shape(rf"{_OWNED}@{SEMVER}", "must look like github://owner/path@1.0.0 (or gitlab, hub, local)")
+_FQN = TextRule.shape(
     rf"builtin://{_SEGMENT}|{_OWNED}", "must look like builtin://name or github://owner/path (or gitlab, hub, local)"
 )
-_HASH = Rule.shape(r"sha256:\S+", "must begin with sha256: and go on")
+_HASH = TextRule.shape(r"sha256:\S+", "must begin with sha256: and go on")
 
 _KEYS = (
     "name",
@@ -128,20 +130,20 @@ def parse(data: bytes, path: str) -> Action:
 
 def _parsed(data: bytes, path: str) -> Action:
     source = read_source(data, path)
-    root = Table(source.toml.values, (), Faults(path, source.toml, source.offset))
+    root = TomlTable(source.toml.values, (), Faults(path, source.toml, source.offset))
     action = _read_action(root, data, source.body, path)
     root.faults.raise_if_any()
     return action
 
 
-def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
+def _read_action(root: TomlTable, data: bytes, body: str, path: str) -> Action:
     name, version = _read_name(root), root.text("version", _VERSION)
     requires = _read_pins(root)
     inputs = read_inputs(root.tables("inputs", MAX_INPUTS, required=False))
     asking = root.table("approval")
     approval = read_approval(asking)
     pins, names = {pin.name: pin for pin in requires}, {one.name for one in inputs}
-    scope = Scope(pins, names, approval.required, "preview" in asking.values)
+    scope = StepScope(pins, names, approval.required, "preview" in asking.values)
     steps = read_steps(root.tables("execute", MAX_STEPS), scope)
     action = Action(
         name=name,
@@ -166,14 +168,14 @@ def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
     return action
 
 
-def _read_name(root: Table) -> str:
+def _read_name(root: TomlTable) -> str:
     name = root.text("name", _NAME)
     if tool_name(name) in RESERVED_TOOL_NAMES:
         root.fault("name", f"the tool name `{tool_name(name)}` is Aileron's own; choose another name")
     return name
 
 
-def _read_pins(root: Table) -> tuple[ConnectorPin, ...]:
+def _read_pins(root: TomlTable) -> tuple[ConnectorPin, ...]:
     requires = root.table("requires", required=True)
     requires.close(("connectors",))
     if "requires" not in root.values:
@@ -185,7 +187,7 @@ def _read_pins(root: Table) -> tuple[ConnectorPin, ...]:
     return tuple(pins)
 
 
-def _read_pin(table: Table) -> ConnectorPin:
+def _read_pin(table: TomlTable) -> ConnectorPin:
     name = table.text("name", _FQN)
     pin = ConnectorPin(
         name=name,
@@ -197,7 +199,7 @@ def _read_pin(table: Table) -> ConnectorPin:
     return pin
 
 
-def _read_intent(root: Table, body: str) -> str:
+def _read_intent(root: TomlTable, body: str) -> str:
     match = root.table("match")
     match.close(("intent",))
     if not body.strip() and not match.values:
@@ -205,7 +207,7 @@ def _read_intent(root: Table, body: str) -> str:
     return match.text("intent", required=isinstance(root.values.get("match"), dict))
 
 
-def _read_output(root: Table) -> Mapping[str, JSON] | None:
+def _read_output(root: TomlTable) -> Mapping[str, JSON] | None:
     schema = root.json("output") if "output" in root.values else None
     if not isinstance(schema, Mapping):
         if "output" in root.values:
@@ -217,7 +219,7 @@ def _read_output(root: Table) -> Mapping[str, JSON] | None:
     return schema
 
 
-def _read_timeout(root: Table) -> float:
+def _read_timeout(root: TomlTable) -> float:
     seconds = root.number("timeout_seconds", 1, MAX_TIMEOUT_SECONDS)
     return DEFAULT_TIMEOUT_SECONDS if seconds is None else float(seconds)
 

@@ -17,18 +17,18 @@ from ._references import ArgumentReference, OutputReference, Part, PreviewRefere
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
-class _Absent(Enum):
+class _MissingValue(Enum):
     """Stands where an optional argument was left out."""
 
     ABSENT = auto()
 
 
-_Found: TypeAlias = JSON | _Absent
+_Found: TypeAlias = JSON | _MissingValue
 _Path: TypeAlias = tuple[str | int, ...]  # made a pointer only where something is wrong
 
 
 @frozen
-class Known:
+class KnownValues:
     """The names that references may refer to.
 
     :ivar arguments: with defaults, as L{check_arguments} returned them.
@@ -41,7 +41,7 @@ class Known:
     carried: Mapping[str, JSON] = field(factory=dict)
 
 
-def resolve(step: Step, known: Known) -> Mapping[str, JSON]:
+def resolve(step: Step, known: KnownValues) -> Mapping[str, JSON]:
     """Resolve what C{step}'s operation is given.
 
     A value that is one reference keeps the type of what it refers to; within a longer text, texts, numbers and
@@ -55,7 +55,7 @@ def resolve(step: Step, known: Known) -> Mapping[str, JSON]:
 
 def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """Resolve what the operation of a preview is given; otherwise as L{resolve}."""
-    return _Values(Known(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
+    return _Values(KnownValues(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
 
 
 def uses_outputs(step: Step) -> bool:
@@ -76,12 +76,12 @@ def _parts(inputs: JSON) -> Iterator[Part]:
 class _Values:
     """The values that references refer to."""
 
-    known: Known
+    known: KnownValues
 
     def fill_table(self, table: Mapping[str, JSON], path: _Path) -> Mapping[str, JSON]:
         """C{table} filled in; C{path} says where it stands."""
         filled = ((key, self._fill(value, (*path, key))) for key, value in table.items())
-        return {key: value for key, value in filled if not isinstance(value, _Absent)}
+        return {key: value for key, value in filled if not isinstance(value, _MissingValue)}
 
     def _fill(self, value: JSON, path: _Path) -> _Found:
         if isinstance(value, str):
@@ -90,7 +90,7 @@ class _Values:
             return self.fill_table(value, path)
         if isinstance(value, Sequence):
             filled = (self._fill(item, (*path, index)) for index, item in enumerate(value))
-            return [item for item in filled if not isinstance(item, _Absent)]
+            return [item for item in filled if not isinstance(item, _MissingValue)]
         return value
 
     def _fill_text(self, text: str, path: _Path) -> _Found:
@@ -107,7 +107,7 @@ class _Values:
     def _look_up(self, reference: Reference) -> _Found:
         match reference:
             case ArgumentReference(name):
-                return self.known.arguments.get(name, _Absent.ABSENT)
+                return self.known.arguments.get(name, _MissingValue.ABSENT)
             case OutputReference(step, path):
                 return _follow(self.known.outputs, (step, *path))
             case PreviewReference(path=shown):
@@ -150,6 +150,6 @@ def _as_text(value: _Found) -> str:
         return value
     if isinstance(value, (bool, int, float)):
         return canonical(value).decode("ascii")
-    if isinstance(value, _Absent):
+    if isinstance(value, _MissingValue):
         raise ValueError("needs an argument that was left out")
     raise ValueError("would put an object, an array or null into a text")

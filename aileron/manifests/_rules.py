@@ -11,8 +11,8 @@ from aileron.values import ApprovalRule, Cap, PreviewRule, Step
 
 from ._faults import shown
 from ._references import is_path
-from ._steps import Place, Scope, capability_faults, read_inputs_of
-from ._table import Rule, Table
+from ._steps import Place, StepScope, capability_faults, read_inputs_of
+from ._table import TextRule, TomlTable
 
 MAX_EXPIRY_SECONDS = 365 * 86_400
 MAX_UNDO_SECONDS = 3600
@@ -24,11 +24,11 @@ _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _APPROVAL_KEYS = ("required", "expires_after", "undo_seconds", "cool_down", "on_cancel", "preview")
 _LATER_KEYS = ("late_fields",)
 _PREVIEW_KEYS = ("op", "connector", "args", "render", "multiline")
-_ON_CANCEL = Rule(lambda text: text in ("withdraw", "keep"), 'must be "withdraw" or "keep"')
-_LABEL = Rule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 characters")
+_ON_CANCEL = TextRule(lambda text: text in ("withdraw", "keep"), 'must be "withdraw" or "keep"')
+_LABEL = TextRule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 characters")
 
 
-def read_approval(table: Table) -> ApprovalRule:
+def read_approval(table: TomlTable) -> ApprovalRule:
     """Read the rule, but for the preview; what is wrong is kept with its table."""
     undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
     cool_down = _read_duration(table, "cool_down", 0, MAX_COOL_DOWN_SECONDS, "24h")
@@ -46,7 +46,7 @@ def read_approval(table: Table) -> ApprovalRule:
     return rule
 
 
-def with_preview(rule: ApprovalRule, table: Table, scope: Scope, steps: Sequence[Step]) -> ApprovalRule:
+def with_preview(rule: ApprovalRule, table: TomlTable, scope: StepScope, steps: Sequence[Step]) -> ApprovalRule:
     """C{rule} with the preview that C{[approval]} declares, if it does."""
     if "preview" not in table.values:
         return rule
@@ -67,7 +67,7 @@ def with_preview(rule: ApprovalRule, table: Table, scope: Scope, steps: Sequence
     return evolve(rule, preview=PreviewRule(connector, operation, args, render, multiline))
 
 
-def _read_render(table: Table) -> tuple[tuple[str, str], ...]:
+def _read_render(table: TomlTable) -> tuple[tuple[str, str], ...]:
     if len(table.values) > MAX_RENDERED:
         table.fault(None, f"`render` has {len(table.values)} labels; {MAX_RENDERED} are allowed")
     for label in table.values:
@@ -76,10 +76,10 @@ def _read_render(table: Table) -> tuple[tuple[str, str], ...]:
     return tuple((label, table.text(label, _PATH)) for label in table.values)
 
 
-_PATH = Rule(is_path, "must be a dotted path into the output, such as message.to.0")
+_PATH = TextRule(is_path, "must be a dotted path into the output, such as message.to.0")
 
 
-def _read_duration(table: Table, key: str, low: int, high: int, most: str) -> float | None:
+def _read_duration(table: TomlTable, key: str, low: int, high: int, most: str) -> float | None:
     """Seconds, written as a number or as a duration; L{None} where there are none.
 
     :param most: C{high}, as a person writes it.
@@ -102,7 +102,7 @@ _SESSION = "per_session_"
 _LIMIT_KEYS = (*_WINDOWS, *(_SESSION + key for key in _WINDOWS), "per_argument")
 
 
-def read_limits(table: Table, inputs: Collection[str]) -> tuple[Cap, ...]:
+def read_limits(table: TomlTable, inputs: Collection[str]) -> tuple[Cap, ...]:
     """Read the caps, in the order of the keys' list; what is wrong with them is kept with their tables.
 
     :param inputs: names of the action's inputs.
@@ -119,7 +119,7 @@ def read_limits(table: Table, inputs: Collection[str]) -> tuple[Cap, ...]:
     return caps
 
 
-def _caps(table: Table, *, prefix: str = "", argument: str | None = None) -> Iterator[Cap]:
+def _caps(table: TomlTable, *, prefix: str = "", argument: str | None = None) -> Iterator[Cap]:
     for key, seconds in _WINDOWS.items():
         most = table.integer(prefix + key, 1, MOST)
         if most is not None:

@@ -11,17 +11,17 @@ from aileron.values import JSON, ConnectorPin, Step
 
 from ._faults import shown
 from ._references import ArgumentReference, OutputReference, PreviewReference, Reference, template_parts
-from ._table import Rule, Table, repeated
+from ._table import TextRule, TomlTable, repeated
 
 MAX_STEPS = 16
-_ID = Rule.shape(
+_ID = TextRule.shape(
     r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "must match ^[A-Za-z0-9][A-Za-z0-9_-]*$, with at most 64 characters"
 )
 _KEYS = ("id", "connector", "op", "idempotent", "inputs")
 
 
 @frozen
-class Scope:
+class StepScope:
     """The names that a step may use.
 
     :ivar inputs: names of the action's inputs.
@@ -47,7 +47,7 @@ class Place:
     earlier: Collection[str] = ()
 
 
-def read_steps(tables: Sequence[Table], scope: Scope) -> tuple[Step, ...]:
+def read_steps(tables: Sequence[TomlTable], scope: StepScope) -> tuple[Step, ...]:
     """Read the steps, in order; what is wrong with them is kept with their tables."""
     steps: list[Step] = []
     for table in tables:
@@ -59,7 +59,7 @@ def read_steps(tables: Sequence[Table], scope: Scope) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def read_inputs_of(table: Table, key: str, scope: Scope, place: Place) -> Mapping[str, JSON]:
+def read_inputs_of(table: TomlTable, key: str, scope: StepScope, place: Place) -> Mapping[str, JSON]:
     """Read what an operation is given, its references checked."""
     values = table.json(key) if table.table(key).values else {}
     inputs = values if isinstance(values, Mapping) else {}
@@ -68,7 +68,7 @@ def read_inputs_of(table: Table, key: str, scope: Scope, place: Place) -> Mappin
     return inputs
 
 
-def capability_faults(table: Table, connector: str, operation: str, scope: Scope) -> None:
+def capability_faults(table: TomlTable, connector: str, operation: str, scope: StepScope) -> None:
     """Keep what is wrong with calling C{operation} of C{connector}: the pins do not say it."""
     pin = scope.pins.get(connector)
     if pin is None and connector:
@@ -77,7 +77,7 @@ def capability_faults(table: Table, connector: str, operation: str, scope: Scope
         table.fault("op", f"{shown(operation)} is not among the `capabilities` of {shown(pin.name)}")
 
 
-def _read_step(table: Table, scope: Scope, earlier: Collection[str]) -> Step:
+def _read_step(table: TomlTable, scope: StepScope, earlier: Collection[str]) -> Step:
     step = Step(
         id=table.text("id", _ID),
         connector=table.text("connector"),
@@ -89,7 +89,7 @@ def _read_step(table: Table, scope: Scope, earlier: Collection[str]) -> Step:
     return step
 
 
-def _template_faults(value: JSON, path: Path, scope: Scope, place: Place) -> Iterator[tuple[Path, str]]:
+def _template_faults(value: JSON, path: Path, scope: StepScope, place: Place) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         for message in _text_faults(value, scope, place):
             yield path, message
@@ -103,7 +103,7 @@ def _template_faults(value: JSON, path: Path, scope: Scope, place: Place) -> Ite
             yield from _template_faults(item, (*path, index), scope, place)
 
 
-def _text_faults(text: str, scope: Scope, place: Place) -> Iterator[str]:
+def _text_faults(text: str, scope: StepScope, place: Place) -> Iterator[str]:
     try:
         parts = template_parts(text)
     except ValueError as error:
@@ -114,7 +114,7 @@ def _text_faults(text: str, scope: Scope, place: Place) -> Iterator[str]:
             yield from _reference_faults(part, scope, place)
 
 
-def _reference_faults(reference: Reference, scope: Scope, place: Place) -> Iterator[str]:
+def _reference_faults(reference: Reference, scope: StepScope, place: Place) -> Iterator[str]:
     match reference:
         case ArgumentReference(name) if name not in scope.inputs:
             yield f"`${{args.{name}}}` is not a declared input"

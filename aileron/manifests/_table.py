@@ -15,7 +15,7 @@ from ._faults import PARSE, Faults, shown
 
 
 @frozen
-class Rule:
+class TextRule:
     """A rule for a text.
 
     :ivar holds: says whether it is (anything true).
@@ -26,21 +26,21 @@ class Rule:
     phrase: str
 
     @classmethod
-    def shape(cls, pattern: str, phrase: str) -> Rule:
+    def shape(cls, pattern: str, phrase: str) -> TextRule:
         """Require that the whole text has the shape of C{pattern}."""
         return cls(re.compile(pattern).fullmatch, phrase)
 
     @classmethod
-    def choice(cls, options: Collection[str]) -> Rule:
+    def choice(cls, options: Collection[str]) -> TextRule:
         """Require that the text is one of C{options}."""
         return cls(frozenset(options).__contains__, "must be one of " + ", ".join(options))
 
 
-NOT_BLANK = Rule(str.strip, "must not be blank")
+NOT_BLANK = TextRule(str.strip, "must not be blank")
 
 
 @frozen
-class Table:
+class TomlTable:
     """A table at C{path}.  Readers answer something of the right type even where they found a fault."""
 
     values: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Table:
         """Keep a fault of C{key}, or of the table as a whole."""
         self.faults.add(self.path if key is None else (*self.path, key), message)
 
-    def text(self, key: str, rule: Rule = NOT_BLANK, *, required: bool = True) -> str:
+    def text(self, key: str, rule: TextRule = NOT_BLANK, *, required: bool = True) -> str:
         """Take a string that C{rule} allows; empty where there is none."""
         if key not in self.values:
             if required:
@@ -112,7 +112,7 @@ class Table:
         self.fault(key, f"`{key}`: {problem}")
         return None
 
-    def table(self, key: str, *, required: bool = False) -> Table:
+    def table(self, key: str, *, required: bool = False) -> TomlTable:
         """Take a table inside this one; empty where there is none."""
         value = self.values.get(key, {})
         if required and key not in self.values:
@@ -120,9 +120,9 @@ class Table:
         if not isinstance(value, dict):
             self.fault(key, f"`{key}` must be a table")
             value = {}
-        return Table(value, (*self.path, key), self.faults)
+        return TomlTable(value, (*self.path, key), self.faults)
 
-    def tables(self, key: str, most: int, *, required: bool = True) -> tuple[Table, ...]:
+    def tables(self, key: str, most: int, *, required: bool = True) -> tuple[TomlTable, ...]:
         """Take an array of at most C{most} tables."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
@@ -133,7 +133,7 @@ class Table:
         if len(value) > most:
             self.fault(key, f"`{key}` has {len(value)} entries; {most} are allowed")
         path = (*self.path, key)
-        return tuple(Table(one, (*path, index), self.faults) for index, one in enumerate(value[:most]))
+        return tuple(TomlTable(one, (*path, index), self.faults) for index, one in enumerate(value[:most]))
 
     def close(self, known: Collection[str], later: Collection[str] = ()) -> None:
         """Every key that is not C{known} is a fault; those of C{later} versions say so."""

@@ -129,11 +129,11 @@ class ArgumentChecks:
 def argument_checks(action: Action) -> ArgumentChecks:
     """Make the checks of an action's arguments, once for as long as it is in use."""
     own = frozenset(one.name for one in action.inputs if one.schema is not None)
-    return _made(_Known(action.digest, own, action.input_schema))
+    return _made(_KnownSchema(action.digest, own, action.input_schema))
 
 
 @frozen
-class _Known:
+class _KnownSchema:
     """A schema that the digest of its file stands for."""
 
     digest: str
@@ -142,7 +142,7 @@ class _Known:
 
 
 @lru_cache(maxsize=512)
-def _made(known: _Known) -> ArgumentChecks:
+def _made(known: _KnownSchema) -> ArgumentChecks:
     members = known.schema.get("properties", {})
     checks = {name: check_of(each) for name, each in members.items()}
     return ArgumentChecks(tuple(known.schema.get("required", ())), checks, known.own)

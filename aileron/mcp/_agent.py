@@ -18,7 +18,7 @@ from aileron.values import JSON
 from ._bridge import ThreadBridge
 from ._calls import Calls
 from ._definitions import ToolDefinition
-from ._link import Link
+from ._link import DaemonLink
 from ._server import ToolServer
 from ._texts import ToolResult
 from ._tools import CallOptions
@@ -99,7 +99,7 @@ class AgentServer:
     ) -> None:
         self._bridge = bridge
         self._stopped = False
-        self._link = Link(daemon, reactor, self._changed)
+        self._link = DaemonLink(daemon, reactor, self._changed)
         self._withdrawals = Withdrawals(daemon)
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         shortlist = Shortlist(daemon, session.listed_actions)

@@ -29,7 +29,7 @@ async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) 
 
     :raises InternalError: it ended without an answer.
     """
-    exchange = Exchange(app, request)
+    exchange = AsgiExchange(app, request)
     try:
         status, headers = await bridge.ask(exchange.begin)
     except BaseException:
@@ -38,7 +38,7 @@ async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) 
     return McpReply(status, headers, _chunks(bridge, exchange), lambda: _leave(bridge, exchange))
 
 
-async def _chunks(bridge: ThreadBridge, exchange: Exchange) -> AsyncIterator[bytes]:
+async def _chunks(bridge: ThreadBridge, exchange: AsgiExchange) -> AsyncIterator[bytes]:
     yield b""  # sends the head: a stream's client waits for it, and the first event may be long in coming
     more = True
     while more:
@@ -49,12 +49,12 @@ async def _chunks(bridge: ThreadBridge, exchange: Exchange) -> AsyncIterator[byt
         yield chunk
 
 
-def _leave(bridge: ThreadBridge, exchange: Exchange) -> None:
+def _leave(bridge: ThreadBridge, exchange: AsgiExchange) -> None:
     with contextlib.suppress(SideGone):
         bridge.post(exchange.leave)
 
 
-class Exchange:
+class AsgiExchange:
     """A request and its answer, as the application in the loop sees them.
 
     Of the body one piece waits at most: the application makes the next when that was fetched.

@@ -13,7 +13,7 @@ from aileron.values import JSON
 
 from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition, own_definitions
 from ._forms import Form, fill_in, list_answered
-from ._link import Link
+from ._link import DaemonLink
 from ._texts import PUT_RIGHT, ToolResult, is_misdirected, mention_answers, render_error, render_form, render_status
 from ._tools import CallOptions
 from .offering.access import ACCESS_DEFINITIONS, Shortlist, describe_action, render_matches, resolve_call
@@ -33,7 +33,7 @@ class Calls:
     """
 
     daemon: Daemon
-    link: Link
+    link: DaemonLink
     clock: IReactorTime
     wait_seconds: int
     withdrawals: Withdrawals
@@ -132,7 +132,7 @@ _VAULT_REMEDIES = {
 }
 
 
-async def diagnose(daemon: Daemon, link: Link, shortlist: Shortlist) -> ToolResult:
+async def diagnose(daemon: Daemon, link: DaemonLink, shortlist: Shortlist) -> ToolResult:
     """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
     try:
         status = await daemon.status()
@@ -163,7 +163,7 @@ def _standing(status: Mapping[str, Any]) -> list[str]:
     return [line for line in (head, _VAULT_REMEDIES.get(state, ""), paused) if line]
 
 
-async def _offering(link: Link, shortlist: Shortlist) -> list[str]:
+async def _offering(link: DaemonLink, shortlist: Shortlist) -> list[str]:
     if link.trouble is not None:
         return [f"The list of actions could not be read: {link.trouble}"]
     if not link.definitions:
@@ -176,5 +176,5 @@ async def _offering(link: Link, shortlist: Shortlist) -> list[str]:
     return [f"Actions offered: {len(link.definitions)}. {used} {SEARCH_TOOL} finds the others."]
 
 
-def _faulty(link: Link) -> list[str]:
+def _faulty(link: DaemonLink) -> list[str]:
     return [f"Not loaded: {fault.get('file')}: {fault.get('message')}" for fault in link.load_errors]

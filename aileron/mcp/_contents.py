@@ -17,7 +17,7 @@ import mcp.types as t
 from attrs import evolve
 from mcp.shared.exceptions import MCPError
 
-from aileron.client import Answer
+from aileron.client import DaemonAnswer
 from aileron.values import JSON, Attachment, fits
 
 from ._definitions import ToolDefinition
@@ -89,7 +89,7 @@ def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
     return {"type": "object", "properties": properties, "required": ["status"], "additionalProperties": False}
 
 
-def add_structured_data(definition: ToolDefinition, answer: Answer, result: ToolResult) -> ToolResult:
+def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result: ToolResult) -> ToolResult:
     """Add structured data to C{result} where the action declares an output schema."""
     if definition.output_schema is None:
         return result
@@ -98,7 +98,7 @@ def add_structured_data(definition: ToolDefinition, answer: Answer, result: Tool
     return evolve(result, data={"status": "completed", **_completed(answer, result, definition.output_schema)})
 
 
-def _completed(answer: Answer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+def _completed(answer: DaemonAnswer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
     output = run_output(answer.body)
     if result.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
         return {"text": result.text}

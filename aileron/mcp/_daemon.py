@@ -15,9 +15,9 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.client import (
-    Answer,
     Connections,
     Daemon,
+    DaemonAnswer,
     DaemonClient,
     DaemonError,
     DaemonUnreachable,
@@ -61,7 +61,7 @@ class _NoClient:
 
     reason: str
 
-    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Refuse.
 
         :raises DaemonUnreachable: always.
@@ -78,7 +78,7 @@ _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns 
 
 
 @frozen
-class _Opened:
+class _SessionOpening:
     session: OpenedSession
     client: DaemonClient
     holding: Deferred[None]
@@ -100,7 +100,7 @@ class Opener:
     connect: Callable[[str, str | None], DaemonClient]
     clock: IReactorTime
 
-    async def open(self) -> _Opened:
+    async def open(self) -> _SessionOpening:
         """Open it, and stand behind it.
 
         :raises DaemonError: there is no daemon, or it does not let this client in.
@@ -112,7 +112,7 @@ class Opener:
         session = await daemon.open_session(self.client, self.directory, client=True, leased=True)
         holding = Deferred.fromCoroutine(Lease(self._with_launch_key, self.clock).hold(session.id))
         holding.addErrback(lambda failure: failure.trap(CancelledError))
-        return _Opened(session, self.connect(found.url, session.token), holding)
+        return _SessionOpening(session, self.connect(found.url, session.token), holding)
 
     def _with_launch_key(self) -> Daemon | None:
         try:
@@ -137,9 +137,9 @@ class OwnSession:
 
     _opener: Opener
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
-    _opened: list[_Opened] = field(factory=list, init=False)
+    _opened: list[_SessionOpening] = field(factory=list, init=False)
 
-    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> Answer:
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Send one request with the session's token."""
         opened = await self._lock.run(self._open)
         return await opened.client.ask(method, *path, **more)
@@ -153,7 +153,7 @@ class OwnSession:
             except DaemonError:
                 return
 
-    async def _open(self) -> _Opened:
+    async def _open(self) -> _SessionOpening:
         if not self._opened:
             self._opened.append(await self._opener.open())
         return self._opened[0]

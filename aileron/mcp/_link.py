@@ -25,7 +25,7 @@ _HELD_SECONDS = 1.0
 _log = Logger()
 
 
-class Link:
+class DaemonLink:
     """The tools that the daemon offers, as far as is known.
 
     While the daemon does not answer, the tools that were known stay.

@@ -159,7 +159,7 @@ _LAST_SECONDS = 0.7
 _log = Logger()
 
 
-class Process:
+class StdioProcess:
     """One client's server, from L{start} until its input ends, its output breaks, or L{stop}.
 
     The reactor has the client's two streams; the SDK runs in a thread.
@@ -234,7 +234,7 @@ def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]
     from twisted.internet import reactor
 
     running: Any = reactor
-    process = Process(running, environment, streams)
+    process = StdioProcess(running, environment, streams)
     for number in stop_signals:
         signal.signal(number, lambda _number, _frame: running.callFromThread(process.stop))
     running.callWhenRunning(process.start)

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from attrs import evolve, frozen
 
-from aileron.client import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON, Attachment, set_apart
 
 from ._forms import Form
@@ -69,7 +69,7 @@ class ToolResult:
     attachments: tuple[Attachment, ...] = ()
 
 
-def render_run(answer: Answer, action: str = "It") -> ToolResult:
+def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
     """Render a run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:

@@ -39,7 +39,7 @@ class CallOptions:
     answers: Answers | None = None
 
 
-class IRuns(Protocol):
+class IAgentRuns(Protocol):
     """A session's actions, and how each run of one stands, as awaited from the loop."""
 
     async def actions(self) -> Sequence[ToolDefinition]:
@@ -52,7 +52,7 @@ class IRuns(Protocol):
         """
 
 
-class IOffers(IRuns, Protocol):
+class IOffers(IAgentRuns, Protocol):
     """The actions that are listed."""
 
     async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
@@ -69,7 +69,7 @@ class IOffers(IRuns, Protocol):
         """
 
 
-class ICalls(IRuns, Protocol):
+class ICalls(IAgentRuns, Protocol):
     """The calls that can be made."""
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:

@@ -167,7 +167,7 @@ class DesktopChannel:
         """Run the program, as L{IChannel} says."""
         if self._command is None:
             raise Undelivered("There is no notify-send on this machine (package libnotify-bin).", again=False)
-        running = _Run()
+        running = _ProgramRun()
         argv = [str(self._command), *_arguments(message)]
         environ = {name: self._environ[name] for name in _PASSED_ON if name in self._environ}
         try:
@@ -183,7 +183,7 @@ def _arguments(message: Message) -> tuple[str, ...]:
     return "--app-name=Aileron", f"--urgency={urgency}", "--category=im.received", "--", message.title, body
 
 
-class _Run(ProcessProtocol):
+class _ProgramRun(ProcessProtocol):
     """One run of the program; what it writes is dropped.
 
     :ivar ended: fires when it has ended well; cancelling ends it.

@@ -49,7 +49,7 @@ def notice_of(event: Event) -> Notice | None:
 
 
 @define
-class _Asked:
+class _AskTimes:
     """The moments when a session asked lately, and when the operator was told that it asks too often."""
 
     times: deque[datetime] = field(factory=lambda: deque(maxlen=_FLOOD))
@@ -60,14 +60,14 @@ class _Asked:
 class FloodDetector:
     """Notices a session that asks ever more: the caps of what may wait let some through, and each is a question."""
 
-    _sessions: OrderedDict[str, _Asked] = field(factory=OrderedDict, init=False)
+    _sessions: OrderedDict[str, _AskTimes] = field(factory=OrderedDict, init=False)
 
     def check(self, notice: Notice) -> Notice | None:
         """Count C{notice} if it is a session's question; make another notice where it is one too many."""
         session = notice.session_id
         if notice.kind is not NoticeKind.APPROVAL or session is None:
             return None
-        asked = self._sessions.setdefault(session, _Asked())
+        asked = self._sessions.setdefault(session, _AskTimes())
         self._sessions.move_to_end(session)
         if len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)

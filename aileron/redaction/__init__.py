@@ -4,8 +4,8 @@ Connectors have whole texts and replace what is found (L{Redactor}).  The gatewa
 (L{SecretScanner}).  Both look for what one table of forms says.
 """
 
-from ._forms import Form, forms, secrets_in, written_forms
+from ._forms import SecretForm, forms, secrets_in, written_forms
 from ._redactor import REDACTED, Redactor
 from ._scanner import SecretScanner
 
-__all__ = ["REDACTED", "Form", "Redactor", "SecretScanner", "forms", "secrets_in", "written_forms"]
+__all__ = ["REDACTED", "Redactor", "SecretForm", "SecretScanner", "forms", "secrets_in", "written_forms"]

@@ -35,7 +35,7 @@ _BEFORE_DIGITS = (("url", "%", ""), ("json", "\\u00", ""), ("json", "\\x", ""), 
 
 
 @frozen
-class Form:
+class SecretForm:
     """One writing of a secret.
 
     :ivar kind: for the record.
@@ -69,7 +69,7 @@ def _basic(value: str) -> str | None:
         return None
 
 
-def forms(secret: str) -> tuple[Form, ...]:
+def forms(secret: str) -> tuple[SecretForm, ...]:
     """Return the forms of a secret to search for in text whose escapes are undone, without duplicates.
 
     They are the secret as it is, with a plus for each blank, as undoing escapes leaves it, and in hexadecimal and
@@ -78,47 +78,47 @@ def forms(secret: str) -> tuple[Form, ...]:
     return _each_once(_forms(secret))
 
 
-def written_forms(secret: str) -> tuple[Form, ...]:
+def written_forms(secret: str) -> tuple[SecretForm, ...]:
     """Return the forms of a secret to search for in text with its escapes: L{forms}, and each one escaped as usual.
 
     The usual encoders escape what they must, once or twice, or every character.  A mixture of escapes is not included:
     it is found only where escapes are undone.
     """
     plain = forms(secret)
-    escaped = (Form(kind, text) for form in plain for kind, text in _escaped(form))
+    escaped = (SecretForm(kind, text) for form in plain for kind, text in _escaped(form))
     return _each_once((*plain, *escaped, *_each_escaped(secret)))
 
 
-def _each_once(found: Iterable[Form]) -> tuple[Form, ...]:
-    by_text: dict[str, Form] = {}
+def _each_once(found: Iterable[SecretForm]) -> tuple[SecretForm, ...]:
+    by_text: dict[str, SecretForm] = {}
     for form in found:
         by_text.setdefault(form.text, form)
     return tuple(by_text.values())
 
 
-def _forms(secret: str) -> Iterator[Form]:
-    yield Form("plain", secret)
+def _forms(secret: str) -> Iterator[SecretForm]:
+    yield SecretForm("plain", secret)
     if " " in secret:
-        yield Form("url", secret.replace(" ", "+"))
+        yield SecretForm("url", secret.replace(" ", "+"))
     raw = secret.encode("utf-8")
     if not secret.isascii():
-        yield Form("plain", raw.decode("latin-1"))  # what undoing makes of its percent escapes
+        yield SecretForm("plain", raw.decode("latin-1"))  # what undoing makes of its percent escapes
     yield from _collapsed(secret)
     if len(raw) >= LONG_ENOUGH:
-        yield from (Form("hex", raw.hex()), Form("hex", raw.hex().upper()))
+        yield from (SecretForm("hex", raw.hex()), SecretForm("hex", raw.hex().upper()))
         for inside in _base64_inside(raw):
-            yield Form("base64", inside, cut=True)
-            yield Form("base64url", inside.translate(_URL_SAFE), cut=True)
+            yield SecretForm("base64", inside, cut=True)
+            yield SecretForm("base64url", inside.translate(_URL_SAFE), cut=True)
 
 
-def _collapsed(secret: str) -> Iterator[Form]:
+def _collapsed(secret: str) -> Iterator[SecretForm]:
     """Yield what remains of a secret that looks escaped when the escapes around it are undone."""
     for _ in range(MOST_LAYERS):
         left = undone(secret)
         if left is None or len(left.text) < LONG_ENOUGH:
             return
         secret = left.text
-        yield Form("plain", secret)
+        yield SecretForm("plain", secret)
 
 
 def _base64_inside(secret: bytes) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _base64_inside(secret: bytes) -> Iterator[str]:
         yield whole[(0, 2, 3)[shift] : len(whole) - bool((shift + len(secret)) % 3)]
 
 
-def _escaped(form: Form) -> Iterator[tuple[str, str]]:
+def _escaped(form: SecretForm) -> Iterator[tuple[str, str]]:
     """C{form} as usual encoders escape it; of a plain one the kind is the escapes'."""
     if _NEVER_ESCAPED.fullmatch(form.text):
         return
@@ -151,11 +151,11 @@ def _usual_escapes(text: str) -> Iterator[tuple[str, str]]:
         yield "html", escaped.replace("&#x27;", "&#39;")
 
 
-def _each_escaped(secret: str) -> Iterator[Form]:
+def _each_escaped(secret: str) -> Iterator[SecretForm]:
     """C{secret} with every character escaped, and in UTF-16, whichever byte of each character goes first."""
     raw = secret.encode("utf-8")
     for pairs in dict.fromkeys((raw.hex("|"), raw.hex("|").upper())):
         for kind, before, behind in _BEFORE_DIGITS:
-            yield Form(kind, before + pairs.replace("|", behind + before) + behind)
-    yield Form("html", "".join([f"&#{byte};" for byte in raw]))
-    yield Form("split", "\0".join(secret))
+            yield SecretForm(kind, before + pairs.replace("|", behind + before) + behind)
+    yield SecretForm("html", "".join([f"&#{byte};" for byte in raw]))
+    yield SecretForm("split", "\0".join(secret))

@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from aileron.values import JSON, Fault, Finding, Outcome
 
 from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
-from ._forms import BASE64_CHARACTERS, Form, forms
+from ._forms import BASE64_CHARACTERS, SecretForm, forms
 
 REDACTED = "[redacted]"
 _BLOT = "█" * len(REDACTED)  # no header carries it, so no secret holds it
@@ -32,7 +32,7 @@ class Redactor:
     :ivar heard: the kinds of forms that were met.
     """
 
-    _forms: Mapping[str, Form]
+    _forms: Mapping[str, SecretForm]
     _instead: str
     heard: set[str] = field(factory=set)
     _shortest: int = field(default=0, kw_only=True)
@@ -40,7 +40,7 @@ class Redactor:
     @classmethod
     def of(cls, *secrets: str) -> Redactor:
         """One that knows these secrets; it shows none."""
-        sought: dict[str, Form] = {}
+        sought: dict[str, SecretForm] = {}
         for secret in secrets:
             for form in forms(secret):
                 sought.setdefault(form.text, form)
@@ -108,7 +108,7 @@ class Redactor:
             layers.append(deeper)
             layer = deeper.text
 
-    def _found(self, form: Form, text: str, layer: str, layers: Sequence[Undone]) -> Iterator[tuple[int, int]]:
+    def _found(self, form: SecretForm, text: str, layer: str, layers: Sequence[Undone]) -> Iterator[tuple[int, int]]:
         start = layer.find(form.text)
         while start >= 0:
             end = start + len(form.text)
@@ -119,7 +119,7 @@ class Redactor:
             yield first, last
             start = layer.find(form.text, end)
 
-    def _kind(self, form: Form, written: str) -> str:
+    def _kind(self, form: SecretForm, written: str) -> str:
         """Tell the kind of what was found, by the escapes in it."""
         form = self._forms.get(written, form)
         if form.kind != "plain" or written == form.text:

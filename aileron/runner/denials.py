@@ -36,27 +36,27 @@ _SESSION, _ACTION = "session", "action"
 
 
 @frozen
-class _Rule:
+class _LoopRule:
     """Says how often something may be counted within its time, and what is said where it was counted more often."""
 
     most: int
     why: str
 
 
-def _rules(limits: LoopLimits) -> dict[str, _Rule]:
+def _rules(limits: LoopLimits) -> dict[str, _LoopRule]:
     """By what is counted, and whose it is."""
     denied, same = (
         f"The operator denied {limits.denials} calls within ten minutes.",
         "The same call was made more than",
     )
     return {
-        "denied session": _Rule(limits.denials - 1, denied),
-        "denied action": _Rule(
+        "denied session": _LoopRule(limits.denials - 1, denied),
+        "denied action": _LoopRule(
             limits.denials_of_action - 1,
             f"The operator denied this action {limits.denials_of_action} times within ten minutes.",
         ),
-        "same session": _Rule(limits.same_calls, f"{same} {limits.same_calls} times within a minute."),
-        "same action": _Rule(
+        "same session": _LoopRule(limits.same_calls, f"{same} {limits.same_calls} times within a minute."),
+        "same action": _LoopRule(
             limits.same_calls_of_all,
             f"{same} {limits.same_calls_of_all} times within a minute, by all sessions.",
         ),
@@ -76,8 +76,8 @@ class LoopBreaker:
     _audit: IAudit
     _events: EventFactory
     _tasks: Tasks
-    _rules: Mapping[str, _Rule] = field(converter=_rules)
-    _counted: Counts = field(factory=lambda: Counts(CALLS_WITHIN), init=False)
+    _rules: Mapping[str, _LoopRule] = field(converter=_rules)
+    _counted: DenialCounts = field(factory=lambda: DenialCounts(CALLS_WITHIN), init=False)
     _denied: dict[tuple[str, str], deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
     _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
 
@@ -127,7 +127,7 @@ class LoopBreaker:
         if self._counted.is_beyond(key, rule.most, now) and self._break(which, rule, now):
             self._tell(which)
 
-    def _break(self, which: tuple[str, str], rule: _Rule, at: datetime) -> bool:
+    def _break(self, which: tuple[str, str], rule: _LoopRule, at: datetime) -> bool:
         """Stop it from C{at}; C{False}: it is stopped already."""
         standing = self._broken.get(which)
         if standing is not None and standing.until > at:
@@ -169,7 +169,7 @@ MOST_KEYS = 4096
 
 
 @define(eq=False)
-class Counts:
+class DenialCounts:
     """Keeps the moments at which each key was counted; a key that was not counted of late is let go of.
 
     That happens when another one is counted.  A clock that was set back counts what lies ahead of it as well, and a key

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from aileron.errors import BindingRequired, CapabilityDenied, NotFound
 from aileron.interfaces import IBindings, IConnector, IConnectors
-from aileron.manifests import Known, preview_paths, resolve, resolve_preview, uses_outputs
+from aileron.manifests import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
 from aileron.runner.offerings import Offerings
 from aileron.runner.preview import NOT_YET, SHOWN, Preview
 from aileron.values import (
@@ -167,7 +167,7 @@ class Plan:
 
         :raises AileronError: the answers do not hold it.
         """
-        return resolve(planned.step, Known(self.arguments, outputs, self._carried()))
+        return resolve(planned.step, KnownValues(self.arguments, outputs, self._carried()))
 
     def _carried(self) -> Mapping[str, JSON]:
         return {} if self.preview is None else self.preview.shown.carried
@@ -230,7 +230,7 @@ class Planner:
         lacks = _lacking(step, shown)
         if lacks is not None or uses_outputs(step):
             return PlannedStep(*planned, None, lacks)
-        inputs = resolve(step, Known(arguments, {}, shown.carried))
+        inputs = resolve(step, KnownValues(arguments, {}, shown.carried))
         return self._prepared(planned, inputs, step_key(effect_key, step))
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:

@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.interfaces import IArchive, IAudit, ICommitObserver
-from aileron.values import AuditQuery, Checkpoint, Event, Link, Maced, Page, Record, Row, compact
+from aileron.values import AuditQuery, ChainLink, Checkpoint, Event, Maced, Page, Record, Row, compact
 
 from . import _audit_tables as tables
 from ._queries import make_page, read_cursor
@@ -35,7 +35,7 @@ class Seals:
     """
 
     genesis: str
-    seal: Callable[[str, Link], str]
+    seal: Callable[[str, ChainLink], str]
     payload_digest: Callable[[str, str], str]
     salt: Callable[[], str]
     observer: ICommitObserver | None = None
@@ -48,7 +48,7 @@ class Seals:
         records, payloads = [], []
         for sequence, event in enumerate(events, last + 1):
             salt, payload = self.salt(), compact(event.payload)
-            link = Link(sequence, event, self.payload_digest(salt, payload))
+            link = ChainLink(sequence, event, self.payload_digest(salt, payload))
             record = Record(sequence, event, previous, self.seal(previous, link), link.payload_digest, salt)
             records.append(record)
             payloads.append((sequence, salt, payload))

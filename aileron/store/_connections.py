@@ -62,7 +62,7 @@ def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
 
-    return _Pool(
+    return _ConnectionPool(
         threads,
         "sqlite3",
         f"{path.absolute().as_uri()}?mode=rw",  # never makes a file: that is for the migration
@@ -76,7 +76,7 @@ def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas
     )
 
 
-class _Pool(ConnectionPool):
+class _ConnectionPool(ConnectionPool):
     """A connection pool on threads that it is given.
 
     The original makes threads of its own, and starts them at once where the reactor already runs.

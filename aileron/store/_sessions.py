@@ -117,7 +117,7 @@ class SQLiteSessions:
     ) -> Session:
         seen = self._seen.get(session_id)
         written = self._writer.write(
-            _end, self._seals, session_id, _Ending(self._now(), exit_code, tuple(events), seen, ending)
+            _end, self._seals, session_id, _SessionEnd(self._now(), exit_code, tuple(events), seen, ending)
         )
         return await shielded(written.addCallback(self._forget))
 
@@ -180,7 +180,7 @@ class _New:
 
 
 @frozen
-class _Ending:
+class _SessionEnd:
     at: datetime
     exit_code: int | None
     events: tuple[Event, ...]
@@ -203,7 +203,7 @@ def _open(
     seals.append(cursor, new.events)
 
 
-def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _Ending) -> Session:
+def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _SessionEnd) -> Session:
     if ending.seen_at is not None:
         sessions_table.note_seen(cursor, [(session_id, ending.seen_at)])
     if sessions_table.end(cursor, session_id, ending.at, ending.exit_code, ending.ending):

@@ -14,7 +14,7 @@ from zope.interface import implementer
 from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import Binding, NewBinding, OperatorSession, Scope, VaultState
-from aileron.vault import Exchange, Operators, binding_of, check_address, check_binding, check_scope, client_proof
+from aileron.vault import LoginExchange, Operators, binding_of, check_address, check_binding, check_scope, client_proof
 from aileron.waiting import Waiting
 
 from ._browser import SigningBrowser
@@ -106,7 +106,7 @@ class MemoryBindings:
         return binding
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
-        return _Credential(self, binding, scope)
+        return _KeptCredential(self, binding, scope)
 
     def secret_of(self, binding: Binding, scope: Scope) -> bytes:
         """Return the secret of exactly this binding, if it was kept for this scope."""
@@ -120,7 +120,7 @@ class MemoryBindings:
 
 
 @implementer(ICredential)
-class _Credential:
+class _KeptCredential:
     def __init__(self, bindings: MemoryBindings, binding: Binding, scope: Scope) -> None:
         self._bindings = bindings
         self._binding = binding
@@ -144,7 +144,7 @@ class MemoryOperators(Operators):
 
     def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE) -> str:
         """Return the proof that an operator would send."""
-        exchange = Exchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS)
+        exchange = LoginExchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS)
         return client_proof(self._memory_vault.operator_key(), exchange)
 
     def log_in(self) -> tuple[str, OperatorSession]:

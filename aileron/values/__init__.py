@@ -15,7 +15,7 @@ from ._actions import (
     Step,
 )
 from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
-from ._audit import DAEMON, Actor, Event, Link, Record
+from ._audit import DAEMON, Actor, ChainLink, Event, Record
 from ._changes import Precedents, differences, edits, place
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, LockedPeriod, Maced, Row, Verdict
 from ._connectors import (
@@ -141,6 +141,7 @@ __all__ = [
     "Candidate",
     "Cap",
     "Catalogue",
+    "ChainLink",
     "Change",
     "ChannelSettings",
     "ChannelState",
@@ -165,7 +166,6 @@ __all__ = [
     "Histogram",
     "Input",
     "JsonConverter",
-    "Link",
     "LoadError",
     "LockedPeriod",
     "LongTurns",

@@ -47,7 +47,7 @@ class Event:
 
 
 @frozen
-class Link:
+class ChainLink:
     """The link of an event in the chain: all but the payload, of which only a salted digest."""
 
     sequence: int

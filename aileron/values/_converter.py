@@ -50,7 +50,7 @@ INLINE = Member(inline=True)
 
 
 @frozen
-class _Form:
+class _JsonForm:
     """The difference of the JSON of one class from its attributes."""
 
     members: Mapping[str, Member] = field(factory=dict)
@@ -89,7 +89,7 @@ class _Form:
         }
 
 
-_AS_IT_IS = _Form()
+_AS_IT_IS = _JsonForm()
 
 
 class JsonConverter:
@@ -103,7 +103,7 @@ class JsonConverter:
     """
 
     def __init__(self, base: JsonConverter | None = None) -> None:
-        self.forms: ChainMap[type, _Form] = ChainMap({}) if base is None else base.forms.new_child()
+        self.forms: ChainMap[type, _JsonForm] = ChainMap({}) if base is None else base.forms.new_child()
         self._used: set[type] = set()
 
     def differ(
@@ -124,7 +124,7 @@ class JsonConverter:
             raise ValueError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
         if cls in self._used:
             raise ValueError(f"{cls.__name__} was converted already, in another form")
-        self.forms[cls] = _Form(members=members, computed=computed or {}, constants=constants or {})
+        self.forms[cls] = _JsonForm(members=members, computed=computed or {}, constants=constants or {})
 
     def to_json(self, value: AttrsInstance) -> dict[str, JSON]:
         """Return the JSON of a value."""
@@ -152,7 +152,7 @@ class JsonConverter:
         converter.register_structure_hook_factory(has, self._reader)
         return converter
 
-    def _form(self, cls: type) -> _Form:
+    def _form(self, cls: type) -> _JsonForm:
         self._used.add(cls)
         return self.forms.get(cls, _AS_IT_IS)
 
@@ -216,7 +216,7 @@ OWN = JsonConverter()
 differ, to_json, from_json = OWN.differ, OWN.to_json, OWN.from_json
 
 
-def _step(note: Any, form: _Form) -> str | int:
+def _step(note: Any, form: _JsonForm) -> str | int:
     """Return the member or the index that a note of C{cattrs} tells of."""
     from cattrs import AttributeValidationNote, IterableValidationNote
 
@@ -225,7 +225,7 @@ def _step(note: Any, form: _Form) -> str | int:
     return note.index if isinstance(note, IterableValidationNote) else ""
 
 
-def _check_open(cls: Any, form: _Form) -> None:
+def _check_open(cls: Any, form: _JsonForm) -> None:
     """Refuse to write what shows in no repr, which is a secret or may be one, unless its form names it."""
     hidden = [each.name for each in fields(cls) if each.repr is False and each.name not in form.members]
     if hidden:

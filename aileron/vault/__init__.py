@@ -10,13 +10,13 @@ from ._grants import with_use as grants_with_use
 from ._names import binding_of, check_address, check_binding, check_scope
 from ._operators import Operators
 from ._passkeys import Passkeys
-from ._proofs import Exchange, client_proof, daemon_proof
+from ._proofs import LoginExchange, client_proof, daemon_proof
 from ._vault import Vault
 
 __all__ = [
     "ControlKey",
     "DataKey",
-    "Exchange",
+    "LoginExchange",
     "NoVault",
     "Operators",
     "Passkeys",

@@ -15,7 +15,7 @@ from aileron.interfaces import IBindings, ICredential
 from aileron.values import Binding, NewBinding, Scope, utc
 
 from ._cipher import DataKey
-from ._document import Entry, VaultDocument
+from ._document import VaultDocument, VaultEntry
 from ._errors import VaultDamaged
 from ._names import binding_of, check_address, check_binding, check_scope, check_secret
 from ._sealing import seal_entry, unseal_entry
@@ -68,7 +68,7 @@ class FileBindings:
         return _Credential(self._file, binding, scope, self._turns[binding.name])
 
 
-def _found(document: VaultDocument, name: str) -> Entry:
+def _found(document: VaultDocument, name: str) -> VaultEntry:
     entry = document.find(name)
     if entry is None:
         raise NotFound("There is no such binding.")
@@ -114,7 +114,7 @@ class _Credential:
         sealed = seal_entry(document, key, entry.binding, renewed)
         self._file.write(document.without(entry.binding.name).with_entry(sealed))
 
-    def _entry(self) -> tuple[DataKey, VaultDocument, Entry]:
+    def _entry(self) -> tuple[DataKey, VaultDocument, VaultEntry]:
         key, document = self._file.opened()
         entry = document.find(self._binding.name)
         if entry is None or entry.binding != self._binding:

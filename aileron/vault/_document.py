@@ -13,7 +13,7 @@ from ._cipher import KdfParameters, Sealed
 
 
 @frozen
-class Entry:
+class VaultEntry:
     """One binding with its sealed secret."""
 
     binding: Binding
@@ -68,7 +68,7 @@ class VaultDocument:
     data_key: Sealed
     revision: int = 1
     entry_revisions: int = 0
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[VaultEntry, ...] = ()
     trust: tuple[Trusted, ...] = ()
     sealed: tuple[int, str] | None = None
     spent: Mapping[str, datetime] = field(factory=dict)
@@ -81,11 +81,11 @@ class VaultDocument:
     passkey_rule: PasskeyRule = field(factory=PasskeyRule)
     mac: bytes = field(default=b"", repr=False)
 
-    def find(self, name: str) -> Entry | None:
+    def find(self, name: str) -> VaultEntry | None:
         """Find the entry of that name."""
         return next((entry for entry in self.entries if entry.binding.name == name), None)
 
-    def with_entry(self, entry: Entry) -> VaultDocument:
+    def with_entry(self, entry: VaultEntry) -> VaultDocument:
         """Return the same vault with one entry more."""
         entries = sorted((*self.entries, entry), key=lambda each: each.binding.name)
         return evolve(self, entries=tuple(entries), entry_revisions=max(self.entry_revisions, entry.binding.revision))

@@ -25,7 +25,7 @@ from aileron.values import (
 )
 
 from ._cipher import KdfParameters, Sealed
-from ._document import Entry, Stretch, VaultDocument, trust_key
+from ._document import Stretch, VaultDocument, VaultEntry, trust_key
 from ._errors import damaged
 from ._names import check_kept
 
@@ -120,7 +120,7 @@ _FORMAT.differ(
 _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member())
 _FORMAT.differ(Sealed, nonce=Member(), ciphertext=Member())
 _FORMAT.differ(Passkey, public_key=Member())
-_FORMAT.differ(Entry, binding=INLINE, sealed=INLINE)
+_FORMAT.differ(VaultEntry, binding=INLINE, sealed=INLINE)
 _FORMAT.differ(Stretch, sealed=INLINE)
 _FORMAT.differ(OwnCap, cap=INLINE)
 _FORMAT.differ(Cap, seconds=Member(write=int, read=_read_seconds))

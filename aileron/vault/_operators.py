@@ -19,7 +19,7 @@ from ._attempts import ReplayCache, Throttle
 from ._cipher import Randomness
 from ._logins import HandOvers, Login, Logins
 from ._passphrase import generate_words
-from ._proofs import NONCE_BYTES, Exchange, base64url, check_nonce, client_proof, daemon_proof, same
+from ._proofs import NONCE_BYTES, LoginExchange, base64url, check_nonce, client_proof, daemon_proof, same
 from ._signatures import Signatures, read_public_key
 
 TOKEN_PREFIX = "ail_o_"
@@ -72,7 +72,7 @@ class Operators:
         self._addresses = addresses
         self._randomness = randomness
         self._logins = Logins(clock, randomness)
-        self._challenges: ReplayCache[Exchange] = ReplayCache(clock, _ONCE_SECONDS, _MAX_OPEN)
+        self._challenges: ReplayCache[LoginExchange] = ReplayCache(clock, _ONCE_SECONDS, _MAX_OPEN)
         self._hand_overs = HandOvers(clock)
         self._throttle = Throttle(clock)
         self._signatures = Signatures(instance, clock)
@@ -86,7 +86,7 @@ class Operators:
         check_nonce(nonce)
         if address not in self._addresses():
             raise Forbidden("That is no address of this daemon's operator site.")
-        exchange = Exchange(nonce, base64url(self._randomness(NONCE_BYTES)), self._instance, address)
+        exchange = LoginExchange(nonce, base64url(self._randomness(NONCE_BYTES)), self._instance, address)
         self._challenges.put(exchange.daemon_nonce, exchange)
         return exchange.daemon_nonce, daemon_proof(key, exchange)
 

@@ -23,7 +23,7 @@ def operator_key(data_key: DataKey) -> bytes:
 
 
 @frozen
-class Exchange:
+class LoginExchange:
     """The values that both proofs of one login are over.
 
     :ivar client_nonce: as it was sent.
@@ -38,12 +38,12 @@ class Exchange:
     address: str
 
 
-def daemon_proof(key: bytes, exchange: Exchange) -> str:
+def daemon_proof(key: bytes, exchange: LoginExchange) -> str:
     """Make the daemon's proof, 43 characters of base64url. The client checks it before it proves anything itself."""
     return _proof(key, "aileron.operator.daemon.v1", exchange)
 
 
-def client_proof(key: bytes, exchange: Exchange) -> str:
+def client_proof(key: bytes, exchange: LoginExchange) -> str:
     """Make the client's proof, 43 characters of base64url.
 
     It has a label of its own, so no proof answers for another.
@@ -56,7 +56,7 @@ def same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
 
 
-def _proof(key: bytes, label: str, exchange: Exchange) -> str:
+def _proof(key: bytes, label: str, exchange: LoginExchange) -> str:
     # Canonical JSON: no two lists of fields make the same bytes.
     said = [label, exchange.client_nonce, exchange.daemon_nonce, exchange.instance, exchange.address]
     return base64url(hmac.digest(key, canonical(said), "sha256"))

@@ -11,7 +11,7 @@ from aileron.errors import InvalidRequest
 from aileron.values import JSON, Binding, canonical
 
 from ._cipher import DataKey, KdfParameters, Sealed, seal, unseal
-from ._document import Entry, VaultDocument
+from ._document import VaultDocument, VaultEntry
 from ._format import body_json, part_json
 
 SIGNING = "record signing"
@@ -43,12 +43,12 @@ def _mac(document: VaultDocument, key: DataKey) -> bytes:
     return hmac.digest(key.subkey("aileron vault file v1"), canonical(body_json(document)), sha256)
 
 
-def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> Entry:
+def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> VaultEntry:
     """Keep a secret so that it opens only as this binding, with its scope, of this vault."""
-    return Entry(binding, seal(_entry_key(key), secret, _entry_context(document.vault, binding)))
+    return VaultEntry(binding, seal(_entry_key(key), secret, _entry_context(document.vault, binding)))
 
 
-def unseal_entry(document: VaultDocument, key: DataKey, entry: Entry) -> bytes:
+def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> bytes:
     """Open the secret of an entry.
 
     :raises VaultDamaged: the entry or anything it is bound to was altered.

@@ -20,7 +20,7 @@ from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new
 from ._document import RecordKeys, Stretch, VaultDocument
 from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase, damaged
 from ._passphrase import check_passphrase, generate_words
-from ._proofs import NONCE_BYTES, Exchange, base64url, client_proof, daemon_proof, operator_key, same
+from ._proofs import NONCE_BYTES, LoginExchange, base64url, client_proof, daemon_proof, operator_key, same
 from ._sealing import (
     SIGNING,
     authenticated,
@@ -35,7 +35,7 @@ from ._vault_file import VaultFile
 
 __all__ = [
     "DataKey",
-    "Exchange",
+    "LoginExchange",
     "Misaddressed",
     "NoVault",
     "VaultDamaged",

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.audit import GENESIS, check_chain, payload_digest, seal
 from aileron.audit._seal import KEYS, sealed
 from aileron.testing import example_event
-from aileron.values import Actor, Event, Link, Record, canonical, compact, digest
+from aileron.values import Actor, ChainLink, Event, Record, canonical, compact, digest
 
 _TEXT = st.text(st.characters(codec="utf-8"))
 _OPTIONAL = st.none() | _TEXT
@@ -37,7 +37,7 @@ def chain(*events: Event) -> list[Record]:
     """Records as a store would keep them."""
     records, previous = [], GENESIS
     for sequence, event in enumerate(events, 1):
-        link = Link(sequence, event, payload_digest("salt", compact(event.payload)))
+        link = ChainLink(sequence, event, payload_digest("salt", compact(event.payload)))
         records.append(Record(sequence, event, previous, seal(previous, link), link.payload_digest, "salt"))
         previous = records[-1].hash
     return records
@@ -48,7 +48,7 @@ class SealTests(SynchronousTestCase):
     @given(_TEXT, st.integers(1, 2**53 - 1), _EVENTS, _TEXT)
     def test_canonical(self, previous: str, sequence: int, event: Event, payload: str) -> None:
         """The hash is SHA-256 over RFC 8785 of the sealed form, as anybody can compute it."""
-        link = Link(sequence, event, payload)
+        link = ChainLink(sequence, event, payload)
         self.assertEqual(seal(previous, link), digest(dict(zip(KEYS, sealed(previous, link), strict=True))))
 
     def test_known(self) -> None:
@@ -60,7 +60,7 @@ class SealTests(SynchronousTestCase):
             b'"previous_hash":"' + GENESIS.encode() + b'","run_id":"run-1","sequence":7,"session_id":null,'
             b'"type":"run.received"}'
         )
-        link = Link(7, event, "sha256:p")
+        link = ChainLink(7, event, "sha256:p")
         self.assertEqual(canonical(dict(zip(KEYS, sealed(GENESIS, link), strict=True))), expected)
         self.assertEqual(seal(GENESIS, link), "sha256:" + hashlib.sha256(expected).hexdigest())
 
@@ -76,9 +76,9 @@ class SealTests(SynchronousTestCase):
             "run_id": "x",
         }
         more = {"session_id": "x", "action": "x", "connector": "x", "failure_class": "x"}
-        links = [Link(1, evolve(event, **{name: value}), "p") for name, value in {**changes, **more}.items()]
-        links += [Link(1, event, "p"), Link(2, event, "p"), Link(1, event, "q")]
-        links += [Link(1, evolve(event, actor=Actor("service", "x")), "p")]
+        links = [ChainLink(1, evolve(event, **{name: value}), "p") for name, value in {**changes, **more}.items()]
+        links += [ChainLink(1, event, "p"), ChainLink(2, event, "p"), ChainLink(1, event, "q")]
+        links += [ChainLink(1, evolve(event, actor=Actor("service", "x")), "p")]
         hashes = [seal(GENESIS, link) for link in links]
         self.assertEqual(len({*hashes, seal(hashes[0], links[0])}), len(links) + 1)
 

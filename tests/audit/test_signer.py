@@ -14,7 +14,7 @@ from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, fi
 from aileron.errors import StoreUnavailable
 from aileron.store import Store
 from aileron.testing import example_event, example_run, example_signer, example_transition, unopened_store
-from aileron.values import DAEMON, Actor, AuditQuery, Event, Link, RunState
+from aileron.values import DAEMON, Actor, AuditQuery, ChainLink, Event, RunState
 from aileron.vault import Vault
 from tests.audit.kit import RecordCase
 from tests.vault.case import VaultCase
@@ -499,11 +499,11 @@ class StretchTests(LifeCase):
         found = self.verify(self.database)
         before = GENESIS if number == 1 else found.head
         event: Event = example_event(f"forged-{number}")
-        link = Link(number, event, payload_digest("s", "{}"))
+        link = ChainLink(number, event, payload_digest("s", "{}"))
         actor, at = event.actor, "2026-01-01T00:00:00.000000Z"
         row = (number, event.id, event.type, at, actor.type, actor.id, link.payload_digest, before)
         names = "seq, id, type, at, actor_type, actor_id, payload_digest, prev_hash, hash"
-        sealed = seal(before, Link(number, _plain(event), link.payload_digest))
+        sealed = seal(before, ChainLink(number, _plain(event), link.payload_digest))
         values = ", ".join("?" * 9)
         self.alter(self.database, f"INSERT INTO audit_events ({names}) VALUES ({values})", *row, sealed)
         self.alter(self.database, "INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, 's', '{}')", number)

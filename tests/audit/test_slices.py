@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, payload_digest, seal
 from aileron.testing import example_event
-from aileron.values import Checkpoint, Link, Row, Verdict, compact, timestamp
+from aileron.values import ChainLink, Checkpoint, Row, Verdict, compact, timestamp
 from tests.audit.kit import Signer
 
 COUNT = 12
@@ -28,7 +28,7 @@ def record(secret: str = "s") -> tuple[Row, ...]:
         event = example_event(PRUNED if number == 7 else f"x.{number}", secret, {"up_to": 5})
         event = evolve(event, id=f"{secret}{number}")
         text = compact(event.payload)
-        link = Link(number, event, payload_digest("salt", text))
+        link = ChainLink(number, event, payload_digest("salt", text))
         own = seal(previous, link)
         contents = (None, None) if number in {4, 5} else ("salt", text)
         about = (event.run_id, event.session_id, event.action, event.connector, event.failure_class)

@@ -16,7 +16,7 @@ from aileron.audit import GENESIS, PRUNED, Verification, fingerprint, payload_di
 from aileron.audit._chain_verifier import ChainVerifier
 from aileron.store.copy import opened
 from aileron.testing import example_event, unopened_store
-from aileron.values import DAEMON, Actor, Event, Link, Row, compact, timestamp, utc
+from aileron.values import DAEMON, Actor, ChainLink, Event, Row, compact, timestamp, utc
 from tests.audit.kit import RecordCase, Signer
 
 COUNT = 6
@@ -34,14 +34,14 @@ class FormTests(SynchronousTestCase):
         """It hashes what was sealed, whatever the texts are."""
         event = Event(id_, type_, utc(seconds), Actor("agent", actor), {"a": id_}, *about)
         text = compact(event.payload)
-        link = Link(1, event, payload_digest("salt", text))
+        link = ChainLink(1, event, payload_digest("salt", text))
         row: Row = (1, id_, type_, timestamp(event.at), "agent", actor, *about, link.payload_digest)
         self.assertEqual(ChainVerifier().follow([(*row, GENESIS, seal(GENESIS, link), "salt", text)]), 1)
 
     def test_no_quote_moves_a_border(self) -> None:
         """Text that was moved from one column to the next has another hash."""
         event = Event("i", "t", utc(0), DAEMON, action='a","actor_id":"x')
-        link = Link(1, event, payload_digest("s", "{}"))
+        link = ChainLink(1, event, payload_digest("s", "{}"))
         moved: Row = (1, "i", "t", timestamp(event.at), "service", "aileron", None, None, "a", None, None)
         self.assertEqual(
             ChainVerifier().follow([(*moved, link.payload_digest, GENESIS, seal(GENESIS, link), "s", "{}")]), 0
@@ -51,7 +51,7 @@ class FormTests(SynchronousTestCase):
         """Contents that say what was deleted, and are no JSON, excuse nothing; the record itself holds."""
         for text in ("no JSON", "[" * 100_000, "[1]"):
             event = Event("i", PRUNED, utc(0), DAEMON)
-            link = Link(1, event, payload_digest("s", text))
+            link = ChainLink(1, event, payload_digest("s", text))
             row: Row = (1, "i", PRUNED, timestamp(event.at), "service", "aileron", None, None, None, None, None)
             chain = ChainVerifier()
             self.assertEqual(chain.follow([(*row, link.payload_digest, GENESIS, seal(GENESIS, link), "s", text)]), 1)
@@ -202,7 +202,7 @@ class TamperTests(RecordCase):
             row = connection.execute("SELECT hash FROM audit_events WHERE seq = ?", (number - 1,)).fetchone()
         before = GENESIS if row is None else row[0]
         event = Event(f"forged-{number}", "forged", utc(0), DAEMON)
-        link = Link(number, event, payload_digest("s", "{}"))
+        link = ChainLink(number, event, payload_digest("s", "{}"))
         actor, digest = event.actor, link.payload_digest
         self.alter(
             path,

@@ -28,7 +28,15 @@ from aileron.client import Daemon, DaemonClient, Operator
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
 from aileron.values import to_json
-from aileron.vault.keys import DataKey, Exchange, WrongPassphrase, client_proof, daemon_proof, new_nonce, operator_key
+from aileron.vault.keys import (
+    DataKey,
+    LoginExchange,
+    WrongPassphrase,
+    client_proof,
+    daemon_proof,
+    new_nonce,
+    operator_key,
+)
 
 T = TypeVar("T")
 
@@ -74,7 +82,7 @@ class MemoryDaemon(Resource):
         self.sessions: list[str] = []
         self.answer_unknown: Given = _unknown
         self._answers: dict[tuple[str, str], Given] = {}
-        self._exchanges: dict[str, Exchange] = {}
+        self._exchanges: dict[str, LoginExchange] = {}
         self.cut_off = 0
         self.refuses = False
         self._http = Flaky(self, RequestTraversalAgent(self))
@@ -129,7 +137,7 @@ class MemoryDaemon(Resource):
         return given(asked.body) if callable(given) else given
 
     def _challenge(self, body: Mapping[str, str]) -> Any:
-        exchange = Exchange(body["nonce"], new_nonce(), "life", OPERATOR_URL)
+        exchange = LoginExchange(body["nonce"], new_nonce(), "life", OPERATOR_URL)
         self._exchanges[exchange.daemon_nonce] = exchange
         return {"nonce": exchange.daemon_nonce, "proof": daemon_proof(self._operator_key(), exchange)}
 

@@ -19,7 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 import aileron
 from aileron.cli.doctor.authority import Authority, authority, network
 from aileron.cli.doctor.daemon import hardening
-from aileron.cli.doctor.findings import Finding, Severity, fine, remark, tell
+from aileron.cli.doctor.findings import DoctorFinding, Severity, fine, remark, tell
 from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from aileron.vault import keys
@@ -41,7 +41,7 @@ _BINDING = {
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _told(findings: Iterator[Finding]) -> list[tuple[Severity, str]]:
+def _told(findings: Iterator[DoctorFinding]) -> list[tuple[Severity, str]]:
     return [(each.severity, f"{each.says} {each.do or ''}") for each in findings]
 
 
@@ -174,7 +174,7 @@ class ProcessTests(SynchronousTestCase):
 class TracingTests(SynchronousTestCase):
     """Who may trace a process of ours while it starts."""
 
-    def found(self, scope: str | None, platform: str = "linux") -> Finding:
+    def found(self, scope: str | None, platform: str = "linux") -> DoctorFinding:
         """What is said where Yama has this scope; L{None}: where there is no Yama."""
         proc = Path(self.mktemp())
         setting = proc / "sys" / "kernel" / "yama" / "ptrace_scope"

@@ -10,9 +10,9 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import (
-    Answer,
     AnswerNotUnderstood,
     Daemon,
+    DaemonAnswer,
     DaemonClient,
     OpenedSession,
     Operator,
@@ -84,7 +84,7 @@ class DaemonTests(MethodCase):
             "/v1/actions/ship-update/run",
             {"args": {"n": 1}, "idempotency_key": "K"},
         )
-        self.assertEqual(answer, Answer(200, {"a": 1}))
+        self.assertEqual(answer, DaemonAnswer(200, {"a": 1}))
         self.assertEqual(self.site.asked[-1].headers["prefer"], "wait=45")
 
     def test_run_by_default(self) -> None:

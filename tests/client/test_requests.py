@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.iweb import IAgent
 
-from aileron.client import Answer, AnswerNotUnderstood, DaemonClient, DaemonFault, DaemonUnreachable
+from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonClient, DaemonFault, DaemonUnreachable
 from aileron.testing import RefusingAgent, ScriptedSite
 
 ENVELOPE = {
@@ -39,7 +39,7 @@ class ClientCase(SynchronousTestCase):
         """A client that ends at the site, or wherever C{agent} leads."""
         return DaemonClient(agent or self.site.agent, "http://127.0.0.1:9/", token, self.clock)
 
-    def ask(self, wait_seconds: float = 0) -> Deferred[Answer]:
+    def ask(self, wait_seconds: float = 0) -> Deferred[DaemonAnswer]:
         """Ask for the status."""
         return Deferred.fromCoroutine(self.client().ask("GET", "v1", "status", wait_seconds=wait_seconds))
 
@@ -100,7 +100,7 @@ class AnswerTests(ClientCase):
     def test_success(self) -> None:
         """A success is its status and its body."""
         self.site.answer(202, {"status": "pending_approval"})
-        self.assertEqual(self.successResultOf(self.ask()), Answer(202, {"status": "pending_approval"}))
+        self.assertEqual(self.successResultOf(self.ask()), DaemonAnswer(202, {"status": "pending_approval"}))
 
     def test_waits(self) -> None:
         """Nothing comes before the daemon answers, and its answer then."""
@@ -156,7 +156,7 @@ class AnswerTests(ClientCase):
         results: list[object] = []
         Deferred.fromCoroutine(client.ask("GET", "x")).addBoth(results.append)
         found = getattr(results[0], "value", results[0])
-        self.assertIsInstance(found, (Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable))
+        self.assertIsInstance(found, (DaemonAnswer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable))
 
 
 class NoAnswerTests(ClientCase):

@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
-from aileron.daemon._settings import GatewayEnvironment, Settings
+from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
 from aileron.errors import InvalidRequest
 from aileron.home import Home
 from aileron.values import ANTHROPIC, OPENAI, GatewaySettings, PendingLimits, UpstreamSource
@@ -18,9 +18,9 @@ _SECRET = "http://user:canary@proxy.test:3128"
 class EnvironmentTests(SynchronousTestCase):
     """Base URLs and proxies by variables."""
 
-    def settings(self, environ: dict[str, str], config: str = "") -> Settings:
+    def settings(self, environ: dict[str, str], config: str = "") -> DaemonSettings:
         """What a daemon with this environment and configuration is told."""
-        given = Settings(Home(Path("/h")), None, environment=GatewayEnvironment.read(environ))
+        given = DaemonSettings(Home(Path("/h")), None, environment=GatewayEnvironment.read(environ))
         return given.over(read_config(config))
 
     def test_nothing(self) -> None:
@@ -69,7 +69,7 @@ class EnvironmentTests(SynchronousTestCase):
 
     def test_command_line(self) -> None:
         """What the command line says wins; where it says nothing the file does, and where neither does, the product."""
-        given = Settings(Home(Path("/h")), None, listens={"listen": "tcp:1"}, pending={"per_home": 3})
+        given = DaemonSettings(Home(Path("/h")), None, listens={"listen": "tcp:1"}, pending={"per_home": 3})
         said = "{listen: 'tcp:2', operator_listen: 'tcp:3', hosts: [box], pending: {per_home: 4, per_action: 5}}"
         limits = PendingLimits(PendingLimits().per_session, 3, 5)
         self.assertEqual(given.over(read_config(said)).config, Config("tcp:1", "tcp:3", ("box",), pending=limits))

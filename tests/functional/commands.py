@@ -21,7 +21,7 @@ from aileron.client import Connections
 from aileron.errors import InvalidRequest
 from aileron.home import Home, live_discovery
 from aileron.vault import keys
-from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, operator_key, same
+from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_nonce, operator_key, same
 from tests.functional.process import Finished
 from tests.functional.reactor import IKitReactor, until
 
@@ -78,7 +78,7 @@ class CommandLine:
         try:
             site, nonce = connections.operator(found.operator_url, None), new_nonce(secrets.token_bytes)
             challenge = await site.challenge(nonce)
-            exchange = Exchange(nonce, str(challenge["nonce"]), found.instance, found.operator_url)
+            exchange = LoginExchange(nonce, str(challenge["nonce"]), found.instance, found.operator_url)
             assert same(daemon_proof(key, exchange), str(challenge["proof"]))
             return str((await site.login(exchange.daemon_nonce, client_proof(key, exchange)))["token"])
         finally:

@@ -23,7 +23,7 @@ from aileron.gateway import Gateway
 from aileron.gateway._destination import Destination
 from aileron.gateway._dialler import Forwarding
 from aileron.gateway._injection import Injection, SecretLeak
-from aileron.gateway._pool import Pool
+from aileron.gateway._pool import UpstreamPool
 from aileron.interfaces import IMeter, IMeters
 from aileron.testing import MemoryBindings, MemoryVault, example_session
 from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Ending, GatewaySettings, Provider, Session
@@ -230,7 +230,7 @@ class GatewayCase(SynchronousTestCase):
         self.bindings = MemoryBindings(self.vault)
         self.echoes: list[SecretLeak] = []
         self.places = {provider.name: Place(self.net) for provider in self.settings.providers}
-        self.pools = {name: Pool(place, self.clock) for name, place in self.places.items()}
+        self.pools = {name: UpstreamPool(place, self.clock) for name, place in self.places.items()}
         self.gateway = self._gateway()
         self.gateway.open(self.own_ports)
         self.site = GuardedSite(

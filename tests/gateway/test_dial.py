@@ -26,7 +26,7 @@ from zope.interface import implementer
 
 from aileron.gateway._dialler import dialler, forwarding
 from aileron.gateway._proxies import read_proxies
-from aileron.gateway._unreachable import Cause, Unreachable
+from aileron.gateway._unreachable import Cause, UpstreamUnreachable
 from aileron.values import Provider
 from tests.gateway.certificates import Authority, self_signed, serving
 from tests.gateway.wires import Above, Proxying, TlsPeer
@@ -168,7 +168,7 @@ class DialCase(SynchronousTestCase):
 
     def assert_unreachable(self, waiting: Deferred[IProtocol], cause: Cause, *words: str) -> None:
         """It failed for that reason, said with these words; nothing is left behind."""
-        error = self.failureResultOf(waiting, Unreachable).value
+        error = self.failureResultOf(waiting, UpstreamUnreachable).value
         self.assertEqual(error.cause, cause)
         self.assertEqual((error.kind, error.status), ("network_error", 502))
         self.assertEqual(error.details, {"cause": cause.value})

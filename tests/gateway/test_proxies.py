@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.addresses import Origin
 from aileron.gateway._proxies import Proxies, Proxy, Unusable, read_proxies
-from aileron.gateway._unreachable import Cause, Unreachable
+from aileron.gateway._unreachable import Cause, UpstreamUnreachable
 
 
 def proxy_at(host: str, port: int) -> Proxy:
@@ -114,7 +114,7 @@ class UnusableTests(SynchronousTestCase):
         proxies = read_proxies({"HTTPS_PROXY": value, "NO_PROXY": "elsewhere.example"})
         self.assertIsNone(proxies.before(Origin("http", "api.example.com", 80)))
         self.assertIsNone(proxies.before(Origin("https", "elsewhere.example", 443)))
-        error = self.assertRaises(Unreachable, proxies.before, API)
+        error = self.assertRaises(UpstreamUnreachable, proxies.before, API)
         self.assertEqual(error.cause, Cause.PROXY)
         return str(error)
 

@@ -18,7 +18,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.gateway._certificates import Identity, verifying
 from aileron.gateway._tls import TlsLayer
-from aileron.gateway._unreachable import Cause, Unreachable
+from aileron.gateway._unreachable import Cause, UpstreamUnreachable
 from tests.gateway.certificates import Authority, only_common_name, self_signed, serving
 from tests.gateway.wires import Above, TlsPeer, Wire, carry
 
@@ -73,7 +73,7 @@ class TlsCase(SynchronousTestCase):
     def refused(self, certificate: bytes, host: str = HOST) -> str:
         """The message of the refusal of a certificate."""
         connection = Connection(identity(host), serving(certificate)).shake_hands()
-        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
         self.assertEqual(error.cause, Cause.TLS)
         self.assertEqual(connection.above.made, 0)
         self.assertTrue(connection.wire.disconnecting)
@@ -123,7 +123,7 @@ class HandshakeTests(TlsCase):
         """A peer that goes away during the handshake is unreachable."""
         connection = Connection()
         connection.layer.connectionLost(DONE)
-        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
         self.assertEqual(str(error), "llm.example:443 hung up during the TLS handshake.")
         self.assertEqual((connection.above.made, connection.above.lost), (0, []))
 
@@ -131,7 +131,7 @@ class HandshakeTests(TlsCase):
         """A peer that answers in the clear is told apart."""
         connection = Connection()
         connection.layer.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
         self.assertEqual(str(error), "llm.example:443 does not speak TLS.")
 
     def test_old_tls(self) -> None:
@@ -140,7 +140,7 @@ class HandshakeTests(TlsCase):
         context.set_ciphers("DEFAULT@SECLEVEL=0")
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
         connection = Connection(context=context).shake_hands()
-        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
         self.assertEqual(error.cause, Cause.TLS)
         self.assertIn("failed (TLSV1_ALERT_PROTOCOL_VERSION)", str(error))
 
@@ -193,7 +193,7 @@ class CertificateTests(TlsCase):
 
     def test_unreadable_authorities(self) -> None:
         """Authorities that cannot be read are an error, never just ignored."""
-        error = self.assertRaises(Unreachable, verifying, "-----BEGIN CERTIFICATE-----\nnonsense")
+        error = self.assertRaises(UpstreamUnreachable, verifying, "-----BEGIN CERTIFICATE-----\nnonsense")
         self.assertEqual(error.cause, Cause.TLS)
         self.assertIn("gateway.ca_certificates", str(error))
 
@@ -202,7 +202,7 @@ class CertificateTests(TlsCase):
         who = Identity(verifying("", ()), HOST, HOST)
         self.assertEqual(who.context.get_ca_certs(), [])
         connection = Connection(who).shake_hands()
-        self.failureResultOf(connection.layer.opened, Unreachable)
+        self.failureResultOf(connection.layer.opened, UpstreamUnreachable)
 
     def test_first_bundle_that_can_be_read(self) -> None:
         """A place without a bundle is passed over."""

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.addresses import Origin
 from aileron.gateway._proxies import Proxy
 from aileron.gateway._tunnel import TunnelLayer
-from aileron.gateway._unreachable import Cause, Unreachable
+from aileron.gateway._unreachable import Cause, UpstreamUnreachable
 from tests.gateway.wires import Above, Wire, carry
 
 LINE = b"Proxy-Authorization: Basic canary\r\n"
@@ -36,7 +36,7 @@ class TunnelTests(SynchronousTestCase):
         """The message, after that answer."""
         tunnel = Tunnel(credentials)
         tunnel.layer.dataReceived(answer)
-        error = self.failureResultOf(tunnel.layer.opened, Unreachable).value
+        error = self.failureResultOf(tunnel.layer.opened, UpstreamUnreachable).value
         self.assertEqual(error.cause, Cause.PROXY)
         self.assertTrue(tunnel.wire.disconnected)
         tunnel.layer.dataReceived(ESTABLISHED)
@@ -118,7 +118,7 @@ class TunnelTests(SynchronousTestCase):
         tunnel = Tunnel()
         tunnel.layer.dataReceived(b"HTTP/1.1 200")
         tunnel.layer.connectionLost(Failure(ConnectionDone()))
-        error = self.failureResultOf(tunnel.layer.opened, Unreachable).value
+        error = self.failureResultOf(tunnel.layer.opened, UpstreamUnreachable).value
         self.assertEqual(str(error), "The proxy proxy.corp:3128 hung up when asked for llm.example:443.")
 
     def test_cancel(self) -> None:

@@ -10,10 +10,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.client import SessionEnvironment
 from aileron.errors import NotFound
 from aileron.launch import (
-    Gateway,
+    GatewayAccess,
     Invocation,
+    LaunchPlan,
     McpServer,
-    Plan,
     Preparation,
     Programs,
     Registration,
@@ -23,14 +23,14 @@ from aileron.launch import (
 from aileron.launch._plan import write_files
 
 SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 45, "opencode", attended=True)
-GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret")
+GATEWAY = GatewayAccess("http://127.0.0.1:9", "ail_g_secret")
 PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN": "old", "AILERONX": "kept"}
 
 
-def planned() -> Plan:
+def planned() -> LaunchPlan:
     """A plan for a plain agent."""
 
-    def register(server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
+    def register(server: McpServer, gateway: GatewayAccess | None, directory: str) -> Registration:
         assert gateway == GATEWAY
         variables = {"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}
         return Registration(variables, ("a note",), (f"--file={directory}/a",), {"a": "text"})

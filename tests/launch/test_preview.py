@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import LEAN
 from aileron.errors import Forbidden, NotFound
-from aileron.launch import DaemonFacts, Gateway, Invocation, Plan, Upstream, find_agents, preview_launch
+from aileron.launch import DaemonFacts, GatewayAccess, Invocation, LaunchPlan, Upstream, find_agents, preview_launch
 from aileron.launch._preview import describe
 from tests.launch.test_launch import LaunchCase
 
@@ -21,7 +21,7 @@ FACTS = DaemonFacts(
 
 def described(before: dict[str, str], after: dict[str, str], *words: str) -> dict[str, str]:
     """The variables that are shown as added."""
-    plan = Plan(words, after, directory="/d", files={"f": f"x{CANARY}"})
+    plan = LaunchPlan(words, after, directory="/d", files={"f": f"x{CANARY}"})
     return dict(describe(plan, Invocation((), before, "/project"), None).added)
 
 
@@ -90,6 +90,6 @@ class AdditionTests(SynchronousTestCase):
         """A secret of the user's that was copied elsewhere is shown by its variable's name, in files too."""
         theirs = {"MY_TOKEN": CANARY, "LANG": "C.UTF-8"}
         self.assertEqual(described(theirs, {**theirs, "V": f"x {CANARY} C.UTF-8"}), {"V": "x <MY_TOKEN> C.UTF-8"})
-        plan = Plan((), {}, directory="/d", files={"f": f"x{CANARY}"})
-        shown = describe(plan, Invocation((), theirs, "/p"), Gateway("http://g", "k"))
+        plan = LaunchPlan((), {}, directory="/d", files={"f": f"x{CANARY}"})
+        shown = describe(plan, Invocation((), theirs, "/p"), GatewayAccess("http://g", "k"))
         self.assertEqual((dict(shown.files), shown.removed), ({"/d/f": "x<MY_TOKEN>"}, ("LANG", "MY_TOKEN")))

@@ -10,7 +10,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.manifests import Known, check_arguments, parse, resolve
+from aileron.manifests import KnownValues, check_arguments, parse, resolve
 from aileron.values import JSON, Action
 
 from .files import action
@@ -42,7 +42,7 @@ class PageTests(SynchronousTestCase):
         """The second action is filled in as the page says."""
         made = self.actions()[1]
         arguments = check_arguments(made, {"title": "It breaks", "assignee": "ann@example.org"})
-        filled = resolve(made.steps[1], Known(arguments, {"who": {"users": [{"id": "U1"}]}}))
+        filled = resolve(made.steps[1], KnownValues(arguments, {"who": {"users": [{"id": "U1"}]}}))
         self.assertEqual(filled, {"heading": "bug: It breaks", "weight": 3, "owner": "U1"})
 
     def test_own_schemas(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.manifests import Known, look_up, parse, preview_paths, resolve, resolve_preview
+from aileron.manifests import KnownValues, look_up, parse, preview_paths, resolve, resolve_preview
 from aileron.values import JSON, Action, PreviewRule
 
 from .files import PIN, STEP, manifest, one_input
@@ -46,7 +46,7 @@ class PreviewTests(Faults):
         self.assertEqual(rule.multiline, ("Topic",))
         self.assertEqual(resolve_preview(rule, {"channel": "#a"}), {"id": "#a"})
         self.assertEqual(preview_paths(action.steps[0].inputs), ("head.etag",))
-        self.assertEqual(resolve(action.steps[0], Known({}, {}, {"head.etag": "v1"})), {"etag": "v1"})
+        self.assertEqual(resolve(action.steps[0], KnownValues({}, {}, {"head.etag": "v1"})), {"etag": "v1"})
 
     def test_another_connector(self) -> None:
         """Another connector can be named, if the action requires it."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.manifests import Known, resolve, uses_outputs
+from aileron.manifests import KnownValues, resolve, uses_outputs
 from aileron.values import JSON, Step
 
 ANY_JSON = st.recursive(
@@ -22,7 +22,7 @@ ANY_JSON = st.recursive(
 def filled(value: JSON, arguments: Mapping[str, JSON] | None = None, outputs: Mapping[str, JSON] | None = None) -> JSON:
     """What becomes of the input C{x} with that value; C{"dropped"} stands for no such input."""
     step = Step("s", "builtin://slack", "post", {"x": value})
-    return resolve(step, Known(arguments or {}, outputs or {})).get("x", "dropped")
+    return resolve(step, KnownValues(arguments or {}, outputs or {})).get("x", "dropped")
 
 
 class ResolveTests(SynchronousTestCase):

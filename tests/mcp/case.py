@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient
-from aileron.mcp._link import Link
+from aileron.mcp._link import DaemonLink
 from aileron.testing import ScriptedSite
 
 
@@ -48,7 +48,7 @@ class DaemonCase(SynchronousTestCase):
         self.site = ScriptedSite()
         self.changes = 0
         self.daemon = Daemon(DaemonClient(self.site.agent, "http://127.0.0.1:9", "t", self.clock))
-        self.link = Link(self.daemon, self.clock, self.changed)
+        self.link = DaemonLink(self.daemon, self.clock, self.changed)
 
     def changed(self) -> None:
         """Count."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Answer, DaemonFault, DaemonUnreachable
+from aileron.client import DaemonAnswer, DaemonFault, DaemonUnreachable
 from aileron.errors import STATUS
 from aileron.mcp._texts import ToolResult, render_error, render_run, render_status
 from aileron.values import Fault
@@ -27,7 +27,7 @@ def texts() -> Iterator[tuple[str, ToolResult]]:
     """Everything that is no result, by what it is."""
     for status in STATUSES:
         yield f"status {status}", render_status({"status": status})
-        yield f"run {status}", render_run(Answer(202, {"status": status, "run_id": "R", "approval_id": "R"}))
+        yield f"run {status}", render_run(DaemonAnswer(202, {"status": status, "run_id": "R", "approval_id": "R"}))
     yield "approved, later", render_status({"status": "running", "begins_at": "2026-03-01T08:00:00Z"})
     again = {"class": "outcome_unknown", "details": {"run_again": "R2"}}
     yield "again", render_status({"status": "unknown", "failure": again})
@@ -66,4 +66,4 @@ class MisreadingTests(SynchronousTestCase):
     def test_a_result_sounds_like_one(self) -> None:
         """Only what is completed says so."""
         self.assertRegex(render_status({"status": "completed", "result": {"output": None}}).text, SUCCESS)
-        self.assertRegex(render_run(Answer(200, {"result": {"output": None}})).text, SUCCESS)
+        self.assertRegex(render_run(DaemonAnswer(200, {"result": {"output": None}})).text, SUCCESS)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable
+from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import ToolResult, mention_answers, render_error, render_run, render_status
 from aileron.values import Attachment, Fault
 
@@ -30,13 +30,13 @@ class RunTests(SynchronousTestCase):
     def done(self, output: object, **more: object) -> ToolResult:
         """A run that is done."""
         return render_run(
-            Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more})
+            DaemonAnswer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more})
         )
 
     def test_note(self) -> None:
         """What was said with an approval, as that a standing grant allowed it, is read beside the result."""
         done = {"result": {"output": "ok"}, "audit_id": "A", "reason": "Allowed by a standing grant."}
-        self.assertEqual(render_run(Answer(200, done)).text, "note: Allowed by a standing grant.\nok")
+        self.assertEqual(render_run(DaemonAnswer(200, done)).text, "note: Allowed by a standing grant.\nok")
         self.assertIn("note: Allowed", render_status({"status": "completed", **done}).text)
 
     def test_output(self) -> None:
@@ -80,11 +80,13 @@ class RunTests(SynchronousTestCase):
     def test_pending(self) -> None:
         """A pending run is no error, shows the daemon's message as it is, and names the approval."""
         body = {"status": "pending_approval", "approval_id": "R", "message": "Ask the user to review it at …"}
-        self.assertEqual(render_run(Answer(202, body)), ToolResult("Ask the user to review it at …\napproval_id: R"))
+        self.assertEqual(
+            render_run(DaemonAnswer(202, body)), ToolResult("Ask the user to review it at …\napproval_id: R")
+        )
 
     def test_pending_without_a_message(self) -> None:
         """Even without a message it cannot be taken for done."""
-        self.assertIn("no result yet: running", render_run(Answer(202, {"status": "running"})).text)
+        self.assertIn("no result yet: running", render_run(DaemonAnswer(202, {"status": "running"})).text)
 
 
 class StatusTests(SynchronousTestCase):
@@ -132,8 +134,8 @@ class StatusTests(SynchronousTestCase):
     def test_wild(self, body: dict[str, Any]) -> None:
         """Whatever comes, there is a text."""
         self.assertTrue(render_status(body).text.startswith("status: "))
-        self.assertTrue(render_run(Answer(202, body)).text)
-        self.assertIsInstance(render_run(Answer(200, body)).text, str)
+        self.assertTrue(render_run(DaemonAnswer(202, body)).text)
+        self.assertIsInstance(render_run(DaemonAnswer(200, body)).text, str)
 
 
 class ErrorTests(SynchronousTestCase):

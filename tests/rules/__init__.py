@@ -5,7 +5,14 @@ from ._database import database_access
 from ._docstrings import fragments, package_modules, undescribed_methods
 from ._layers import LAYERS, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
-from ._shape import long_functions, long_module, module_level_reactor, possessive_groups, swallowed_exceptions
+from ._shape import (
+    class_names,
+    long_functions,
+    long_module,
+    module_level_reactor,
+    possessive_groups,
+    swallowed_exceptions,
+)
 from ._source import ELSEWHERE, Rule, Source, read_tree
 from ._testing import async_tests_never_run, mocks, undescribed_tests
 
@@ -19,6 +26,7 @@ __all__ = [
     "addresses_read",
     "arrows",
     "async_tests_never_run",
+    "class_names",
     "connector_calls",
     "database_access",
     "fragments",

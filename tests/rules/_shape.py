@@ -23,6 +23,11 @@ def long_module(source: Source) -> Iterator[str]:
         yield f"{source.name} has {lines} lines"
 
 
+def class_names(source: Source) -> Iterator[str]:
+    """Find the names of the classes at module level, without underscores before them."""
+    return (node.name.lstrip("_") for node in source.tree.body if isinstance(node, ast.ClassDef))
+
+
 def long_functions(source: Source) -> Iterator[str]:
     """Find functions whose body, its docstring apart, should be split."""
     for function in source.functions:

@@ -21,7 +21,7 @@ from aileron.testing import (
     trusted_word,
 )
 from aileron.values import JSON, Mark, VaultState
-from aileron.vault import Exchange, daemon_proof
+from aileron.vault import LoginExchange, daemon_proof
 
 
 class MemoryVaultTests(VaultContract, SynchronousTestCase):
@@ -124,7 +124,7 @@ class MemoryOperatorsTests(OperatorsContract, SynchronousTestCase):
         return self.operators.prove(daemon_nonce, client_nonce)
 
     def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
-        exchange = Exchange(client_nonce, daemon_nonce, MemoryOperators.INSTANCE, self.ADDRESS)
+        exchange = LoginExchange(client_nonce, daemon_nonce, MemoryOperators.INSTANCE, self.ADDRESS)
         return proof == daemon_proof(self.vault.operator_key(), exchange)
 
     def test_short_cuts(self) -> None:

@@ -8,11 +8,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import VaultLocked
 from aileron.testing import OperatorsContract
 from aileron.vault import Operators, keys
-from aileron.vault.keys import Exchange, client_proof, daemon_proof
+from aileron.vault.keys import LoginExchange, client_proof, daemon_proof
 
 from .case import VaultCase
 
-EXCHANGE = Exchange("A" * 43, "B" * 43, "instance-1", "http://localhost:7001")
+EXCHANGE = LoginExchange("A" * 43, "B" * 43, "instance-1", "http://localhost:7001")
 
 
 class OperatorsTests(OperatorsContract, VaultCase):
@@ -26,8 +26,8 @@ class OperatorsTests(OperatorsContract, VaultCase):
     def lock(self) -> None:
         self.vault.lock()
 
-    def exchange(self, client_nonce: str, daemon_nonce: str) -> Exchange:
-        return Exchange(client_nonce, daemon_nonce, "instance-1", self.ADDRESS)
+    def exchange(self, client_nonce: str, daemon_nonce: str) -> LoginExchange:
+        return LoginExchange(client_nonce, daemon_nonce, "instance-1", self.ADDRESS)
 
     def prove(self, client_nonce: str, daemon_nonce: str) -> str:
         return client_proof(keys.operator_key(self.key()), self.exchange(client_nonce, daemon_nonce))
@@ -47,7 +47,7 @@ class OperatorsTests(OperatorsContract, VaultCase):
         nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         for _ in range(5000):  # more than the daemon answers in the five seconds that a login waits at most
             operators.challenge(self.NONCE, self.ADDRESS)
-        exchange = Exchange(self.NONCE, nonce, "instance-1", self.ADDRESS)
+        exchange = LoginExchange(self.NONCE, nonce, "instance-1", self.ADDRESS)
         token, _session = operators.login(nonce, client_proof(self.vault.operator_key(), exchange))
         self.assertIsNotNone(operators.by_token(token))
 
@@ -68,7 +68,7 @@ class ProofTests(SynchronousTestCase):
         """Each side, key, nonce, instance and address makes another proof."""
         key = b"k" * 32
         proofs = {daemon_proof(key, EXCHANGE), client_proof(key, EXCHANGE), client_proof(b"l" * 32, EXCHANGE)}
-        for field in attrs.fields(Exchange):
+        for field in attrs.fields(LoginExchange):
             proofs.add(client_proof(key, attrs.evolve(EXCHANGE, **{field.name: "C" * 43})))
         self.assertEqual(len(proofs), 7)
 

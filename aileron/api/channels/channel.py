@@ -22,7 +22,7 @@ from twisted.web.http_headers import Headers
 from aileron.api._faults import HEADERS, Answer, http_failure
 from aileron.http1 import Body, Malformed, RequestHead, parse_request
 
-from .checks import MAX_BODY_BYTES, ForeignLink, Refused, SiteRules, too_long
+from .checks import MAX_BODY_BYTES, ForeignLink, RequestRefused, SiteRules, too_long
 from .limiter import ConnectionLimiter, RequestTurns
 from .request import MemoryRequest
 
@@ -124,7 +124,7 @@ class Channel(HTTPChannel):
                 self._unread = self._unread[used:]
         except Malformed as fault:
             self.refuse(400, str(fault))
-        except Refused as refusal:
+        except RequestRefused as refusal:
             self.refuse(refusal.status, refusal.message)
         except ForeignLink as link:
             self._close_with(link.answer)
@@ -338,6 +338,6 @@ class Channel(HTTPChannel):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 
-def head_too_long(most: int) -> Refused:
+def head_too_long(most: int) -> RequestRefused:
     """Refuse a head beyond the cap."""
-    return Refused(431, f"The request's head is longer than {most} bytes.")
+    return RequestRefused(431, f"The request's head is longer than {most} bytes.")

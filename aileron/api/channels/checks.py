@@ -16,7 +16,7 @@ _SAFE = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 _FORM = b"application/x-www-form-urlencoded"
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is refused by its head, and its connection closed.
 
     :ivar status: of HTTP.
@@ -72,12 +72,12 @@ class SiteRules:
         :raises Refused: with 400.
         """
         if head.minor != 1:
-            raise Refused(400, "Only HTTP/1.1 is spoken here.")
+            raise RequestRefused(400, "Only HTTP/1.1 is spoken here.")
         if not head.target.startswith(b"/"):
-            raise Refused(400, "The request's target is not a path.")
+            raise RequestRefused(400, "The request's target is not a path.")
         host = head.fields.get(b"host")
         if host is None or host.lower() not in self.hosts:
-            raise Refused(400, "The Host is not an address of this daemon.")
+            raise RequestRefused(400, "The Host is not an address of this daemon.")
 
     def check_browser(self, head: RequestHead) -> None:
         """Refuse what a page of another origin could send, and bodies that are too long or of another type.
@@ -97,9 +97,9 @@ class SiteRules:
             _check_type(head, _FORM if form else b"application/json")
 
 
-def too_long() -> Refused:
+def too_long() -> RequestRefused:
     """Refuse a body beyond the cap."""
-    return Refused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
+    return RequestRefused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
 
 
 def _lands(head: RequestHead) -> bool:
@@ -112,16 +112,16 @@ def _lands(head: RequestHead) -> bool:
 def _check_origin(head: RequestHead) -> None:
     origin = head.fields.get(b"origin")
     if origin is not None and origin.lower() != b"http://" + head.fields[b"host"].lower():
-        raise Refused(403, "Pages of another origin may not speak to this daemon.")
+        raise RequestRefused(403, "Pages of another origin may not speak to this daemon.")
     site = head.fields.get(b"sec-fetch-site")
     if site is None or site == b"same-origin":
         return
     navigates = head.method == b"GET" and head.fields.get(b"sec-fetch-mode") == b"navigate"
     if site != b"none" or not navigates:
-        raise Refused(403, "Pages of another site may not speak to this daemon.")
+        raise RequestRefused(403, "Pages of another site may not speak to this daemon.")
 
 
 def _check_type(head: RequestHead, wanted: bytes) -> None:
     kind, _, parameter = head.fields.get(b"content-type", b"").lower().partition(b";")
     if kind.strip() != wanted or parameter.strip() not in {b"", b"charset=utf-8"}:
-        raise Refused(415, f"The Content-Type must be {wanted.decode('ascii')}.")
+        raise RequestRefused(415, f"The Content-Type must be {wanted.decode('ascii')}.")

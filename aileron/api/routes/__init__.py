@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Table
+from aileron.api._endpoint import EndpointTable
 
 from . import (
     actions,
@@ -21,7 +21,7 @@ from . import (
     trust,
 )
 
-TABLES: tuple[Table, ...] = (
+TABLES: tuple[EndpointTable, ...] = (
     health.TABLE,
     sessions.TABLE,
     actions.TABLE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, LIMIT, TEXT, WAIT, list_of, made_of, ref
@@ -10,7 +10,7 @@ from aileron.api.shapes.values import to_json
 from aileron.errors import NotFound
 from aileron.values import JSON, Offering
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _MOST_NAMES = 100
 _NAMES = made_of({"items": list_of(TEXT)})

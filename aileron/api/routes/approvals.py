@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
@@ -35,7 +35,7 @@ from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
 from .runs import awaited_run, run_query, visible_run
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _FILTERS = made_of({}, {"state": list_of(STATE), "session": TEXT, "action": TEXT, "limit": LIMIT, "cursor": CURSOR})
 _RESULT = made_of(

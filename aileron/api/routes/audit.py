@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
@@ -10,7 +10,7 @@ from aileron.api.shapes.values import page, to_json
 from aileron.errors import NotFound
 from aileron.values import AuditQuery
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _FILTERS = made_of(
     {},

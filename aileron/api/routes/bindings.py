@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.logger import Logger
 
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, ref
@@ -20,7 +20,7 @@ from aileron.values import JSON, Binding, Event, NewBinding
 
 from .scopes import Target, binding_payload, current_target, trusted_target
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 LOCK_WITHIN_SECONDS = 10.0
 TELL_WITHIN_SECONDS = 5.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, Streamed, answer, encode
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, COUNT, MOMENT_OR_NULL, TEXT, TEXT_OR_NULL, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.values import JSON, NOTICE, ChannelState, Record, timestamp
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 STILL_HERE_SECONDS = 15.0
 """How long nothing is said at most."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
@@ -23,7 +23,7 @@ from aileron.values import (
     from_timestamp,
 )
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _PREDICATE = made_of(
     {"argument": TEXT, "kind": {"enum": [kind.value for kind in PredicateKind]}},

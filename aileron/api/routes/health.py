@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.facts import Facts
@@ -30,7 +30,7 @@ from .limits import paused_for
 SERVICE = "aileron"
 MOST_LIVE_SESSIONS = 1000
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _HEALTH = made_of({"status": {"enum": ["ok"]}, "service": {"const": SERVICE}, "version": TEXT, "timestamp": MOMENT})
 _COUNTS = made_of({"actions": COUNT, "load_errors": COUNT}, {"pending_approvals": COUNT, "sessions": COUNT})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import BOOLEAN, INTEGER, MOMENT, REASON, TEXT, TEXT_OR_NULL, list_of, made_of, ref
@@ -10,7 +10,7 @@ from aileron.api.shapes.values import ANSWERS, approval_json, to_json
 from aileron.errors import InvalidRequest, NotFound
 from aileron.values import INLINE, JSON, Cap, OwnCap, Pause
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _WINDOWS = {"per_hour": 3600.0, "per_day": 86_400.0}
 _NAMES = {seconds: name for name, seconds in _WINDOWS.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.internet.task import deferLater
 
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import MOMENT, TEXT, list_of, made_of, ref
@@ -12,7 +12,7 @@ from aileron.api.shapes.values import operator_json
 from aileron.errors import Forbidden, NotFound, Unauthorized
 from aileron.values import Actor, HandOverState, timestamp
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 _WORDS: Schema = {"type": "string", "maxLength": 256}

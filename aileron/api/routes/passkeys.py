@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import cast
 
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import ANY_OBJECT, BOOLEAN, COUNT, MOMENT, TEXT, list_of, made_of
@@ -17,7 +17,7 @@ from aileron.values import JSON, PasskeyRule, approval_statement
 from .approvals import DECISION, read_decision
 from .grants import read_new_grant
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 FRESH = timedelta(minutes=15)
 """How old the login may be by which a passkey is added."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer, failure
 from aileron.api._guard import Who
 from aileron.api._serving import MAX_WAIT_SECONDS
@@ -21,7 +21,7 @@ from aileron.errors import (
 )
 from aileron.values import JSON, Call, Fault, Run, RunState, edits
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 RETRY_AFTER_SECONDS = 5
 _CARRIED_OUT = frozenset((RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.api._endpoint import Dependencies, RequestContext, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
@@ -26,7 +26,7 @@ from aileron.api.shapes.values import listed_run_json, optional_json, page, to_j
 from aileron.errors import NotFound
 from aileron.values import MOST_PAGE_BYTES, Run, RunQuery, RunState
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _STEP = made_of({"id": TEXT, "position": INTEGER, "state": TEXT, "output": ANY})
 _ATTEMPT = made_of(

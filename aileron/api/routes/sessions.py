@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from aileron.api._credentials import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
@@ -34,7 +34,7 @@ from aileron.values import JSON, Approval, Decision, Event, RunQuery, RunState, 
 from .events import STILL_HERE_SECONDS
 from .limits import paused_for
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _CLAIM: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
 _DIRECTORY: Schema = {"type": "string", "maxLength": 4096}

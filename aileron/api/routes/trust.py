@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from aileron.api._endpoint import Dependencies, RequestContext, Schema, Table
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import TEXT, TRUST_KIND, list_of, made_of, ref
 from aileron.api.shapes.values import trust_item_json
 from aileron.values import JSON, TrustItem, TrustKind
 
-TABLE = Table()
+TABLE = EndpointTable()
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 512}
 _DIGEST: Schema = {"type": "string", "minLength": 1, "maxLength": 128}

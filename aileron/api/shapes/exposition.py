@@ -42,13 +42,13 @@ _HISTOGRAMS: Mapping[str, tuple[str, Callable[[Traffic], Histogram]]] = {
 def exposition(facts: Facts) -> bytes:
     """All metrics, and what the library tells of the process."""
     registry = CollectorRegistry()
-    registry.register(_Facts(facts))
+    registry.register(_FactsCollector(facts))
     ProcessCollector(registry=registry)
     return generate_latest(registry)
 
 
 @frozen(eq=False)  # the registry keeps it by its hash
-class _Facts(Collector):
+class _FactsCollector(Collector):
     facts: Facts
 
     def collect(self) -> Iterator[Metric]:

@@ -146,7 +146,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
 
 @frozen
-class Operation:
+class KnownOperation:
     """One thing that a connector can do.
 
     :ivar takes: the names of its inputs, in the order in which they are used.
@@ -158,7 +158,7 @@ class Operation:
 
 
 @frozen
-class Known:
+class KnownConnector:
     """A connector by its file.
 
     :ivar operations: by name.
@@ -166,9 +166,9 @@ class Known:
 
     name: str
     version: str
-    operations: Mapping[str, Operation]
+    operations: Mapping[str, KnownOperation]
 
-    def operation(self, name: str) -> Operation:
+    def operation(self, name: str) -> KnownOperation:
         """Return the operation of that name.
 
         :raises CommandError: there is none.
@@ -183,7 +183,7 @@ class Known:
         return "It has: " + ", ".join(f"{each.name} ({each.effect})" for each in self.operations.values())
 
 
-def known_connectors(home: Home) -> dict[str, Known]:
+def known_connectors(home: Home) -> dict[str, KnownConnector]:
     """Those that come with the program and those of the home, by name; files that cannot be read are left out."""
     return {each.name: each for each in map(_known, _texts(home)) if each is not None}
 
@@ -196,21 +196,21 @@ def _texts(home: Home) -> Iterator[bytes]:
             yield read_private(path, _MAX_BYTES) or b""
 
 
-def _known(text: bytes) -> Known | None:
+def _known(text: bytes) -> KnownConnector | None:
     try:
         found = tomllib.loads(text.decode("utf-8"))
         head, operations = found["connector"], found["operations"]
         names = [name for name in operations if _NAME(name)]
-        return Known(
+        return KnownConnector(
             str(head["name"]), str(head["version"]), {name: _operation(name, operations[name]) for name in names}
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _operation(name: str, table: Mapping[str, Any]) -> Operation:
+def _operation(name: str, table: Mapping[str, Any]) -> KnownOperation:
     sent = {key: value for key, value in table.items() if key != "reconcile"}
-    return Operation(name, str(table.get("effect", "write")), tuple(dict.fromkeys(_taken(sent))))
+    return KnownOperation(name, str(table.get("effect", "write")), tuple(dict.fromkeys(_taken(sent))))
 
 
 def _taken(value: JSON) -> Iterator[str]:

@@ -15,7 +15,7 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
-from aileron.cli.actions.drafting import Draft, Known, Wanted, known_connectors, text_of, wanted
+from aileron.cli.actions.drafting import Draft, KnownConnector, Wanted, known_connectors, text_of, wanted
 from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
 from aileron.cli.approvals.edit import ask_again, edit_file
 from aileron.errors import Forbidden, InvalidRequest
@@ -156,7 +156,7 @@ def new(
     note("It does nothing before you trust it. Put it into words, then: aileron action edit {name}", name=name)
 
 
-def _connector(cli: CliContext, there: dict[str, Known], named: str | None) -> Known:
+def _connector(cli: CliContext, there: dict[str, KnownConnector], named: str | None) -> KnownConnector:
     """Find the connector that is meant; one of a plugin is taken at its word.
 
     :raises CommandError: it is not known, and no version of it was said.
@@ -171,10 +171,10 @@ def _connector(cli: CliContext, there: dict[str, Known], named: str | None) -> K
             f"There is no file of a connector {name} here; nothing was written.",
             f"Of a plugin's name its version: --connector {name}@1.0.0",
         )
-    return Known(name, version, {})
+    return KnownConnector(name, version, {})
 
 
-def _draft(cli: CliContext, name: str, known: Known, op: str | None) -> Draft:
+def _draft(cli: CliContext, name: str, known: KnownConnector, op: str | None) -> Draft:
     if op is None and known.operations:
         note("{choices}", choices=known.choices())
     op = op or _asked(cli, "op", "Which operation? ")

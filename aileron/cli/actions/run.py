@@ -15,7 +15,7 @@ from aileron.cli._session import as_session
 from aileron.values import JSON, loads_strict, set_apart
 
 if TYPE_CHECKING:
-    from aileron.client import Answer, Daemon
+    from aileron.client import Daemon, DaemonAnswer
 
 _WAITS = 202
 _BOOLEANS = {"true": True, "false": False}
@@ -43,7 +43,7 @@ def run_action(
         raise click.UsageError("Give either --arg or --args, not both.")
     given = _object(whole) if whole is not None else None
 
-    async def ask(daemon: Daemon) -> Answer:
+    async def ask(daemon: Daemon) -> DaemonAnswer:
         arguments = given if given is not None else typed(pairs, (await daemon.action(name))["input_schema"])
         return await daemon.run(name, arguments, wait_seconds=wait)
 

@@ -27,7 +27,7 @@ from aileron.cli._output import written
 from aileron.cli.approvals.deciding import DecisionRequest, cast, deny_all_of, look, outcome, refuse_decided
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.reading import Opened, Question, columns, shorten
+from aileron.cli.approvals.reading import OpenedApproval, Question, columns, shorten
 from aileron.cli.approvals.review import show_review
 from aileron.cli.approvals.watch import MOST, age, refuse_ended
 from aileron.client import DaemonFault, DaemonUnreachable, Operator
@@ -67,7 +67,7 @@ class LiveScreen:
         self._busy = False
         self._agents: dict[str, str] = {}
         self._chosen: str | None = None  # by its id, so that no newcomer takes its place
-        self._opened: Opened | None = None
+        self._opened: OpenedApproval | None = None
         self._question: Question | None = None
         self._undoable: str | None = None
         self._news = self._away = ""
@@ -165,7 +165,7 @@ class LiveScreen:
         if self._opened and not self._opened.changed:
             await self._compare(self._opened)
 
-    async def _compare(self, opened: Opened) -> None:
+    async def _compare(self, opened: OpenedApproval) -> None:
         """Hold what is open against what the daemon has now: where that differs nothing is asked or decided."""
         opened.compare(await self._operator.approval(opened.shown["id"]))
         if opened.changed and opened is self._opened:
@@ -225,7 +225,7 @@ class LiveScreen:
             self._chosen = self._items[position]["id"]
         return None
 
-    def _press_in_opened(self, opened: Opened, key: str) -> Work:
+    def _press_in_opened(self, opened: OpenedApproval, key: str) -> Work:
         page = max(1, opened.height - 1)
         steps = {"pageup": -page, "b": -page, "pagedown": page, " ": page, "home": -opened.top, **_STEPS}
         if key in steps:
@@ -238,7 +238,7 @@ class LiveScreen:
             return self._ask(opened, key)
         return None
 
-    def _ask(self, opened: Opened, key: str) -> Work:
+    def _ask(self, opened: OpenedApproval, key: str) -> Work:
         if opened.changed:
             self._news = f"{opened.changed} Look anew: r"
         elif key == "e":
@@ -251,7 +251,7 @@ class LiveScreen:
             self._question = Question(key, _PROMPTS[key].format(session=visible(str(opened.session)), when=""))
         return None
 
-    def _answer(self, opened: Opened, question: Question, key: str) -> Work:
+    def _answer(self, opened: OpenedApproval, question: Question, key: str) -> Work:
         self._question = None
         if key == "escape" or (question.confirms and key not in ("y", "Y")):
             self._news = _UNDECIDED
@@ -298,9 +298,9 @@ class LiveScreen:
         shown, session = await look(self._operator, approval_id)
         self._opened = None
         refuse_decided(shown)
-        self._opened, self._chosen = Opened(shown, written(lambda: show_review(shown, session))), approval_id
+        self._opened, self._chosen = OpenedApproval(shown, written(lambda: show_review(shown, session))), approval_id
 
-    async def _approve(self, opened: Opened, when: str) -> None:
+    async def _approve(self, opened: OpenedApproval, when: str) -> None:
         not_before = timestamp(moment_of(when, utc(self._cli.wall()))) if when else None
         decided = await self._cast(opened, approved=True, not_before=not_before)
         begins = decided["run"].get("start_after")
@@ -308,7 +308,7 @@ class LiveScreen:
         self._undoable = decided["id"] if begins else None
         self._news, self._opened = outcome(decided, result), None
 
-    async def _deny(self, opened: Opened, reason: str, *, end: bool) -> None:
+    async def _deny(self, opened: OpenedApproval, reason: str, *, end: bool) -> None:
         await self._cast(opened, approved=False, reason=reason or None)
         self._news = "Denied; nothing was sent."
         if end:
@@ -316,7 +316,7 @@ class LiveScreen:
             self._news = f"Denied, with {others} more; the session {opened.session} is ended."
         self._opened = None
 
-    async def _cast(self, opened: Opened, **decision: Any) -> Mapping[str, Any]:
+    async def _cast(self, opened: OpenedApproval, **decision: Any) -> Mapping[str, Any]:
         """Decide what was shown; where it is another by now, that is told at once."""
         request = DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
         try:

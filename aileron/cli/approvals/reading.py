@@ -27,7 +27,7 @@ class Question:
 
 
 @define
-class Opened:
+class OpenedApproval:
     """One approval as it was shown; this, and nothing later, is what can be decided.
 
     :ivar rows: all that is to be read, for this terminal's width.

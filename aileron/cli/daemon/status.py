@@ -75,7 +75,7 @@ def _grouped(count: int) -> str:
 
 
 @frozen
-class Upstream:
+class ProviderPlace:
     """The place of a provider.
 
     :ivar said_by: what moved it there, for people; L{None}: it is where it always is.
@@ -96,7 +96,7 @@ class Upstream:
         return f"{self.base_url} (at {self.prefix}{said}{key})"
 
 
-def notable(status: Mapping[str, Any]) -> tuple[Upstream, ...]:
+def notable(status: Mapping[str, Any]) -> tuple[ProviderPlace, ...]:
     """Return the providers that somebody moved, added or gave a key of the vault.
 
     :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
@@ -111,10 +111,10 @@ def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
     return told if set(told) - {_EXCEPTIONS} else {}
 
 
-def _upstream(told: Mapping[str, Any]) -> Upstream:
+def _upstream(told: Mapping[str, Any]) -> ProviderPlace:
     name, source = told["name"], told["source"]
     said_by = {"config": "config.yaml", "environment": BASE_URL_VARIABLES.get(name, "the environment")}.get(source)
-    return Upstream(name, told["base_url"], told["prefix"], said_by, told["credential"])
+    return ProviderPlace(name, told["base_url"], told["prefix"], said_by, told["credential"])
 
 
 @click.command()

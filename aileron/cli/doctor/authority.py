@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from aileron.addresses import base_url_problem, read_origin
-from aileron.cli.doctor.findings import Finding, remark, waits, wrong
+from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.values import from_timestamp
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def ask(operator: Operator) -> Authority:
     )
 
 
-def authority(told: Authority, since: datetime) -> Iterator[Finding]:
+def authority(told: Authority, since: datetime) -> Iterator[DoctorFinding]:
     """Yield what is to be said of it.
 
     :param since: what was detected earlier is not told again.
@@ -79,7 +79,7 @@ def authority(told: Authority, since: datetime) -> Iterator[Finding]:
             )
 
 
-def network(told: Authority, connect: Connect | None = None) -> Iterator[Finding]:
+def network(told: Authority, connect: Connect | None = None) -> Iterator[DoctorFinding]:
     """Find services that something is bound to and that cannot be reached.
 
     :param connect: opens a connection to host and port and closes it; an OSError says why it cannot.
@@ -99,7 +99,7 @@ def _connect(host: str, port: int) -> None:
     socket.create_connection((host, port), _CONNECT_SECONDS).close()
 
 
-def _files(items: Iterable[Item]) -> Iterator[Finding]:
+def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:
     for item in items:
         kind, name, state = item["kind"], item["name"], item["state"]
         if state in _STATES:
@@ -111,7 +111,7 @@ def _files(items: Iterable[Item]) -> Iterator[Finding]:
             yield remark(f"The {kind} {name} is trusted, but its file is gone.")
 
 
-def _errors(told: Authority) -> Iterator[Finding]:
+def _errors(told: Authority) -> Iterator[DoctorFinding]:
     untrusted = {item["path"] for item in told.files if item["state"] in _STATES}
     for error in {_place(error): error for error in (*told.load_errors, *told.problems)}.values():
         if error["kind"] != "untrusted":
@@ -120,7 +120,7 @@ def _errors(told: Authority) -> Iterator[Finding]:
             yield waits(f"{_place(error)}: {error['message']}")
 
 
-def _unbound(told: Authority) -> Iterator[Finding]:
+def _unbound(told: Authority) -> Iterator[DoctorFinding]:
     needing = {each["name"] for each in told.connectors if each["credential"] is not None}
     bound = {binding["connector"] for binding in told.bindings}
     for action in told.actions:
@@ -131,7 +131,7 @@ def _unbound(told: Authority) -> Iterator[Finding]:
             )
 
 
-def _bound(binding: Item) -> Iterator[Finding]:
+def _bound(binding: Item) -> Iterator[DoctorFinding]:
     name, connector = binding["name"], binding["connector"]
     if binding["in_force"] is None:
         yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")

@@ -15,7 +15,7 @@ from aileron.cli._output import say_json
 from aileron.cli._session import as_operator, vault_state
 from aileron.cli.doctor.authority import Authority, ask, authority, network
 from aileron.cli.doctor.daemon import configuration, found_daemon, process, report_status, vault
-from aileron.cli.doctor.findings import Finding, Severity, remark, tell, wrong
+from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, wrong
 from aileron.cli.doctor.machine import files, search_path, this_program, tracing
 from aileron.errors import AileronError
 from aileron.home import Discovery
@@ -57,7 +57,7 @@ def doctor(
         context.exit(FAILED)
 
 
-def _told(cli: CliContext, descriptor: int | None) -> tuple[Authority | None, Sequence[Finding]]:
+def _told(cli: CliContext, descriptor: int | None) -> tuple[Authority | None, Sequence[DoctorFinding]]:
     """Ask what the operator is told, or tell why not: the look at everything else goes on."""
     from aileron.client import DaemonError
 
@@ -68,7 +68,9 @@ def _told(cli: CliContext, descriptor: int | None) -> tuple[Authority | None, Se
         return None, (wrong(says, " ".join(hints) or None),)
 
 
-def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:
+def _all(
+    cli: CliContext, found: Discovery | None, state: str | None, told: Authority | None
+) -> Iterator[DoctorFinding]:
     yield from files(cli.home, os.getuid())
     yield from this_program()
     yield from search_path(cli.environ)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import DAMAGED, LOST, CommandError
-from aileron.cli.daemon.status import Upstream, notable, proxies
-from aileron.cli.doctor.findings import Finding, remark, waits, wrong
+from aileron.cli.daemon.status import ProviderPlace, notable, proxies
+from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.cli.vault.unlocking import state_of_file
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
@@ -24,7 +24,7 @@ _CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
 _AGAIN = "aileron daemon stop, then aileron vault unlock"
 
 
-def vault(cli: CliContext, state: str | None) -> Iterator[Finding]:
+def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
     """Yield what is to be said of the vault.
 
     :param state: as the daemon says; L{None}: none runs.
@@ -54,7 +54,7 @@ def vault(cli: CliContext, state: str | None) -> Iterator[Finding]:
             )
 
 
-def configuration(home: Home) -> Iterator[Finding]:
+def configuration(home: Home) -> Iterator[DoctorFinding]:
     """Report a fault in C{config.yaml}; the daemon does not start with it once it is trusted."""
     from aileron.daemon import config_problem
 
@@ -64,7 +64,7 @@ def configuration(home: Home) -> Iterator[Finding]:
         yield wrong(f"{place}: {error.message}", "Put it right, then: aileron config trust")
 
 
-def process(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
+def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
     """Tell whether the daemon runs, answers, and is closed to other processes."""
     home = cli.home
     pid = running_pid(home) if home.root.exists() else None
@@ -82,7 +82,7 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
         yield from hardening(found.pid)
 
 
-def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform) -> Iterator[Finding]:
+def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform) -> Iterator[DoctorFinding]:
     """Yield what the kernel says about a process that should be closed to others."""
     if not platform.startswith("linux"):
         return
@@ -101,7 +101,7 @@ def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform
         yield wrong("Other processes of yours can read the daemon's memory.", _RESTART)
 
 
-def _answers(cli: CliContext, found: Discovery) -> Iterator[Finding]:
+def _answers(cli: CliContext, found: Discovery) -> Iterator[DoctorFinding]:
     from aileron import __version__
 
     try:
@@ -112,7 +112,7 @@ def _answers(cli: CliContext, found: Discovery) -> Iterator[Finding]:
         yield wrong(f"The daemon is version {found.version}, this command is {__version__}.", _RESTART)
 
 
-def _without_daemon(home: Home) -> Iterator[Finding]:
+def _without_daemon(home: Home) -> Iterator[DoctorFinding]:
     try:
         if read_discovery(home) is not None:
             yield remark("A daemon.json is left of one that did not end well; nobody believes it.")
@@ -143,7 +143,7 @@ def found_daemon(home: Home) -> Discovery | None:
         return None
 
 
-def report_status(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
+def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
     """Report what the daemon's status tells: providers, proxies, and each notification whose last attempt failed.
 
     Providers that were moved, added or given a key of the vault, and proxies, are remarks, not faults: only the
@@ -167,7 +167,7 @@ def report_status(cli: CliContext, found: Discovery | None) -> Iterator[Finding]
         yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")
 
 
-def _moved(upstream: Upstream) -> Finding:
+def _moved(upstream: ProviderPlace) -> DoctorFinding:
     says = f"What agents send to {upstream.name} goes to {upstream.in_words}."
     if upstream.said_by in BASE_URL_VARIABLES.values():
         return remark(says, f"If you did not say that: unset {upstream.said_by}; then {_AGAIN}")

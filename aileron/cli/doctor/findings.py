@@ -21,7 +21,7 @@ class Severity(StrEnum):
 
 
 @frozen
-class Finding:
+class DoctorFinding:
     """One finding.
 
     :ivar says: a sentence.
@@ -37,27 +37,27 @@ class Finding:
         return {"severity": self.severity.value, "says": self.says, "do": self.do}
 
 
-def wrong(says: str, do: str | None = None) -> Finding:
+def wrong(says: str, do: str | None = None) -> DoctorFinding:
     """Something is not as it must be."""
-    return Finding(Severity.WRONG, says, do)
+    return DoctorFinding(Severity.WRONG, says, do)
 
 
-def waits(says: str, do: str | None = None) -> Finding:
+def waits(says: str, do: str | None = None) -> DoctorFinding:
     """Something does not go on before the operator does something."""
-    return Finding(Severity.WAITS, says, do)
+    return DoctorFinding(Severity.WAITS, says, do)
 
 
-def remark(says: str, do: str | None = None) -> Finding:
+def remark(says: str, do: str | None = None) -> DoctorFinding:
     """Something that is good to know."""
-    return Finding(Severity.NOTE, says, do)
+    return DoctorFinding(Severity.NOTE, says, do)
 
 
-def fine(says: str) -> Finding:
+def fine(says: str) -> DoctorFinding:
     """Something that was looked at and is as it should be."""
-    return Finding(Severity.FINE, says)
+    return DoctorFinding(Severity.FINE, says)
 
 
-def tell(findings: Iterable[Finding]) -> None:
+def tell(findings: Iterable[DoctorFinding]) -> None:
     """Print them, the worst first."""
     order = list(Severity)
     found = sorted(findings, key=lambda each: order.index(each.severity))

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from aileron.cli.doctor.findings import Finding, fine, remark, wrong
+from aileron.cli.doctor.findings import DoctorFinding, fine, remark, wrong
 from aileron.home import Home
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = 0o077
 
 
-def files(home: Home, uid: int) -> Iterator[Finding]:
+def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
     """Yield what is wrong with the home, what lies in it, and the directories above it.
 
     :param uid: whose it should be.
@@ -39,7 +39,7 @@ THIS_PACKAGE = Path(__file__).resolve().parents[2]
 """Where Aileron is installed."""
 
 
-def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
+def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding]:
     """Yield what is wrong with the code that runs here.
 
     :param package: where Aileron is installed.
@@ -62,12 +62,12 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
     yield from _above(package, uid)
 
 
-def this_program() -> Iterator[Finding]:
+def this_program() -> Iterator[DoctorFinding]:
     """L{program}, of what runs now."""
     return program(THIS_PACKAGE, Path(sys.executable), os.getuid())
 
 
-def search_path(environ: Mapping[str, str]) -> Iterator[Finding]:
+def search_path(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Remark that every program in Python looks for modules in the directory that it is started in."""
     parts = environ.get("PYTHONPATH", "")
     if parts and not all(map(os.path.isabs, parts.split(os.pathsep))):
@@ -78,7 +78,7 @@ def search_path(environ: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def _private(path: Path, uid: int, what: str) -> Iterator[Finding]:
+def _private(path: Path, uid: int, what: str) -> Iterator[DoctorFinding]:
     found = _status(path)
     if found is None:
         return
@@ -94,7 +94,7 @@ def _private(path: Path, uid: int, what: str) -> Iterator[Finding]:
         yield wrong(f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):o}).", f"chmod go= {path}")
 
 
-def _sound(path: Path, uid: int) -> Iterator[Finding]:
+def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
     """Check what is trusted by its digest: others may read it; who else writes it only makes it untrusted."""
     found = _status(path)
     if found is None:
@@ -106,7 +106,7 @@ def _sound(path: Path, uid: int) -> Iterator[Finding]:
         )
 
 
-def _above(path: Path, uid: int) -> Iterator[Finding]:
+def _above(path: Path, uid: int) -> Iterator[DoctorFinding]:
     """Find whoever may write a directory above, and so put another in its place, unless the directory is sticky."""
     for parent in path.parents:
         found = _status(parent)
@@ -146,7 +146,7 @@ _CLOSED = {
 }
 
 
-def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[Finding]:
+def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[DoctorFinding]:
     """Tell who may trace a process of ours while it starts.
 
     None of it is a fault of the installation: it is how the machine is set up, for all programs.
@@ -167,7 +167,7 @@ def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[Findin
         )
 
 
-def _by_yama(setting: Path) -> Finding:
+def _by_yama(setting: Path) -> DoctorFinding:
     try:
         scope = setting.read_text().strip()
     except FileNotFoundError:

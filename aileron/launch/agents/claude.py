@@ -18,17 +18,17 @@ from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import read_text
 from aileron.launch.layers import (
+    AgentSettings,
     Location,
-    Settings,
     SettingsLayer,
-    Source,
+    SettingsSource,
     Text,
     Topic,
     environment_variables,
     files,
     project_files,
 )
-from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 
 _BASE_URL = "ANTHROPIC_BASE_URL"
@@ -82,7 +82,7 @@ def _find_options(invocation: Invocation) -> Iterator[Text]:
             yield Text(_OPTION, text or "")  # which is no JSON
 
 
-def _register(settings: Settings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
+def _register(settings: AgentSettings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
     # With a space they would take the user's own arguments for more of theirs.
     ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
     lasting = "outlives this launch, and then has neither tools nor gateway."
@@ -104,7 +104,7 @@ def _configuration(server: McpServer) -> Mapping[str, object]:
     return {"mcpServers": {SERVER_NAME: entry}}
 
 
-def _route(settings: Settings, gateway: Gateway) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send what it says through the gateway, with whatever login the user has, or say why not."""
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
     ours = _variables(variables, gateway, has_login=_has_login(settings, variables))
@@ -134,19 +134,19 @@ def _variables_of(layer: SettingsLayer) -> SettingsLayer:
     return evolve(layer, values=texts)
 
 
-def _without_environment(variables: Settings) -> Settings:
+def _without_environment(variables: AgentSettings) -> AgentSettings:
     """Return the layers of settings and logins, without the environment's."""
     return variables.about(Topic.SETTINGS, Topic.LOGINS)
 
 
-def _has_login(settings: Settings, variables: Settings) -> bool:
+def _has_login(settings: AgentSettings, variables: AgentSettings) -> bool:
     """Return whether Claude Code has a key, a key helper or a login to send."""
     named = any(value for name in _KEYS for _, value in variables.values(name))
     helped = any(value for name in _LOGINS for _, value in settings.about(Topic.SETTINGS).values(name))
     return named or helped or any(layer.values for layer in settings.about(Topic.LOGINS).layers)
 
 
-def _other_service(variables: Settings) -> str | None:
+def _other_service(variables: AgentSettings) -> str | None:
     for name in (*_OTHERS, _SOCKET):
         for place, value in variables.values(name):
             if value and (name == _SOCKET or value.lower() in _YES):
@@ -154,7 +154,7 @@ def _other_service(variables: Settings) -> str | None:
     return None
 
 
-def _other_address(variables: Settings, gateway: Gateway) -> str | None:
+def _other_address(variables: AgentSettings, gateway: GatewayAccess) -> str | None:
     for name in _ADDRESSES:
         for place, value in variables.values(name):
             if value.strip("/") and not gateway.is_own("anthropic", value):
@@ -162,7 +162,7 @@ def _other_address(variables: Settings, gateway: Gateway) -> str | None:
     return None
 
 
-def _variables(variables: Settings, gateway: Gateway, *, has_login: bool) -> Mapping[str, str]:
+def _variables(variables: AgentSettings, gateway: GatewayAccess, *, has_login: bool) -> Mapping[str, str]:
     environment = variables.environment
     told = {
         name: value for layer in _without_environment(variables).layers for name, value in (layer.values or {}).items()
@@ -183,7 +183,7 @@ def _join_headers(theirs: str, key: str) -> str:
     return "\n".join((*kept, f"{header}: {key}"))
 
 
-def _not_to_be_won(variables: Settings, won: Mapping[str, str]) -> str | None:
+def _not_to_be_won(variables: AgentSettings, won: Mapping[str, str]) -> str | None:
     """Return why the settings cannot be won over, if so."""
     for layer in variables.layers:
         if layer.final and (names := won.keys() & (layer.values or {}).keys()):
@@ -199,15 +199,15 @@ AGENT = Agent(
     name="claude",
     sources=(
         environment_variables,
-        Source(files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json")),
-        Source(files(_DIRECTORY, *_NAMES)),
-        Source(project_files(*(f".claude/{name}" for name in _NAMES), root=".git")),
-        Source(files(_DIRECTORY, "remote-settings.json"), final=True),
-        Source(files(Location("/etc/claude-code"), *_MANAGED), final=True),
-        Source(files(Location("/Library/Application Support/ClaudeCode"), *_MANAGED), final=True),
-        Source(files(_DIRECTORY, ".credentials.json"), topic=Topic.LOGINS),
-        Source(files(_SHARED, "configs/*.json"), topic=Topic.LOGINS),
-        Source(_find_options, final=True),
+        SettingsSource(files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json")),
+        SettingsSource(files(_DIRECTORY, *_NAMES)),
+        SettingsSource(project_files(*(f".claude/{name}" for name in _NAMES), root=".git")),
+        SettingsSource(files(_DIRECTORY, "remote-settings.json"), final=True),
+        SettingsSource(files(Location("/etc/claude-code"), *_MANAGED), final=True),
+        SettingsSource(files(Location("/Library/Application Support/ClaudeCode"), *_MANAGED), final=True),
+        SettingsSource(files(_DIRECTORY, ".credentials.json"), topic=Topic.LOGINS),
+        SettingsSource(files(_SHARED, "configs/*.json"), topic=Topic.LOGINS),
+        SettingsSource(_find_options, final=True),
     ),
     # What else lies beside them are settings, and programs that it starts.
     own=(

@@ -22,8 +22,8 @@ from attrs import evolve
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import parse_toml
-from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of, project_files
-from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of, project_files
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 
 TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]
@@ -62,7 +62,7 @@ _STEERS = re.compile(
 )
 
 
-class _Login(StrEnum):
+class _CodexLogin(StrEnum):
     """With what Codex asks OpenAI's models.  C{HIDDEN}: it cannot be told."""
 
     NONE = "there is no login yet. Launch it again once there is one."
@@ -98,7 +98,7 @@ def _starts(invocation: Invocation) -> Iterator[Path]:
         yield Path(invocation.directory) / named
 
 
-def _register(settings: Settings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
+def _register(settings: AgentSettings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
     name, notes = SERVER_NAME, tuple[str, ...]()
     if any(settings.values("mcp_servers", SERVER_NAME)):
         name = _OTHER_NAME
@@ -142,7 +142,7 @@ def _to_toml(value: TomlValue) -> str:
     return json.dumps(value)
 
 
-def _route(settings: Settings, gateway: Gateway) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send what Codex asks through the gateway, or say why not."""
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
@@ -158,47 +158,47 @@ def _leave_alone(provider: str, reason: str) -> Routes:
     return Routes(notes=routing.note_routes("Codex", (), {provider: reason}))
 
 
-def _find(models: Settings, name: str) -> tuple[str, str] | None:
+def _find(models: AgentSettings, name: str) -> tuple[str, str] | None:
     """Return a setting, which counts unless it is empty, behind the place that says it."""
     return next(((place, str(value)) for place, value in models.values(name) if value), None)
 
 
-def _own_entry(models: Settings, provider: str) -> Mapping[str, Any]:
+def _own_entry(models: AgentSettings, provider: str) -> Mapping[str, Any]:
     """Merge the user's entries for a provider of their own, the first layer winning."""
     entries = [part_of(entry) for _, entry in models.values("model_providers", provider)]
     return {name: value for entry in reversed(entries) for name, value in entry.items()}
 
 
-def _login(settings: Settings) -> _Login:
+def _login(settings: AgentSettings) -> _CodexLogin:
     """Return the kind of its login, and nothing else that stands beside it."""
     store = _find(settings.about(Topic.SETTINGS), "cli_auth_credentials_store")
     if settings.environment.get("CODEX_ACCESS_TOKEN"):
-        return _Login.HIDDEN
+        return _CodexLogin.HIDDEN
     # Only where it works without a person it takes a key from its environment.
     if _command(settings.invocation.arguments) in _HEADLESS and settings.environment.get("CODEX_API_KEY"):
-        return _Login.KEY
+        return _CodexLogin.KEY
     if store is not None and store[1] != "file":
-        return _Login.HIDDEN
+        return _CodexLogin.HIDDEN
     for layer in settings.about(Topic.LOGINS).layers:
         usual = "apikey" if layer.part().get("OPENAI_API_KEY") else "chatgpt"
         mode = None if layer.values is None else layer.values.get("auth_mode") or usual
-        return {"apikey": _Login.KEY, "chatgpt": _Login.CHATGPT}.get(str(mode), _Login.HIDDEN)
-    return _Login.NONE
+        return {"apikey": _CodexLogin.KEY, "chatgpt": _CodexLogin.CHATGPT}.get(str(mode), _CodexLogin.HIDDEN)
+    return _CodexLogin.NONE
 
 
-def _route_built_in(models: Settings, login: _Login, gateway: Gateway) -> Routes:
+def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayAccess) -> Routes:
     """Codex's own provider for the models of OpenAI, with whatever login it has."""
     address = _find(models, "openai_base_url")
     provider, url = _find_usual(login, gateway) if address is None else _find_url(gateway, address[1])
     if not provider:
         return _leave_alone(_BUILT_IN, _NO_CHATGPT if address is None else f"by {address[0]} {_ELSEWHERE}")
-    if login in (_Login.NONE, _Login.HIDDEN) and not gateway.upstream(provider).injected:
+    if login in (_CodexLogin.NONE, _CodexLogin.HIDDEN) and not gateway.upstream(provider).injected:
         return _leave_alone(_BUILT_IN, login.value)
     entry: TomlValue = {
         "name": _NAME,
         "base_url": url,
         "wire_api": "responses",
-        "requires_openai_auth": login is not _Login.NONE,
+        "requires_openai_auth": login is not _CodexLogin.NONE,
         "env_http_headers": {routing.KEY_HEADER: routing.KEY_VARIABLE, **_AS_EVER},
     }
     name = _OTHER_NAME if _own_entry(models, SERVER_NAME) else SERVER_NAME
@@ -209,7 +209,7 @@ def _route_built_in(models: Settings, login: _Login, gateway: Gateway) -> Routes
     return evolve(routes, notes=(*routes.notes, note))
 
 
-def _route_own(models: Settings, name: str, gateway: Gateway) -> Routes:
+def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Routes:
     """Route a provider of the user's own, of which only the address changes; its key is their business."""
     entry = _own_entry(models, name)
     address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
@@ -228,7 +228,9 @@ def _route_own(models: Settings, name: str, gateway: Gateway) -> Routes:
     return routes
 
 
-def _through(provider: str, models: Settings, gateway: Gateway, overrides: Mapping[str, TomlValue]) -> Routes:
+def _through(
+    provider: str, models: AgentSettings, gateway: GatewayAccess, overrides: Mapping[str, TomlValue]
+) -> Routes:
     past = routing.bypass_proxy(models.environment, gateway.url, ports=False)
     return Routes(
         variables={routing.KEY_VARIABLE: gateway.key, **past},
@@ -237,13 +239,13 @@ def _through(provider: str, models: Settings, gateway: Gateway, overrides: Mappi
     )
 
 
-def _find_usual(login: _Login, gateway: Gateway) -> tuple[str, str]:
+def _find_usual(login: _CodexLogin, gateway: GatewayAccess) -> tuple[str, str]:
     """Return the gateway's provider for Codex's own and its URL, while the user names no address; else nothing."""
-    name, rest = ("chatgpt", "") if login is _Login.CHATGPT else (_BUILT_IN, "/v1")
+    name, rest = ("chatgpt", "") if login is _CodexLogin.CHATGPT else (_BUILT_IN, "/v1")
     return (name, f"{gateway.url}{gateway.upstreams[name].prefix}{rest}") if name in gateway.upstreams else ("", "")
 
 
-def _find_url(gateway: Gateway, address: str) -> tuple[str, str]:
+def _find_url(gateway: GatewayAccess, address: str) -> tuple[str, str]:
     """Return the gateway's provider that has this address, or is served there, and its URL; else nothing."""
     address = address.rstrip("/")
     for name, upstream in gateway.upstreams.items():
@@ -257,13 +259,13 @@ def _find_url(gateway: Gateway, address: str) -> tuple[str, str]:
 AGENT = Agent(
     name="codex",
     sources=(
-        Source(files(_HOME, _MANAGED), parse_toml),
-        Source(files(_SYSTEM, _MANAGED), parse_toml),
-        Source(_find_profiles, parse_toml),
-        Source(files(_HOME, _FILE), parse_toml),
-        Source(files(_SYSTEM, _FILE), parse_toml),
-        Source(project_files(f".codex/{_FILE}", starts=_starts), parse_toml, Topic.SERVERS),
-        Source(files(_HOME, "auth.json"), topic=Topic.LOGINS),
+        SettingsSource(files(_HOME, _MANAGED), parse_toml),
+        SettingsSource(files(_SYSTEM, _MANAGED), parse_toml),
+        SettingsSource(_find_profiles, parse_toml),
+        SettingsSource(files(_HOME, _FILE), parse_toml),
+        SettingsSource(files(_SYSTEM, _FILE), parse_toml),
+        SettingsSource(project_files(f".codex/{_FILE}", starts=_starts), parse_toml, Topic.SERVERS),
+        SettingsSource(files(_HOME, "auth.json"), topic=Topic.LOGINS),
     ),
     # What else lies beside them are settings, and what a later session would start.
     own=tuple(_HOME / name for name in _OWN),

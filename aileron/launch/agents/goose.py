@@ -14,8 +14,8 @@ from pathlib import Path
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import parse_yaml
-from aileron.launch.layers import Location, Settings, Source, environment_variables, files
-from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import AgentSettings, Location, SettingsSource, environment_variables, files
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 
 _ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"
@@ -38,7 +38,7 @@ def _find_additional(invocation: Invocation) -> Iterator[Path]:
     yield from (Path(invocation.directory) / name for name in reversed(named) if name)
 
 
-def _register(settings: Settings, server: McpServer, _providers: Providers, directory: str) -> Registration:
+def _register(settings: AgentSettings, server: McpServer, _providers: Providers, directory: str) -> Registration:
     theirs = settings.environment.get(_ADDITIONAL, "")
     named = os.pathsep.join(part for part in (theirs, str(Path(directory) / _FILE)) if part)
     return Registration(
@@ -70,7 +70,7 @@ def _entry(server: McpServer) -> Mapping[str, object]:
     }
 
 
-def _route(settings: Settings, gateway: Gateway) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send what can be sent through the gateway, and say what becomes of the provider that the user has chosen."""
     if (reason := routing.find_unreadable(settings)) is not None:
         return routing.leave_alone("goose", reason)
@@ -81,14 +81,14 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
     return Routes(variables={**variables, **past}, notes=_notes(_chosen(settings), places))
 
 
-def _variables(provider: str, settings: Settings, gateway: Gateway) -> Iterator[tuple[str, str]]:
+def _variables(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
     # In the path: the provider anthropic has no headers of the user's.
     yield _HOSTS[provider], gateway.url_with_key
     if gateway.upstream(provider).injected and not settings.environment.get(_KEYS[provider]):
         yield _KEYS[provider], routing.STAND_IN_KEY
 
 
-def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | None:
+def _elsewhere(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
     """Return the place that sends it to an address which is neither the gateway's nor its upstream's, if any."""
     for name, end in _ADDRESSES[provider].items():
         address = settings.find(name)
@@ -98,7 +98,7 @@ def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | Non
     return path[0] if path is not None and path[1].strip("/") not in _PATHS else None
 
 
-def _chosen(settings: Settings) -> str | None:
+def _chosen(settings: AgentSettings) -> str | None:
     """Return the provider that is named, if one is."""
     named = settings.find("GOOSE_PROVIDER")
     return next(settings.invocation.option("--provider"), None if named is None else named[1])
@@ -116,9 +116,9 @@ AGENT = Agent(
     name="goose",
     sources=(
         environment_variables,
-        Source(files(_CONFIGURATION, "config.yaml"), parse_yaml),
-        Source(_find_additional, parse_yaml),
-        Source(files(Location("/etc/goose"), "config.yaml"), parse_yaml),
+        SettingsSource(files(_CONFIGURATION, "config.yaml"), parse_yaml),
+        SettingsSource(_find_additional, parse_yaml),
+        SettingsSource(files(Location("/etc/goose"), "config.yaml"), parse_yaml),
     ),
     unique="extensions",
     own=(_DATA, _STATE),

@@ -19,8 +19,18 @@ from attrs import frozen
 from aileron.errors import InvalidRequest
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch.layers import Location, Settings, Source, Text, Topic, content, files, part_of, project_files
-from aileron.launch.registration import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import (
+    AgentSettings,
+    Location,
+    SettingsSource,
+    Text,
+    Topic,
+    content,
+    files,
+    part_of,
+    project_files,
+)
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON, plain
 
@@ -56,7 +66,7 @@ def _find_logins(invocation: Invocation) -> Iterable[Path | Text]:
     return tuple(content("OPENCODE_AUTH_CONTENT")(invocation)) or files(_DATA, "auth.json")(invocation)
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: AgentSettings) -> None:
     """Refuse what cannot be added to.
 
     :raises InvalidRequest: the user's own variable is no JSON, or not of its shape.
@@ -67,7 +77,7 @@ def _check(settings: Settings) -> None:
             raise InvalidRequest(f"{_CONTENT} is set but is no JSON with objects in it: correct or unset it.")
 
 
-def _register(settings: Settings, server: McpServer, providers: Providers, _directory: str) -> Registration:
+def _register(settings: AgentSettings, server: McpServer, providers: Providers, _directory: str) -> Registration:
     theirs = _own_content(settings)
     merged = {**theirs, "mcp": {**part_of(theirs, "mcp"), SERVER_NAME: _entry(server)}}
     if providers:
@@ -75,7 +85,7 @@ def _register(settings: Settings, server: McpServer, providers: Providers, _dire
     return Registration({_CONTENT: json.dumps(plain(merged))})
 
 
-def _own_content(settings: Settings) -> Mapping[str, Any]:
+def _own_content(settings: AgentSettings) -> Mapping[str, Any]:
     """Return the user's own content of the variable that the launch sets; empty if there is none."""
     return next((layer.part() for layer in settings.layers if layer.name == _CONTENT), {})
 
@@ -90,11 +100,11 @@ def _entry(server: McpServer) -> JSON:
     }
 
 
-def _route(settings: Settings, gateway: Gateway) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send the providers that the user uses, and has not sent elsewhere, through the gateway."""
     if (hidden := _hidden(settings)) is not None:
         return routing.leave_alone("OpenCode", hidden)
-    used = [one for name in _KEYS if (one := _Provider(name, settings, gateway)).is_used()]
+    used = [one for name in _KEYS if (one := _OpenCodeProvider(name, settings, gateway)).is_used()]
     kept = {one.name: reason for one in used if (reason := one.why_kept()) is not None}
     theirs = _own_content(settings)
     providers = {one.name: one.entry(part_of(theirs, "provider", one.name)) for one in used if one.name not in kept}
@@ -102,7 +112,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
     return Routes(providers, past, notes=routing.note_routes("OpenCode", providers, kept))
 
 
-def _hidden(settings: Settings) -> str | None:
+def _hidden(settings: AgentSettings) -> str | None:
     """Return why it cannot be told where the user sends them, if so."""
     logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
     if any(login.get("type") == "wellknown" for login in logins):
@@ -111,12 +121,12 @@ def _hidden(settings: Settings) -> str | None:
 
 
 @frozen
-class _Provider:
+class _OpenCodeProvider:
     """One of them, as the user has it."""
 
     name: str
-    settings: Settings
-    gateway: Gateway
+    settings: AgentSettings
+    gateway: GatewayAccess
 
     @property
     def _entries(self) -> list[tuple[str, Mapping[str, Any]]]:
@@ -172,14 +182,14 @@ class _Provider:
 AGENT = Agent(
     name="opencode",
     sources=(
-        Source(files(_CONFIGURATION, "config.json", *_NAMES)),
-        Source(files(Location("$OPENCODE_CONFIG"))),
-        Source(project_files(*_NAMES, *(f".opencode/{name}" for name in _NAMES), starts=_starts)),
-        Source(files(Location("~/.opencode"), *_NAMES)),
-        Source(files(Location("$OPENCODE_CONFIG_DIR"), *_NAMES)),
-        Source(files(_MANAGED, *_NAMES)),
-        Source(content(_CONTENT)),
-        Source(_find_logins, topic=Topic.LOGINS),
+        SettingsSource(files(_CONFIGURATION, "config.json", *_NAMES)),
+        SettingsSource(files(Location("$OPENCODE_CONFIG"))),
+        SettingsSource(project_files(*_NAMES, *(f".opencode/{name}" for name in _NAMES), starts=_starts)),
+        SettingsSource(files(Location("~/.opencode"), *_NAMES)),
+        SettingsSource(files(Location("$OPENCODE_CONFIG_DIR"), *_NAMES)),
+        SettingsSource(files(_MANAGED, *_NAMES)),
+        SettingsSource(content(_CONTENT)),
+        SettingsSource(_find_logins, topic=Topic.LOGINS),
     ),
     own=(_DATA, _STATE, _CACHE),
     # It writes a .gitignore there at each start, and does not start if it cannot.

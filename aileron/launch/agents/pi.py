@@ -12,8 +12,8 @@ from pathlib import Path
 
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of
-from aileron.launch.registration import Gateway, McpServer, Registration
+from aileron.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of
+from aileron.launch.registration import GatewayAccess, McpServer, Registration
 from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON
 
@@ -37,7 +37,7 @@ _COMMANDS = frozenset("auth config install list mcp remove uninstall update".spl
 _SCREENLESS = frozenset("-p --print --mode --export --list-models -h --help -v --version".split())
 
 
-def _register(settings: Settings, server: McpServer, providers: Providers, directory: str) -> Registration:
+def _register(settings: AgentSettings, server: McpServer, providers: Providers, directory: str) -> Registration:
     calls = [_call("registerMcpServer", SERVER_NAME, _entry(server))]
     calls += [_call("registerProvider", name, entry) for name, entry in providers.items()]
     return Registration(
@@ -62,7 +62,7 @@ def _entry(server: McpServer) -> JSON:
     }
 
 
-def _route(settings: Settings, gateway: Gateway) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send the user's providers through the gateway, but for those that go elsewhere."""
     if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
         return routing.leave_alone("pi", reason)
@@ -78,7 +78,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
     )
 
 
-def _elsewhere(name: str, settings: Settings, gateway: Gateway) -> str | None:
+def _elsewhere(name: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
     """Return the file that sends it to an address which is neither the gateway's nor its upstream's, if any."""
     for place, value in settings.about(Topic.SETTINGS).values("providers", name):
         entry = part_of(value)
@@ -90,22 +90,22 @@ def _elsewhere(name: str, settings: Settings, gateway: Gateway) -> str | None:
     return None
 
 
-def _is_used(name: str, settings: Settings, gateway: Gateway) -> bool:
+def _is_used(name: str, settings: AgentSettings, gateway: GatewayAccess) -> bool:
     """Return whether a provider is used: the user has an entry or a key for it, or the gateway has a key."""
     named = any(settings.about(Topic.SETTINGS).values("providers", name))
     return named or gateway.upstream(name).injected or _has_key(name, settings)
 
 
-def _has_key(name: str, settings: Settings) -> bool:
+def _has_key(name: str, settings: AgentSettings) -> bool:
     logged_in = any(settings.about(Topic.LOGINS).values(name))
     return logged_in or any(settings.environment.get(variable) for variable in _KEYS[name])
 
 
-def _provider(name: str, gateway: Gateway) -> JSON:
+def _provider(name: str, gateway: GatewayAccess) -> JSON:
     return {"baseUrl": f"{gateway.url}{_ENDS[name]}", "headers": {routing.KEY_HEADER: f"${routing.KEY_VARIABLE}"}}
 
 
-def _variables(through: list[str], settings: Settings, gateway: Gateway) -> Iterator[tuple[str, str]]:
+def _variables(through: list[str], settings: AgentSettings, gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
     if through:
         yield routing.KEY_VARIABLE, gateway.key
         yield from routing.bypass_proxy({**_proxy(settings), **settings.environment}, gateway.url).items()
@@ -114,7 +114,7 @@ def _variables(through: list[str], settings: Settings, gateway: Gateway) -> Iter
             yield _KEYS[name][0], routing.STAND_IN_KEY
 
 
-def _proxy(settings: Settings) -> Mapping[str, str]:
+def _proxy(settings: AgentSettings) -> Mapping[str, str]:
     """Return the proxy of pi's own settings as the variable that pi sets for itself; empty if there is none."""
     proxy = settings.about(Topic.OTHERS).find("httpProxy")
     return {} if proxy is None else {"HTTP_PROXY": proxy[1]}
@@ -123,11 +123,11 @@ def _proxy(settings: Settings) -> Mapping[str, str]:
 AGENT = Agent(
     name="pi",
     sources=(
-        Source(files(_DIRECTORY, "models.json")),
-        Source(files(_DIRECTORY, "auth.json"), topic=Topic.LOGINS),
-        Source(files(_DIRECTORY, "mcp.json"), topic=Topic.SERVERS),
-        Source(files(Location(".pi"), "mcp.json"), topic=Topic.SERVERS),
-        Source(files(_DIRECTORY, "settings.json"), topic=Topic.OTHERS),
+        SettingsSource(files(_DIRECTORY, "models.json")),
+        SettingsSource(files(_DIRECTORY, "auth.json"), topic=Topic.LOGINS),
+        SettingsSource(files(_DIRECTORY, "mcp.json"), topic=Topic.SERVERS),
+        SettingsSource(files(Location(".pi"), "mcp.json"), topic=Topic.SERVERS),
+        SettingsSource(files(_DIRECTORY, "settings.json"), topic=Topic.OTHERS),
     ),
     unique="mcpServers",
     own=(_SESSIONS,),

@@ -38,7 +38,7 @@ _STREAMS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
 
 
 @frozen
-class _Calls:
+class _SystemCalls:
     """The numbers of the calls of one architecture (linux/audit.h)."""
 
     architecture: int
@@ -54,7 +54,7 @@ class _Calls:
 # Of each machine the architectures that its kernel runs programs of.
 _MACHINES = {
     "x86_64": (
-        _Calls(
+        _SystemCalls(
             0xC000003E,
             ioctl=(16, _X32 | 16, _X32 | 514),
             socket=(41, _X32 | 41),
@@ -63,7 +63,7 @@ _MACHINES = {
             refused=(308, 248, 249, 250, _X32 | 308, _X32 | 248, _X32 | 249, _X32 | 250),
             missing=(_IO_URING_SETUP, _CLONE3, _X32 | _IO_URING_SETUP, _X32 | _CLONE3),
         ),
-        _Calls(
+        _SystemCalls(
             0x40000003,
             ioctl=(54,),
             socket=(359,),
@@ -74,10 +74,10 @@ _MACHINES = {
         ),
     ),
     "aarch64": (
-        _Calls(
+        _SystemCalls(
             0xC00000B7, ioctl=(29,), socket=(198,), socketpair=(199,), clone=(220, 97), refused=(268, 217, 218, 219)
         ),
-        _Calls(
+        _SystemCalls(
             0x40000028,
             ioctl=(54,),
             socket=(281,),
@@ -88,7 +88,7 @@ _MACHINES = {
         ),
     ),
     "riscv64": (
-        _Calls(
+        _SystemCalls(
             0xC00000F3, ioctl=(29,), socket=(198,), socketpair=(199,), clone=(220, 97), refused=(268, 217, 218, 219)
         ),
     ),
@@ -107,7 +107,7 @@ def filter_for(machine: str) -> bytes | None:
     return b"".join((*map(_block, calls), _refuse(errno.EPERM)))
 
 
-def _block(calls: _Calls) -> bytes:
+def _block(calls: _SystemCalls) -> bytes:
     """Judges the programs of one architecture; those of others go on behind it."""
     rules = b"".join(
         (

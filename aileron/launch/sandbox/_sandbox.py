@@ -20,7 +20,7 @@ from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch._plan import Plan
+from aileron.launch._plan import LaunchPlan
 
 from ._filter import filter_for
 from ._processes import SandboxProcesses
@@ -59,7 +59,7 @@ class Sandbox:
     seccomp: bytes = field(repr=False)
 
     @contextmanager
-    def around(self, plan: Plan, project: SandboxProject, url: str) -> Iterator[Plan]:
+    def around(self, plan: LaunchPlan, project: SandboxProject, url: str) -> Iterator[LaunchPlan]:
         """Provide what is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
 
         :param url: of the agent site, at an IPv4 address of this machine.

@@ -27,7 +27,7 @@ from aileron.mcp._tools import CallOptions, ICalls
 
 from .clients import Beats, Client, await_with_progress, identify_client, usual_beats
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting
-from .tasks import Tasks, to_call_result
+from .tasks import McpTasks, to_call_result
 
 MOST = 256
 _SESSION_HEADER = "mcp-session-id"
@@ -105,7 +105,7 @@ class CallHandler:
     def __init__(self, calls: ICalls, policy: ClientPolicy) -> None:
         self._calls = calls
         self._policy = policy
-        self._tasks = Tasks(calls)
+        self._tasks = McpTasks(calls)
         self._cancelling = Cancelling(calls.withdraw)
 
     def serve(self, server: Server[Any]) -> None:

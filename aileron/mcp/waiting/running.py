@@ -13,7 +13,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.client import Answer, Daemon, DaemonError, DaemonUnreachable
+from aileron.client import Daemon, DaemonAnswer, DaemonError, DaemonUnreachable
 from aileron.mcp._contents import add_structured_data
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._texts import ToolResult, render_error, render_run
@@ -37,7 +37,7 @@ class Withdrawals:
         self._daemon = daemon
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
 
-    async def begin(self, key: str, ask: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+    async def begin(self, key: str, ask: Callable[[], Coroutine[Any, Any, DaemonAnswer]]) -> DaemonAnswer:
         """Begin: return what the first request answers; it is asked once for each key.
 
         Cancelling ends the wait for it, not the request.
@@ -77,16 +77,16 @@ class Withdrawals:
 class _Begun:
     """One first request, whose answer many may wait for."""
 
-    def __init__(self, asking: Coroutine[Any, Any, Answer]) -> None:
+    def __init__(self, asking: Coroutine[Any, Any, DaemonAnswer]) -> None:
         self._over = Waiting()
-        self._answer: Answer | Failure | None = None
+        self._answer: DaemonAnswer | Failure | None = None
         self._asking = Deferred.fromCoroutine(asking)
         self._asking.addBoth(self._keep)
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> DaemonAnswer:
         """Return the answer, or raise its failure."""
         await self._over.wait(over=self._answer is not None)
-        if isinstance(self._answer, Answer):
+        if isinstance(self._answer, DaemonAnswer):
             return self._answer
         raise (None if self._answer is None else self._answer.value) or CancelledError()
 
@@ -94,7 +94,7 @@ class _Begun:
         """End it, if it has not ended."""
         self._asking.cancel()
 
-    def _keep(self, answer: Answer | Failure) -> None:
+    def _keep(self, answer: DaemonAnswer | Failure) -> None:
         self._answer = answer
         self._over.fire()
 
@@ -162,7 +162,7 @@ class ActionRunner:
 
     async def run(self, definition: ToolDefinition, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Run the action behind C{definition}.  Cancelling ends the wait, never the run."""
-        call = _Call(self.daemon, definition, arguments, options, Attempts(self.clock, options.wait_seconds))
+        call = _RunningCall(self.daemon, definition, arguments, options, Attempts(self.clock, options.wait_seconds))
         try:
             answer = await self._answer(call)
             result = add_structured_data(definition, answer, render_run(answer, definition.title))
@@ -172,11 +172,11 @@ class ActionRunner:
             self.withdrawals.forget(options.key)
         return result
 
-    async def _answer(self, call: _Call) -> Answer:
+    async def _answer(self, call: _RunningCall) -> DaemonAnswer:
         first = await self._first(call)
         return first if first is not None and call.is_content_with(first) else await call.wait()
 
-    async def _first(self, call: _Call) -> Answer | None:
+    async def _first(self, call: _RunningCall) -> DaemonAnswer | None:
         """Tell how the run stands at once, where somebody wants to know that: most calls are one request."""
         if call.definition.gated and call.definition.withdrawn_on_cancel:
             return await self.withdrawals.begin(call.options.key, call.begin)
@@ -184,7 +184,7 @@ class ActionRunner:
 
 
 @frozen
-class _Call:
+class _RunningCall:
     """One call, in one or two requests that are the same run."""
 
     daemon: Daemon
@@ -193,18 +193,18 @@ class _Call:
     options: CallOptions
     attempts: Attempts
 
-    async def begin(self) -> Answer:
+    async def begin(self) -> DaemonAnswer:
         """Begin, and tell how it stands at once."""
         return await self.attempts.answer(lambda _left: self._run(0))
 
-    async def wait(self) -> Answer:
+    async def wait(self) -> DaemonAnswer:
         """Wait, and tell how it stands when it is settled or the wait is over."""
         return await self.attempts.answer(self._run)
 
-    def is_content_with(self, first: Answer) -> bool:
+    def is_content_with(self, first: DaemonAnswer) -> bool:
         """Tell whether there is nothing to wait for, or nobody who wants to wait yet."""
         waits = first.status == _UNSETTLED
         return not waits or (self.options.early and first.body.get("status") == "pending_approval")
 
-    async def _run(self, wait_seconds: float) -> Answer:
+    async def _run(self, wait_seconds: float) -> DaemonAnswer:
         return await self.daemon.run(self.definition.action or "", self.arguments, self.options.key, wait_seconds)

@@ -14,7 +14,7 @@ import mcp.types as t
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 
-from aileron.client import Answer, DaemonError, DaemonFault
+from aileron.client import DaemonAnswer, DaemonError, DaemonFault
 from aileron.mcp._contents import add_structured_data, to_content_blocks
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._notifier import Context
@@ -45,7 +45,7 @@ class UpdateTaskParams(t.RequestParams):
     task_id: str
 
 
-class Tasks:
+class McpTasks:
     """Answers what clients ask of their tasks."""
 
     def __init__(self, calls: ICalls) -> None:
@@ -171,5 +171,5 @@ def _task_result(run: Mapping[str, Any], definition: ToolDefinition | None) -> T
     """
     if run.get("status") != "completed":
         return ToolResult(render_status(run).text, is_error=True)
-    answer = Answer(200, run)
+    answer = DaemonAnswer(200, run)
     return render_run(answer) if definition is None else add_structured_data(definition, answer, render_run(answer))

@@ -131,7 +131,7 @@ class Flood:
 
 
 @frozen
-class Waiting:
+class WaitingList:
     """The parts of the list.
 
     :ivar count: how many wait, listed or not.
@@ -147,7 +147,7 @@ class Waiting:
     approved: Sequence[Run] = ()
 
 
-def _page(waiting: Waiting) -> Fragment:
+def _page(waiting: WaitingList) -> Fragment:
     """Approvals, oldest first."""
     any_listed, cursor = bool(waiting.listed or waiting.floods), waiting.cursor
     return Fragment(
@@ -203,7 +203,7 @@ async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
     approved = await parts.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
-    waiting = Waiting(await parts.decisions.pending(None), calm, floods, found.cursor, held)
+    waiting = WaitingList(await parts.decisions.pending(None), calm, floods, found.cursor, held)
     return Drawing(lambda: _page(waiting))
 
 

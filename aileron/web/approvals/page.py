@@ -57,7 +57,7 @@ def _said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
 
 
 @frozen
-class Asked:
+class ApprovalQuestion:
     """The question of an approval, as one wants to know it before deciding.
 
     :ivar before: what was done before.
@@ -84,7 +84,7 @@ class Shown:
     approval: Approval
     session: Session | None = None
     history: tuple[StepRow, ...] = ()
-    asked: Asked | None = None
+    asked: ApprovalQuestion | None = None
 
 
 def _page(page: Shown) -> Fragment:
@@ -146,7 +146,7 @@ def _asked_by(page: Shown) -> Iterator[Tag | str]:
         yield from (" It expires at ", moment(approval.expires_at), ".")
 
 
-def _risks(approval: Approval, asked: Asked) -> Tag | str:
+def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
     """Draw what makes it one to look at twice."""
     found = risks(approval, asked.before, asked.offer).sentences()
     if not any(found):
@@ -202,12 +202,12 @@ async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
     return Drawing(lambda: _page(Shown(found, session, history, asked)))
 
 
-async def _asked(parts: PageParts, approval: Approval) -> Asked:
+async def _asked(parts: PageParts, approval: Approval) -> ApprovalQuestion:
     (before,) = await parts.decisions.precedents((approval,))
     session_id = approval.run.session_id
     waiting = 0 if session_id is None else await parts.decisions.pending(session_id)
     offer = parts.submission.offering().offers.get(approval.run.action)
-    return Asked(before, offer, parts.decisions.suggested(approval), waiting)
+    return ApprovalQuestion(before, offer, parts.decisions.suggested(approval), waiting)
 
 
 def _later(step: SentStep, lacking: str) -> str:

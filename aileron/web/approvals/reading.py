@@ -25,7 +25,7 @@ _MARKS = frozenset("\u200e\u200f\u061c")
 
 
 @frozen
-class Reading:
+class TextReading:
     """One value as it is read.
 
     :ivar text: made visible.
@@ -45,7 +45,7 @@ class Reading:
         return not (self.must_read or self.notes)
 
 
-def reading(value: JSON, *more: str) -> Reading:
+def reading(value: JSON, *more: str) -> TextReading:
     """Read C{value} for a page.
 
     :param more: what else there is to say of it; what is empty is left out.
@@ -57,7 +57,7 @@ def reading(value: JSON, *more: str) -> Reading:
     notes = [*more, *_notes(texts)]
     if gaps:
         notes.append("It holds long blanks: words may stand far below or to the right.")
-    return Reading(text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)))
+    return TextReading(text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)))
 
 
 def _notes(texts: Sequence[str]) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _size(value: JSON, text: str) -> str:
     return f"{count:,} bytes in {lines:,} line{'' if lines == 1 else 's'}, all of them here"
 
 
-def box(found: Reading, name: str, label: str = "", *, code: bool = False) -> Tag:
+def box(found: TextReading, name: str, label: str = "", *, code: bool = False) -> Tag:
     """C{found} in a box.
 
     :param name: its id in the page.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.launch import Agent, Gateway, Invocation, McpServer, Registration, Upstream, find_agents
+from aileron.launch import Agent, GatewayAccess, Invocation, McpServer, Registration, Upstream, find_agents
 
 URL, TOKEN, KEY = "http://127.0.0.1:9", "ail_a_secret", "ail_g_secret"
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": URL, "AILERON_TOKEN": TOKEN})
@@ -59,7 +59,7 @@ class AgentCase(SynchronousTestCase):
 
     def registered(self, *arguments: str, **environment: str) -> Registration:
         """What comes of a launch."""
-        gateway = Gateway(URL, KEY, self.upstreams) if self.through else None
+        gateway = GatewayAccess(URL, KEY, self.upstreams) if self.through else None
         return self.agent.prepare(self.invocation(*arguments, **environment))(self.server, gateway, "/private")
 
     def refused(self, **environment: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import Gateway, Invocation, McpServer, Upstream, find_agents
+from aileron.launch import GatewayAccess, Invocation, McpServer, Upstream, find_agents
 
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_secret"})
 UPSTREAMS = {name: Upstream(f"https://api.{name}.com", injected=True) for name in ("anthropic", "openai")}
-GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret", UPSTREAMS)
+GATEWAY = GatewayAccess("http://127.0.0.1:9", "ail_g_secret", UPSTREAMS)
 
 SCREENS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "claude": (

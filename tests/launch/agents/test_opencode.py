@@ -10,7 +10,7 @@ from typing import Any
 
 from aileron.launch import Invocation, Registration, Upstream
 from aileron.launch.agents.opencode import AGENT
-from aileron.launch.layers import Settings, Topic, read_settings
+from aileron.launch.layers import AgentSettings, Topic, read_settings
 from tests.launch.agents.case import KEY, URL, AgentCase
 
 CONTENT = "OPENCODE_CONFIG_CONTENT"
@@ -226,7 +226,7 @@ class SettingsTests(OpenCodeCase):
         for directory in (self.project, self.other):
             directory.mkdir(parents=True)
 
-    def read(self, *arguments: str, **environment: str) -> Settings:
+    def read(self, *arguments: str, **environment: str) -> AgentSettings:
         """The settings of a launch here."""
         return read_settings(AGENT.sources, self.invocation(*arguments, **environment))
 

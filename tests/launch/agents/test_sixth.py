@@ -11,7 +11,7 @@ from tests.cli.daemon import CommandCase
 
 TOY = """
 from aileron.launch.agent import SERVER_NAME, Agent
-from aileron.launch.layers import Location, Source, files
+from aileron.launch.layers import Location, SettingsSource, files
 from aileron.launch.registration import Registration
 from aileron.launch.routing import Routes
 
@@ -23,7 +23,7 @@ def _register(settings, server, providers, directory):
 
 AGENT = Agent(
     name="toy",
-    sources=(Source(files(Location("$TOY_HOME", "~/.toy"), "toy.json")),),
+    sources=(SettingsSource(files(Location("$TOY_HOME", "~/.toy"), "toy.json")),),
     unique="servers",
     own=(Location("~/.toy/sessions"),),
     settings=(Location("~/.toy"),),

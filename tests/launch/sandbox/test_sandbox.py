@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch import Plan
+from aileron.launch import LaunchPlan
 from aileron.launch.sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 from aileron.launch.sandbox._processes import SandboxProcesses
 from aileron.launch.sandbox._sandbox import refuse_unable
@@ -65,7 +65,7 @@ class SandboxTests(SynchronousTestCase):
         self.project = SandboxProject(layout, {"PATH": "/no/such/directory"}, self.lines.append)
         self.reactor = MemoryReactor()
         self.sandbox = Sandbox(self.reactor, "/usr/bin/bwrap", "/usr/bin/python3", b"a program")
-        self.plan = Plan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
+        self.plan = LaunchPlan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
 
     def test_command(self) -> None:
         """bubblewrap starts what becomes the agent; the environment is the plan's, and in no argument."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from attrs import asdict, define, field, frozen
 
-from aileron.daemon import Settings, live
+from aileron.daemon import DaemonSettings, live
 from aileron.home import Home
 from aileron.runner import Collaborators
 from aileron.vault import DataKey
@@ -106,7 +106,7 @@ def lead(birth: Birth, told: int) -> int:
         live_by(Wall(Path(birth.wall)))
     key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
     limits = dict.fromkeys(("per_session", "per_home", "per_action"), _MANY)
-    return live(Settings(Home(Path(birth.home)), key, pending=limits), watched)
+    return live(DaemonSettings(Home(Path(birth.home)), key, pending=limits), watched)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from aileron.home import Discovery
-from aileron.vault.keys import DataKey, Exchange, client_proof, new_nonce, operator_key
+from aileron.vault.keys import DataKey, LoginExchange, client_proof, new_nonce, operator_key
 
 _SECONDS = 20.0
 _WEEK = 7 * 24 * 60  # in minutes
@@ -90,7 +90,7 @@ async def operator(found: Discovery, key: DataKey) -> Site:
     nonce = new_nonce()
     site = Site(found.operator_url, "")
     theirs = (await site.post("/v1/operator/challenge", {"nonce": nonce})).body["nonce"]
-    proof = client_proof(operator_key(key), Exchange(nonce, theirs, found.instance, found.operator_url))
+    proof = client_proof(operator_key(key), LoginExchange(nonce, theirs, found.instance, found.operator_url))
     said = await site.post("/v1/operator/login", {"nonce": theirs, "proof": proof})
     return Site(found.operator_url, said.body["token"])
 

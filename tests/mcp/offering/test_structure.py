@@ -7,7 +7,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Answer
+from aileron.client import DaemonAnswer
 from aileron.mcp._contents import add_structured_data, wrap_output_schema
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._texts import ToolResult, render_run
@@ -28,15 +28,15 @@ def definition(schema: Any = SCHEMA) -> ToolDefinition:
     return found
 
 
-def done(output: object, **more: Any) -> Answer:
+def done(output: object, **more: Any) -> DaemonAnswer:
     """A run that succeeded."""
-    return Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more})
+    return DaemonAnswer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more})
 
 
 class StructureTests(SynchronousTestCase):
     """Data beside the text."""
 
-    def data(self, answer: Answer) -> Any:
+    def data(self, answer: DaemonAnswer) -> Any:
         """What a client gets, which is as the schema says that it was given."""
         result = add_structured_data(definition(), answer, render_run(answer))
         self.assertEqual(result.text, render_run(answer).text)
@@ -76,5 +76,5 @@ class StructureTests(SynchronousTestCase):
 
     def test_pending(self) -> None:
         """What waits says so, in the same words as the text."""
-        answer = Answer(202, {"status": "pending_approval", "message": "It waits.", "approval_id": "R"})
+        answer = DaemonAnswer(202, {"status": "pending_approval", "message": "It waits.", "approval_id": "R"})
         self.assertEqual(self.data(answer), {"status": "pending_approval", "text": "It waits.\napproval_id: R"})

@@ -14,7 +14,7 @@ from mcp.client.extension import ClientExtension, ResultClaim
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp.waiting.clients import TASKS
-from aileron.mcp.waiting.tasks import MOST_TO_SHOW, Tasks, UpdateTaskParams
+from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
 from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected, text_of
 
@@ -140,7 +140,7 @@ class TaskTests(WaitingCase):
 
         async def talk() -> None:
             tools = WaitingTools()
-            tasks = Tasks(tools)
+            tasks = McpTasks(tools)
             for number in range(MOST_TO_SHOW + 1):
                 await tasks.begun(Pending(f"R{number}", "Ship", URL), shown=True)
             asked = [bool(tasks.question({"id": f"R{n}", "status": "pending_approval"})) for n in (0, 1, MOST_TO_SHOW)]
