@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -92,6 +93,14 @@ class TreeTests(SynchronousTestCase):
         rows = re.findall(r"^\| `(\w+)` \| [^|]+ \|([^|]*)\|$", rooms, re.MULTILINE)
         told = {room: set(re.findall(r"`([\w.]+)`", names)) for room, names in rows}
         self.assertEqual(told, {room: _beyond_the_ground(room) for room in rules.ALLOWED})
+
+    def test_every_file_is_on_the_page(self) -> None:
+        """doc/files.md lists each file with its first sentence, as the files stand."""
+        page = _ROOT / "doc" / "files.md"
+        listed = rules.list_files(source for source in _PACKAGE if ".testing" not in source.name)
+        if "AILERON_FILES" in os.environ:
+            page.write_text(listed, encoding="utf-8")
+        self.assertEqual(page.read_text(encoding="utf-8"), listed)
 
     def test_every_place_to_change_something(self) -> None:
         """Each file to which CONTRIBUTING.md sends who wants to change something is there."""

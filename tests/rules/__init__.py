@@ -3,6 +3,7 @@
 from ._calls import addresses_read, connector_calls, secrets_opened
 from ._database import database_access
 from ._docstrings import fragments, package_modules, undescribed_methods
+from ._files import list_files
 from ._layers import LAYERS, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import (
@@ -31,6 +32,7 @@ __all__ = [
     "database_access",
     "fragments",
     "layers",
+    "list_files",
     "long_functions",
     "long_module",
     "mocks",
