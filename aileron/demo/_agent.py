@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.addresses import read_origin
+from aileron.blocking import ask
 from aileron.client import SessionEnvironment
 from aileron.demo._stage import script
 from aileron.errors import InternalError
@@ -35,31 +33,23 @@ def open_session(home: Home, directory: str) -> SessionEnvironment:
     if found is None:
         raise InternalError("The demo's daemon has gone.")
     claim = {"agent": AGENT, "working_dir": directory}
-    opened = ask(found.url, "POST", "/v1/sessions", found.launch_key, claim)
+    opened = asked(found.url, "POST", "/v1/sessions", found.launch_key, claim)
     return SessionEnvironment(found.url, str(opened["token"]), _WAIT_SECONDS).on_this_machine()
 
 
-def ask(
+def asked(
     url: str, method: str, path: str, token: str | None, body: Mapping[str, str] | None = None
 ) -> Mapping[str, Any]:
     """Ask a service on this machine, and return the JSON object that it answers.
 
     :raises InternalError: it does not, or it refuses.
     """
-    origin = read_origin(url)
-    connection = HTTPConnection(origin.host, origin.port, timeout=_SECONDS)
-    bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        data = None if body is None else json.dumps(body).encode()
-        connection.request(method, path, data, {"Content-Type": "application/json", **bearer})
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-    except (OSError, HTTPException, ValueError) as error:
+        status, answer = ask(url, method, path, token, body, seconds=_SECONDS)
+    except (OSError, ValueError) as error:
         raise InternalError(f"Nothing useful answers at {url} ({type(error).__name__}).") from None
-    finally:
-        connection.close()
-    if response.status >= 400 or not isinstance(answer, dict):
-        raise InternalError(f"{url}{path} refused (HTTP {response.status}).")
+    if status >= 400 or not isinstance(answer, dict):
+        raise InternalError(f"{url}{path} refused (HTTP {status}).")
     return answer
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron import blocking
 from aileron.cli._errors import CommandError
 from aileron.cli.daemon import process as module
 
@@ -31,7 +32,7 @@ class FakeConnection:
         self._address = address
         type(self).open += 1
 
-    def request(self, method: str, path: str, headers: Mapping[str, str]) -> None:
+    def request(self, method: str, path: str, _body: bytes | None, headers: Mapping[str, str]) -> None:
         """See L{http.client.HTTPConnection}."""
         self.asked.append((*self._address, method, path, headers))
 
@@ -62,7 +63,7 @@ class ProbeTests(SynchronousTestCase):
         """Answer at once."""
         FakeConnection.failures, FakeConnection.asked = [], []
         FakeConnection.answer = (200, b'{"state": "unlocked"}')
-        self.patch(module, "HTTPConnection", FakeConnection)
+        self.patch(blocking, "HTTPConnection", FakeConnection)
 
     def asked(self, *failures: Exception) -> Any:
         """What is heard after these failures; no connection is left open."""

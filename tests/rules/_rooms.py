@@ -17,6 +17,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "interfaces": frozenset({"addresses", "values", "errors"}),
     "home": _GROUND,
     "hardening": _GROUND,
+    "blocking": _GROUND,
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
@@ -37,9 +38,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "client": _GROUND,
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
     "launch": _GROUND | _AGENT_SIDE | {"toml"},
-    "demo": _GROUND | _AGENT_SIDE,
+    "demo": _GROUND | _AGENT_SIDE | {"blocking"},
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
-    "cli": _GROUND | _AGENT_SIDE | {"credentials", "hardening", "launch", "demo", "daemon"},
+    "cli": _GROUND | _AGENT_SIDE | {"blocking", "credentials", "hardening", "launch", "demo", "daemon"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import site
@@ -10,11 +9,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from http.client import HTTPConnection, HTTPException, IncompleteRead, RemoteDisconnected
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aileron.addresses import read_origin
+from aileron.blocking import ask
 from aileron.cli._context import CliContext
 from aileron.cli._entry import SERVE
 from aileron.cli._errors import CommandError
@@ -230,9 +228,7 @@ def run_child(cli: CliContext, *arguments: str) -> bool:
 
 
 _PROBE_SECONDS = 30.0  # a daemon that is flooded answers late
-_PROBE_BYTES = 64 * 1024
 _PROBE_TRIES = 5
-_CUT_OFF = (ConnectionResetError, BrokenPipeError, RemoteDisconnected, IncompleteRead)
 
 
 def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
@@ -242,13 +238,12 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
     :param token: sent as bearer.
     :raises CommandError: no daemon answers there, or it refuses.
     """
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     for left in reversed(range(_PROBE_TRIES)):
         try:
-            status, body = _asked(url, path, headers)
+            status, body = ask(url, "GET", path, token, seconds=_PROBE_SECONDS)
             break
-        except (OSError, HTTPException, ValueError) as error:
-            if not left or not isinstance(error, _CUT_OFF):
+        except (OSError, ValueError) as error:
+            if not left or not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
                 raise CommandError(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
     if status != 200 or not isinstance(body, dict):
         raise CommandError(
@@ -256,15 +251,3 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
             "Look at it: aileron daemon status",
         )
     return body
-
-
-def _asked(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, Any]:
-    """Status and JSON of one answer."""
-    origin = read_origin(url)
-    connection = HTTPConnection(origin.host, origin.port, timeout=_PROBE_SECONDS)
-    try:
-        connection.request("GET", path, headers=dict(headers))
-        response = connection.getresponse()
-        return response.status, json.loads(response.read(_PROBE_BYTES))
-    finally:
-        connection.close()
