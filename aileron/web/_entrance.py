@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from urllib.parse import parse_qs
 
 from twisted.web.iweb import IRequest
 
@@ -39,7 +41,8 @@ def admit(request: IRequest, parts: PageParts) -> OperatorSession:
 
 async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
     """Turn a code into a browser that waits: the cookie, and the shell with what lets it tell a key, once."""
-    code, target = _form_field(request, b"code"), _form_field(request, b"next")
+    form = _read_form(request)
+    code, target = _form_field(form, b"code"), _form_field(form, b"next")
     try:
         cookie, page_key, maker = parts.operators.redeem(code)
     except Conflict as error:
@@ -99,7 +102,13 @@ def _signed(request: IRequest, parts: PageParts) -> SignedRequest:
     return parts.known_by.signed(request, parts.known_by.cookie)
 
 
-def _form_field(request: IRequest, name: bytes) -> str:
-    """Read what the form's body says; a query says nothing here, so that no code stands in a URL."""
-    values = [] if b"?" in request.uri else request.args.get(name, [])
+def _read_form(request: IRequest) -> Mapping[bytes, list[bytes]]:
+    """Read the form in the body; with a query there is none, so that no code stands in a URL."""
+    if request.content is None or b"?" in request.uri:
+        return {}
+    return parse_qs(request.content.read(), keep_blank_values=True)
+
+
+def _form_field(form: Mapping[bytes, list[bytes]], name: bytes) -> str:
+    values = form.get(name, [])
     return values[0].decode("utf-8", "replace") if len(values) == 1 else ""

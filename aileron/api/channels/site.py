@@ -48,7 +48,8 @@ class GuardedSite(Site):
         most_connections: int = MOST_CONNECTIONS,
         taker: RelayHandler | None = None,
     ) -> None:
-        super().__init__(resource, timeout=idle_seconds, reactor=reactor)  # type: ignore[no-untyped-call]
+        # A body is no form to a resource, but for the one that reads it so itself.
+        super().__init__(resource, timeout=idle_seconds, reactor=reactor, parsePOSTFormSubmission=False)  # type: ignore[no-untyped-call]
         if taker is not None:
             self.protocol, self.taker = RelayingChannel, taker
         self.rules = rules
