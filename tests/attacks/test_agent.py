@@ -38,7 +38,7 @@ _DEEDS = """
 import json, sqlite3, sys
 from contextlib import closing
 from aileron.audit import payload_digest, seal
-from aileron.values import Actor, Event, Link, from_timestamp
+from aileron.values import Actor, ChainLink, Event, from_timestamp
 
 path, kept, deed = sys.argv[1:]
 TABLES = ("audit_events", "audit_payloads", "audit_macs", "audit_checkpoints")
@@ -79,7 +79,7 @@ def resealed(since, until):
         actor, names = Actor(row["actor_type"], row["actor_id"]), ("run_id", "session_id", "action", "connector")
         about = (*(row[name] for name in names), row["failure_class"])
         event = Event(row["id"], row["type"], from_timestamp(row["at"]), actor, {}, *about)
-        sealed = seal(previous, Link(row["seq"], event, row["payload_digest"]))
+        sealed = seal(previous, ChainLink(row["seq"], event, row["payload_digest"]))
         sql("UPDATE audit_events SET prev_hash = ?, hash = ? WHERE seq = ?", (previous, sealed, row["seq"]))
         previous = sealed
 

@@ -86,11 +86,13 @@ class LockedLaterTests(OperatedTestCase):
         client = await self.mcp(session, wait_seconds=120)
         told = await client.call("check_action_status", {"approval_id": asked})
         self.assertIn("until the user unlocks the vault", told.text)
-        poll = Deferred.fromCoroutine(
-            client.call("check_action_status", {"approval_id": asked, "wait_seconds": 120}, seconds=150)
-        )
+        asking = {"approval_id": asked, "wait_seconds": 120}
+        poll = Deferred.fromCoroutine(client.call("check_action_status", asking, seconds=150))
         await self.unlock()
-        self.assertIn("status: completed", (await poll).text)
+        told = await poll
+        if "ask again later" in told.text:  # of a daemon that takes long to start
+            told = await client.call("check_action_status", asking, seconds=150)
+        self.assertIn("status: completed", told.text)
         self.assertEqual(len(self.workspace.messages), 2)
         told_by = kinds(await self.audit("--run", asked))
         self.assertEqual(told_by[1:4], ["approval.approved", "run.awaiting_vault", "run.resumed"])
