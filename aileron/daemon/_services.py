@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.interfaces import IMcpService, IStore, ITotals
+from aileron.interfaces import IStore, ITotals
 from aileron.notices import MessageComposer, Notifier, build_channels
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath
 from aileron.vault import Vault
@@ -19,6 +19,7 @@ from ._process import fresh_ids, in_thread
 
 if TYPE_CHECKING:
     from aileron.gateway import Gateway
+    from aileron.mcp import HttpEndpoint
 
 _PAUSE_SECONDS = 0.004
 """Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
@@ -42,7 +43,7 @@ def make_relay(reactor: Any, settings: GatewaySettings, store: IStore, vault: Va
     return Relay(build(settings, reactor, parts), tally, partial(published, settings))
 
 
-def make_mcp(reactor: Any, settings: McpSettings) -> IMcpService | None:
+def make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:
     """Build what serves MCP over HTTP; L{None}: it is not wanted, and nothing was loaded for it."""
     if not settings.http:
         return None

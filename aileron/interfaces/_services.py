@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
 from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Message, Provider, Traffic
@@ -46,19 +45,6 @@ class IMcp(Interface):
 
         Twice is safe.
         """
-
-
-class IMcpService(IMcp):
-    """One that is started and stopped."""
-
-    def open(routes: IAgentRoutes) -> Deferred[None]:
-        """Begin to serve; fires when it does.
-
-        :param routes: where everything is asked.
-        """
-
-    def close() -> Deferred[None]:
-        """End everything; fires when that is done.  To be called once, after L{open} has fired."""
 
 
 class IMeter(Interface):

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["main", "over_http"]
 
 if TYPE_CHECKING:
-    from aileron.interfaces import IMcpService
     from aileron.values import McpSettings
+
+    from ._http_endpoint import HttpEndpoint as HttpEndpoint  # for the daemon, which loads it only where it is wanted
 
 _YOUNG = 10_000
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -37,7 +38,7 @@ def main() -> None:
     os._exit(0)
 
 
-def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
+def over_http(reactor: Any, settings: McpSettings) -> HttpEndpoint:
     """Make the service that serves MCP to agents over HTTP.  Loads the SDK.
 
     :param reactor: provides time and threads.

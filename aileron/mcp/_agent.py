@@ -47,34 +47,27 @@ class BridgedTools:
     room: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(_NO_BOUND))
 
     async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
-        """Every tool that is listed."""
         return await self.bridge.call(lambda: self.calls.offered(hears_changes=hears_changes))
 
     async def actions(self) -> Sequence[ToolDefinition]:
-        """Every action."""
-        return await self.bridge.call(self.calls.actions)
+        return await self.bridge.call(self.calls.link.offered)
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """List the session's newest runs."""
         return await self.bridge.call(self.calls.recent_runs)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Call one, if there is room for it."""
         if self.room.locked():
             return _TOO_MANY
         async with self.room:
             return await self.bridge.call(lambda: self.calls.call(tool, arguments, options))
 
     async def withdraw(self, key: str) -> None:
-        """Take one back."""
-        await self.bridge.call(lambda: self.calls.withdraw(key))
+        await self.bridge.call(lambda: self.calls.withdrawals.withdraw(key))
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """Tell how one stands."""
-        return await self.bridge.call(lambda: self.calls.run_status(run_id))
+        return await self.bridge.call(lambda: self.calls.daemon.run_status(run_id, 0))
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Take one back, by its run."""
         await self.bridge.call(lambda: self.calls.withdraw_run(run_id))
 
 

@@ -40,27 +40,17 @@ class Calls:
     shortlist: Shortlist
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
-        """Every tool that is listed, our own last; those that lead to the others only where some are not.
-
-        :param hears_changes: whether the caller is told of tools that are added later; if not, those count as unlisted.
-        """
         definitions = await self.link.offered()
         listed = await self.shortlist.of(definitions)
         access = ACCESS_DEFINITIONS if len(listed) < len(definitions) or not hears_changes else ()
         ours = sorted((*own_definitions(self.wait_seconds), *access), key=lambda definition: definition.name)
         return (*listed, *ours)
 
-    async def actions(self) -> tuple[ToolDefinition, ...]:
-        """Every action, listed or not."""
-        return await self.link.offered()
-
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """Return the newest runs of this session, without arguments and results."""
         items = (await self.daemon.runs(MOST_RUNS)).get("items")
         return [_summarize_run(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Call one tool."""
         if tool == STATUS_TOOL:
             return await self._status(arguments, options)
         if tool == DIAGNOSTICS_TOOL:
@@ -82,25 +72,11 @@ class Calls:
         result = await ActionRunner(self.daemon, self.clock, self.withdrawals).run(definition, given, options)
         return mention_answers(result, list_answered(definition, arguments, options.answers))
 
-    async def withdraw(self, key: str) -> None:
-        """Withdraw the call of this key."""
-        await self.withdrawals.withdraw(key)
-
-    async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """Ask the daemon for the state of a run, without waiting."""
-        return await self.daemon.run_status(run_id, 0)
-
     async def withdraw_run(self, run_id: str) -> None:
-        """Withdraw a run that is pending, if its action is withdrawn when its client cancels."""
         run = await self.daemon.run_status(run_id, 0)
-        definition = self._definition_of(run)
-        if definition is not None and definition.withdrawn_on_cancel and run.get("status") == "pending_approval":
+        withdrawn = [each.action for each in self.link.definitions if each.withdrawn_on_cancel]
+        if run.get("action") in withdrawn and run.get("status") == "pending_approval":
             await self.daemon.withdraw(run_id, REASON)
-
-    def _definition_of(self, run: Mapping[str, Any]) -> ToolDefinition | None:
-        return next(
-            (definition for definition in self.link.definitions if definition.action == run.get("action")), None
-        )
 
     async def _status(self, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         approval_id, wait = arguments.get("approval_id"), arguments.get("wait_seconds", 0)
@@ -138,7 +114,8 @@ async def diagnose(daemon: Daemon, link: DaemonLink, shortlist: Shortlist) -> To
         status = await daemon.status()
     except DaemonError as error:
         return ToolResult(_degraded(error))
-    return ToolResult("\n".join([*_standing(status), *await _offering(link, shortlist), *_faulty(link)]))
+    faulty = (f"Not loaded: {fault.get('file')}: {fault.get('message')}" for fault in link.load_errors)
+    return ToolResult("\n".join([*_standing(status), *await _offering(link, shortlist), *faulty]))
 
 
 def _degraded(error: DaemonError) -> str:
@@ -174,7 +151,3 @@ async def _offering(link: DaemonLink, shortlist: Shortlist) -> list[str]:
         return [f"Actions offered ({len(listed)}): {names}."]
     used = f"Listed, since they are used most: {names or 'none yet'}."
     return [f"Actions offered: {len(link.definitions)}. {used} {SEARCH_TOOL} finds the others."]
-
-
-def _faulty(link: DaemonLink) -> list[str]:
-    return [f"Not loaded: {fault.get('file')}: {fault.get('message')}" for fault in link.load_errors]

@@ -78,17 +78,12 @@ _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns 
 
 
 @frozen
-class _SessionOpening:
-    session: OpenedSession
-    client: DaemonClient
-    holding: Deferred[None]
+class OwnSession:
+    """Asks the daemon in a session of our own, which is opened when it is first asked for anything.
 
+    Where it could not be opened, the next request tries again; one that was ended stays so: whoever ended it meant it.
 
-@frozen
-class Opener:
-    """The way in which a session is opened.
-
-    :ivar client: as whom.
+    :ivar client: as whom it is opened.
     :ivar directory: where that works; a claim.
     :ivar find: the daemon that runs now; L{None}: none does.
     :ivar connect: the agent site, from its URL and a launch key or token.
@@ -99,12 +94,31 @@ class Opener:
     find: Callable[[], Discovery | None]
     connect: Callable[[str, str | None], DaemonClient]
     clock: IReactorTime
+    _lock: DeferredLock = field(factory=DeferredLock, init=False)
+    _opened: list[tuple[DaemonClient, OpenedSession, Deferred[None]]] = field(factory=list, init=False)
 
-    async def open(self) -> _SessionOpening:
-        """Open it, and stand behind it.
+    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
+        """Send one request with the session's token.
 
         :raises DaemonError: there is no daemon, or it does not let this client in.
         """
+        await self._lock.run(self._open)
+        client, _, _ = self._opened[0]
+        return await client.ask(method, *path, **more)
+
+    async def end(self) -> None:
+        """End it, as far as the daemon answers; the daemon ends it otherwise, once nobody stands behind it."""
+        for client, session, holding in self._opened:
+            holding.cancel()
+            try:
+                await Daemon(client).end_session(session.id, None)
+            except DaemonError:
+                return
+
+    async def _open(self) -> None:
+        """Open it, if it is not, and stand behind it."""
+        if self._opened:
+            return
         found = self._found()
         if found is None:
             raise DaemonUnreachable(_NONE_RUNS)
@@ -112,7 +126,7 @@ class Opener:
         session = await daemon.open_session(self.client, self.directory, client=True, leased=True)
         holding = Deferred.fromCoroutine(Lease(self._with_launch_key, self.clock).hold(session.id))
         holding.addErrback(lambda failure: failure.trap(CancelledError))
-        return _SessionOpening(session, self.connect(found.url, session.token), holding)
+        self._opened.append((self.connect(found.url, session.token), session, holding))
 
     def _with_launch_key(self) -> Daemon | None:
         try:
@@ -128,37 +142,6 @@ class Opener:
             raise DaemonUnreachable(_UNREADABLE) from None
 
 
-@frozen
-class OwnSession:
-    """Asks the daemon in a session of our own, which is opened when it is first asked for anything.
-
-    Where it could not be opened, the next request tries again; one that was ended stays so: whoever ended it meant it.
-    """
-
-    _opener: Opener
-    _lock: DeferredLock = field(factory=DeferredLock, init=False)
-    _opened: list[_SessionOpening] = field(factory=list, init=False)
-
-    async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Send one request with the session's token."""
-        opened = await self._lock.run(self._open)
-        return await opened.client.ask(method, *path, **more)
-
-    async def end(self) -> None:
-        """End it, as far as the daemon answers; the daemon ends it otherwise, once nobody stands behind it."""
-        for opened in self._opened:
-            opened.holding.cancel()
-            try:
-                await Daemon(opened.client).end_session(opened.session.id, None)
-            except DaemonError:
-                return
-
-    async def _open(self) -> _SessionOpening:
-        if not self._opened:
-            self._opened.append(await self._opener.open())
-        return self._opened[0]
-
-
 def make_own_session(
     environment: Mapping[str, str], directory: str, connections: Connections, clock: IReactorTime
 ) -> OwnSession | None:
@@ -170,5 +153,5 @@ def make_own_session(
     if result.url or result.token or not result.client:
         return None
     return OwnSession(
-        Opener(result.client, directory, lambda: live_discovery(find_home(environment)), connections.client, clock)
+        result.client, directory, lambda: live_discovery(find_home(environment)), connections.client, clock
     )

@@ -16,7 +16,7 @@ from zope.interface import implementer
 
 from aileron.client import LONGEST_WAIT_SECONDS, Daemon, InProcessClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
-from aileron.interfaces import IAgentRoutes, IMcpService
+from aileron.interfaces import IAgentRoutes, IMcp
 from aileron.values import McpReply, McpRequest, McpSettings
 
 from ._agent import AgentServer
@@ -57,9 +57,9 @@ def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
     return RequestStateSecurity(keys=[key], ttl=LONGEST_WAIT_SECONDS, bind_principal=lambda _ctx: session_id)
 
 
-@implementer(IMcpService)
+@implementer(IMcp)
 class HttpEndpoint:
-    """Serves each agent by a server of its own, which nobody reaches who has not its token.
+    """Serves each agent by a server of its own, made when it first asks, which nobody reaches who has not its token.
 
     What a server does it asks of the agent site's routes, with the token of its agent: there is no other way in.
 
@@ -82,7 +82,10 @@ class HttpEndpoint:
         self._servers: dict[str, SessionServer] = {}
 
     def open(self, routes: IAgentRoutes) -> Deferred[None]:
-        """Begin to serve; fires when the loop runs."""
+        """Begin to serve; fires when the loop runs.
+
+        :param routes: where everything is asked.
+        """
 
         def opened(_: None) -> None:
             self._routes = routes
@@ -90,18 +93,13 @@ class HttpEndpoint:
         return self._beside.start().addCallback(opened)
 
     def close(self) -> Deferred[None]:
-        """End every server and the loop; fires when that is done."""
+        """End every server and the loop; fires when that is done.  To be called once, after L{open} has fired."""
         self._routes = None
         for session_server in list(self._servers.values()):
             session_server.close()
         return self._beside.stop()
 
     async def serve(self, request: McpRequest) -> McpReply:
-        """Answer one request by the server of its agent, which is made when it first asks.
-
-        :raises LimitExceeded: the agent has too many requests under way, or there are too many agents.
-        :raises InternalError: it is not open, or it failed.
-        """
         if self._routes is None:
             raise InternalError("MCP is not served now.")
         session_id = request.session.id
@@ -110,7 +108,6 @@ class HttpEndpoint:
         return await self._servers[session_id].serve(request)
 
     def ended(self, session_id: str) -> None:
-        """Close the server of an agent whose session is over.  Twice is safe."""
         session_server = self._servers.get(session_id)
         if session_server is not None:
             session_server.close()

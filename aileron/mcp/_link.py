@@ -30,6 +30,7 @@ class DaemonLink:
 
     While the daemon does not answer, the tools that were known stay.
 
+    :ivar definitions: the tools that are known now.
     :ivar trouble: why the last poll failed, or L{None}.
     :ivar load_errors: what the daemon could not load.
     """
@@ -38,7 +39,7 @@ class DaemonLink:
         self._daemon = daemon
         self._clock = clock
         self._changed = changed
-        self._definitions: tuple[ToolDefinition, ...] = ()
+        self.definitions: tuple[ToolDefinition, ...] = ()
         self._generation: int | None = None
         self._pause = _SHORTEST_PAUSE_SECONDS
         self._asked_once = False
@@ -46,11 +47,6 @@ class DaemonLink:
         self._following: Deferred[None] | None = None
         self.trouble: DaemonError | None = None
         self.load_errors: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools that are known now."""
-        return self._definitions
 
     def start(self) -> None:
         """Begin to follow."""
@@ -67,7 +63,7 @@ class DaemonLink:
         if not self._asked_once:
             waiter = self._first.wait(over=False)
             await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)
-        return self._definitions
+        return self.definitions
 
     async def _follow(self) -> None:
         while True:
@@ -75,7 +71,8 @@ class DaemonLink:
                 pause = await self._poll()
             except DaemonError as error:
                 pause = self._failed(error)
-            self._tell_first()
+            self._asked_once = True
+            self._first.fire()
             await deferLater(self._clock, pause)
 
     async def _poll(self) -> float:
@@ -94,22 +91,17 @@ class DaemonLink:
         return _SHORTEST_PAUSE_SECONDS
 
     def _learn(self, found: Mapping[str, Any]) -> None:
-        before = self._definitions
+        before = self.definitions
         self._generation = found.get("generation")
         self.load_errors = tuple(error for error in _list(found, "load_errors") if isinstance(error, Mapping))
-        self._definitions = read_definitions(_list(found, "items"))
-        if self._definitions != before:
+        self.definitions = read_definitions(_list(found, "items"))
+        if self.definitions != before:
             self._changed()
 
     def _failed(self, error: DaemonError) -> float:
         self.trouble = error
-        pause = self._pause
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+        pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
         return pause
-
-    def _tell_first(self) -> None:
-        self._asked_once = True
-        self._first.fire()
 
 
 def _list(found: Mapping[str, Any], key: str) -> list[Any]:

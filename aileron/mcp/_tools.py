@@ -39,28 +39,18 @@ class CallOptions:
     answers: Answers | None = None
 
 
-class IAgentRuns(Protocol):
-    """A session's actions, and how each run of one stands, as awaited from the loop."""
-
-    async def actions(self) -> Sequence[ToolDefinition]:
-        """Every action, listed or not, by name."""
-
-    async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """Tell how a run of this session stands, with its result.
-
-        :raises DaemonError: it cannot be told; or there is none.
-        """
-
-
-class IOffers(IAgentRuns, Protocol):
-    """The actions that are listed."""
+class ITools(Protocol):
+    """A session's tools, its actions and their runs, as awaited from the loop."""
 
     async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
-        """Every tool that is listed, in order: actions by name, then our own by name.
+        """Return every tool that is listed, in order: actions by name, then our own by name.
 
         :param hears_changes: whether the caller is told of tools that are added later; if not, the tools that find
             unlisted actions are there too.
         """
+
+    async def actions(self) -> Sequence[ToolDefinition]:
+        """Return every action, listed or not, by name."""
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """List the session's newest runs, newest first; arguments and results, which may be long, are left out.
@@ -68,9 +58,11 @@ class IOffers(IAgentRuns, Protocol):
         :raises DaemonError: they cannot be told.
         """
 
+    async def run_status(self, run_id: str) -> Mapping[str, Any]:
+        """Return how a run of this session stands, with its result.
 
-class ICalls(IAgentRuns, Protocol):
-    """The calls that can be made."""
+        :raises DaemonError: it cannot be told; or there is none.
+        """
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Call a tool.  All answers are results; nothing is raised but a cancellation, which ends the wait only."""
@@ -79,36 +71,30 @@ class ICalls(IAgentRuns, Protocol):
         """Withdraw the call of this key, which the client cancelled, if its action says so, and it still waits."""
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Withdraw a run by its id.
+        """Withdraw a run by its id, if its action is withdrawn when its client cancels, and it still waits.
 
         :raises DaemonError: there is no such run, or it cannot be told.
         """
 
 
-class ITools(IOffers, ICalls, Protocol):
-    """Everything that can be listed and called."""
-
-
 @frozen
 class NotifyingCalls:
-    """The same calls; C{told} is called when by one of them the session's runs may be others.
+    """The calls among L{ITools}; C{told} is called when by one of them the session's runs may be others.
 
     That is: when a call of an action is answered, be it done, refused or waiting for a person; once it has gone on for
     C{begun_seconds}; when it was cut off or taken back; and when somebody asked how a run stands, and heard something
     else than the last time.  What becomes of a run after its call was answered, nobody here knows until then.
     """
 
-    _calls: ICalls
+    _calls: ITools
     _told: Callable[[], Awaitable[None]]
     _begun_seconds: float = BEGUN_SECONDS
     _seen: OrderedDict[str, int] = field(factory=OrderedDict, init=False)
 
     async def actions(self) -> Sequence[ToolDefinition]:
-        """Do as L{ICalls} says."""
         return await self._calls.actions()
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Do as L{ICalls} says."""
         if tool not in _RUNS_NOTHING:
             return await self._run(tool, arguments, options)
         result = await self._calls.call(tool, arguments, options)
@@ -117,18 +103,15 @@ class NotifyingCalls:
         return result
 
     async def withdraw(self, key: str) -> None:
-        """Do as L{ICalls} says."""
         await self._calls.withdraw(key)
         await self._told()
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """Do as L{ICalls} says."""
         run = await self._calls.run_status(run_id)
         await self._heard(f"run {run_id}", str(run.get("status")))
         return run
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Do as L{ICalls} says."""
         await self._calls.withdraw_run(run_id)
         await self._told()
 
@@ -144,7 +127,7 @@ class NotifyingCalls:
         finally:
             begun.cancel()
             if not wanted:
-                await self._tell()
+                await self._told()
 
     async def _tell(self) -> None:
         await self._told()

@@ -21,7 +21,7 @@ from aileron.client import (
 )
 from aileron.errors import Forbidden
 from aileron.home import Discovery
-from aileron.mcp._daemon import Opener, OwnSession, find_daemon, make_own_session
+from aileron.mcp._daemon import OwnSession, find_daemon, make_own_session
 from aileron.testing import ScriptedSite
 from aileron.values import to_json
 
@@ -36,7 +36,7 @@ class OwnSessionTests(SynchronousTestCase):
         self.site, self.clock, self.found = ScriptedSite(), Clock(), FOUND
         self.running: Discovery | None = FOUND
         self.trouble: Exception | None = None
-        self.own = OwnSession(Opener("cursor", "/src", self.find, self.connect, self.clock))
+        self.own = OwnSession("cursor", "/src", self.find, self.connect, self.clock)
 
     def find(self) -> Discovery | None:
         """The daemon that runs."""

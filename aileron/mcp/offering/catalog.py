@@ -35,7 +35,7 @@ from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._forms import relax_schema
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import render_status, run_output
-from aileron.mcp._tools import IOffers
+from aileron.mcp._tools import ITools
 from aileron.mcp.waiting.clients import identify_client
 from aileron.values import plain, set_apart
 
@@ -57,7 +57,7 @@ class Catalog:
     :param session: what the launcher said of the clients.
     """
 
-    def __init__(self, offers: IOffers, session: SessionEnvironment) -> None:
+    def __init__(self, offers: ITools, session: SessionEnvironment) -> None:
         self._offers = offers
         self._session = session
 

@@ -9,7 +9,7 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from aileron.mcp._contents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE, RUN_TEMPLATE
-from aileron.mcp._tools import IOffers
+from aileron.mcp._tools import ITools
 
 from .prompts import ACTION_ARGUMENT, GUIDE, RUN_ARGUMENT, SHOW, USE, WISH_ARGUMENT
 
@@ -37,7 +37,7 @@ OF_ADDRESSES: Mapping[str, Mapping[str, Kind]] = {
 """By template, then by argument."""
 
 
-async def list_choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
+async def list_choices(kind: Kind, offers: ITools) -> Mapping[str, str]:
     """List what exists of a kind, with a description for people: actions by name, runs newest first.
 
     :raises DaemonError: it cannot be told.
@@ -53,7 +53,7 @@ MOST_TOLD = 100  # as the protocol allows
 
 
 async def complete_argument(
-    ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: IOffers
+    ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: ITools
 ) -> t.Completion:
     """Complete an argument by what was typed of it; nothing where it can be anything.
 

@@ -11,7 +11,7 @@ from aileron.client import DaemonFault
 from aileron.mcp._contents import ACTION_TYPE, RUN_TYPE, action_uri, attachment_blocks, run_uri
 from aileron.mcp._definitions import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition
 from aileron.mcp._texts import ToolResult, render_status
-from aileron.mcp._tools import IOffers
+from aileron.mcp._tools import ITools
 
 from .access import find_action, render_action
 
@@ -60,7 +60,7 @@ _SHOWN = (
 )
 
 
-async def render_prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.GetPromptResult:
+async def render_prompt(name: str, arguments: Mapping[str, str], offers: ITools) -> t.GetPromptResult:
     """One of L{PROMPTS}, filled in.
 
     :raises MCPError: there is none of that name, or of what it names.
@@ -87,7 +87,7 @@ def _use(arguments: Mapping[str, str], definitions: Sequence[ToolDefinition]) ->
     return _to_messages(_attached(definition), t.TextContent(text=f"{task} {wish}"))
 
 
-async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
+async def _show(run_id: str, offers: ITools) -> t.GetPromptResult:
     try:
         run = await offers.run_status(run_id)
     except DaemonFault as error:

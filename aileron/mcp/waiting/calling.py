@@ -23,7 +23,7 @@ from aileron.client import LONGEST_WAIT_SECONDS, DaemonError, SessionEnvironment
 from aileron.mcp._forms import Continuation
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult
-from aileron.mcp._tools import CallOptions, ICalls
+from aileron.mcp._tools import CallOptions, NotifyingCalls
 
 from .clients import Beats, Client, await_with_progress, identify_client, usual_beats
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting
@@ -102,7 +102,7 @@ class ClientPolicy:
 class CallHandler:
     """Answers calls."""
 
-    def __init__(self, calls: ICalls, policy: ClientPolicy) -> None:
+    def __init__(self, calls: NotifyingCalls, policy: ClientPolicy) -> None:
         self._calls = calls
         self._policy = policy
         self._tasks = McpTasks(calls)

@@ -13,7 +13,7 @@ from aileron.client import DaemonError, SessionEnvironment
 from aileron.mcp._forms import Answers, Continuation, Form
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
-from aileron.mcp._tools import IOffers
+from aileron.mcp._tools import ITools
 from aileron.mcp.offering.completion import OF_PROMPTS, list_choices
 from aileron.mcp.offering.prompts import PROMPTS, render_prompt
 from aileron.values import JSON
@@ -28,7 +28,7 @@ MOST_CHOICES = 100
 class Prompting:
     """Answers who wants a prompt."""
 
-    def __init__(self, offers: IOffers, session: SessionEnvironment, beats: Beats) -> None:
+    def __init__(self, offers: ITools, session: SessionEnvironment, beats: Beats) -> None:
         self._offers = offers
         self._session = session
         self._beats = beats

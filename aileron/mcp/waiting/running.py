@@ -162,49 +162,37 @@ class ActionRunner:
 
     async def run(self, definition: ToolDefinition, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Run the action behind C{definition}.  Cancelling ends the wait, never the run."""
-        call = _RunningCall(self.daemon, definition, arguments, options, Attempts(self.clock, options.wait_seconds))
+        attempts = Attempts(self.clock, options.wait_seconds)
+
+        async def ask(wait_seconds: float) -> DaemonAnswer:
+            return await self.daemon.run(definition.action or "", arguments, options.key, wait_seconds)
+
+        async def begin() -> DaemonAnswer:
+            return await attempts.answer(lambda _left: ask(0))
+
         try:
-            answer = await self._answer(call)
+            answer = await self._begin(definition, options, begin)
+            if answer is None or not _is_enough(answer, options):
+                answer = await attempts.answer(ask)  # by its key it is the same run
             result = add_structured_data(definition, answer, render_run(answer, definition.title))
         except DaemonError as error:
-            result = render_error(error, cut_off=call.attempts.cut_off)
+            result = render_error(error, cut_off=attempts.cut_off)
         if result.pending is None or not options.early:
             self.withdrawals.forget(options.key)
         return result
 
-    async def _answer(self, call: _RunningCall) -> DaemonAnswer:
-        first = await self._first(call)
-        return first if first is not None and call.is_content_with(first) else await call.wait()
+    async def _begin(
+        self, definition: ToolDefinition, options: CallOptions, begin: Callable[[], Coroutine[Any, Any, DaemonAnswer]]
+    ) -> DaemonAnswer | None:
+        """Begin the run, and tell how it stands at once, where somebody wants to know that.
 
-    async def _first(self, call: _RunningCall) -> DaemonAnswer | None:
-        """Tell how the run stands at once, where somebody wants to know that: most calls are one request."""
-        if call.definition.gated and call.definition.withdrawn_on_cancel:
-            return await self.withdrawals.begin(call.options.key, call.begin)
-        return await call.begin() if call.definition.gated and call.options.early else None
+        Most calls are one request, which waits.
+        """
+        if definition.gated and definition.withdrawn_on_cancel:
+            return await self.withdrawals.begin(options.key, begin)
+        return await begin() if definition.gated and options.early else None
 
 
-@frozen
-class _RunningCall:
-    """One call, in one or two requests that are the same run."""
-
-    daemon: Daemon
-    definition: ToolDefinition
-    arguments: Mapping[str, JSON]
-    options: CallOptions
-    attempts: Attempts
-
-    async def begin(self) -> DaemonAnswer:
-        """Begin, and tell how it stands at once."""
-        return await self.attempts.answer(lambda _left: self._run(0))
-
-    async def wait(self) -> DaemonAnswer:
-        """Wait, and tell how it stands when it is settled or the wait is over."""
-        return await self.attempts.answer(self._run)
-
-    def is_content_with(self, first: DaemonAnswer) -> bool:
-        """Tell whether there is nothing to wait for, or nobody who wants to wait yet."""
-        waits = first.status == _UNSETTLED
-        return not waits or (self.options.early and first.body.get("status") == "pending_approval")
-
-    async def _run(self, wait_seconds: float) -> DaemonAnswer:
-        return await self.daemon.run(self.definition.action or "", self.arguments, self.options.key, wait_seconds)
+def _is_enough(first: DaemonAnswer, options: CallOptions) -> bool:
+    """Return whether there is nothing to wait for, or nobody who wants to wait yet."""
+    return first.status != _UNSETTLED or (options.early and first.body.get("status") == "pending_approval")

@@ -19,7 +19,7 @@ from aileron.mcp._contents import add_structured_data, to_content_blocks
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult, render_run, render_status
-from aileron.mcp._tools import ICalls
+from aileron.mcp._tools import NotifyingCalls
 from aileron.values import plain
 
 from .clients import TASKS
@@ -48,7 +48,7 @@ class UpdateTaskParams(t.RequestParams):
 class McpTasks:
     """Answers what clients ask of their tasks."""
 
-    def __init__(self, calls: ICalls) -> None:
+    def __init__(self, calls: NotifyingCalls) -> None:
         self._calls = calls
         self._to_show: OrderedDict[str, Pending] = OrderedDict()
 

@@ -13,6 +13,7 @@ from mcp.client.extension import ClientExtension, ResultClaim
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import Pending, ToolResult
+from aileron.mcp._tools import NotifyingCalls
 from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
@@ -140,7 +141,7 @@ class TaskTests(WaitingCase):
 
         async def talk() -> None:
             tools = WaitingTools()
-            tasks = McpTasks(tools)
+            tasks = McpTasks(NotifyingCalls(tools, lambda: asyncio.sleep(0)))
             for number in range(MOST_TO_SHOW + 1):
                 await tasks.begun(Pending(f"R{number}", "Ship", URL), shown=True)
             asked = [bool(tasks.question({"id": f"R{n}", "status": "pending_approval"})) for n in (0, 1, MOST_TO_SHOW)]
