@@ -353,13 +353,15 @@ class TestingTests(RuleCase):
     """Rules about tests."""
 
     def test_async(self) -> None:
-        """An async test is refused unless its class awaits it."""
+        """An async test is refused unless its class awaits it, or a decorator runs it."""
         body = "    async def test_x(self):\n        '''X.'''\n"
         self.check(rules.async_tests_never_run, f"class A(SynchronousTestCase):\n{body}", caught=True)
         self.check(rules.async_tests_never_run, f"class Mixin:\n{body}", caught=True)
         self.check(rules.async_tests_never_run, f"class B(A):\n{body}class A(SynchronousTestCase): pass", caught=True)
         self.check(rules.async_tests_never_run, "class MyTestCase(SynchronousTestCase): pass", caught=True)
         self.check(rules.async_tests_never_run, f"class A(unittest.TestCase):\n{body}", caught=False)
+        self.check(rules.async_tests_never_run, f"class A(X):\n    @in_a_loop\n{body}", caught=False)
+        self.check(rules.async_tests_never_run, f"class A(X):\n    @other\n{body}", caught=True)
         self.check(rules.async_tests_never_run, f"class A(FunctionalTestCase):\n{body}", caught=False)
         self.check(rules.async_tests_never_run, f"class B(A):\n{body}class A(TestCase): pass", caught=False)
 

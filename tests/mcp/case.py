@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -10,6 +13,32 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.client import Daemon, DaemonClient
 from aileron.mcp._link import DaemonLink
 from aileron.testing import ScriptedSite
+
+Era = Literal["legacy", "auto"]
+ERAS: tuple[Era, ...] = ("legacy", "auto")
+
+CaseT = TypeVar("CaseT", bound=SynchronousTestCase)
+
+
+def in_a_loop(test: Callable[[CaseT], Coroutine[Any, Any, None]]) -> Callable[[CaseT], None]:
+    """Run a test in a loop of its own."""
+
+    @wraps(test)
+    def run(case: CaseT) -> None:
+        asyncio.run(test(case))
+
+    return run
+
+
+def in_both_eras(test: Callable[[CaseT, Era], Coroutine[Any, Any, None]]) -> Callable[[CaseT], None]:
+    """Run a test once for each era of the protocol, each time in a loop of its own."""
+
+    @wraps(test)
+    def run(case: CaseT) -> None:
+        for era in ERAS:
+            asyncio.run(test(case, era))
+
+    return run
 
 
 def action(name: str = "ship-update", **more: Any) -> dict[str, Any]:

@@ -13,9 +13,11 @@ import mcp.types as t
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
+from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._server import ToolServer
-from tests.mcp.test_server import PATIENCE_SECONDS, ServerCase, connected, serving
+from tests.mcp.case import in_a_loop
+from tests.mcp.test_server import PATIENCE_SECONDS, connected, serving
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 RUNS = "aileron://runs"
@@ -71,107 +73,92 @@ async def by_hand(server: ToolServer) -> AsyncIterator[ByHand]:
         yield client
 
 
-class HearingTests(ServerCase):
+class HearingTests(SynchronousTestCase):
     """Clients of the older era."""
 
-    def test_silent_client(self) -> None:
+    @in_a_loop
+    async def test_silent_client(self) -> None:
         """One that does not read keeps no other from hearing; it hears of each thing once, as soon as it reads."""
+        server = serving()
+        heard = asyncio.Event()
 
-        async def talk() -> None:
-            server = serving()
-            heard = asyncio.Event()
+        async def hear(message: object) -> None:
+            if isinstance(message, t.ResourceListChangedNotification):
+                heard.set()
 
-            async def hear(message: object) -> None:
-                if isinstance(message, t.ResourceListChangedNotification):
-                    heard.set()
+        async with by_hand(server) as silent, connected(server, "legacy", message_handler=hear) as client:
+            await client.list_tools()
+            for _ in range(20):
+                await server.notifier.publish(ResourceUpdated(RUNS), ToolsListChanged(), ResourcesListChanged())
+                heard.clear()
+                await server.notifier.publish(ResourcesListChanged())
+                await heard.wait()
+            told = await silent.ask("ping")
+            while told.count(UPDATED) < 2:
+                told += await silent.ask("ping")
+        # One was under way while it did not read, and may be told again: it may have changed since.
+        self.assertEqual(told[:4], [UPDATED, TOOLS, RESOURCES, UPDATED])
+        self.assertEqual(len(told), len(set(told)) + 1)
 
-            async with by_hand(server) as silent, connected(server, "legacy", message_handler=hear) as client:
-                await client.list_tools()
-                for _ in range(20):
-                    await server.notifier.publish(ResourceUpdated(RUNS), ToolsListChanged(), ResourcesListChanged())
-                    heard.clear()
-                    await server.notifier.publish(ResourcesListChanged())
-                    await heard.wait()
-                told = await silent.ask("ping")
-                while told.count(UPDATED) < 2:
-                    told += await silent.ask("ping")
-            # One was under way while it did not read, and may be told again: it may have changed since.
-            self.assertEqual(told[:4], [UPDATED, TOOLS, RESOURCES, UPDATED])
-            self.assertEqual(len(told), len(set(told)) + 1)
-
-        asyncio.run(talk())
-
-    def test_unsubscribed_in_time(self) -> None:
+    @in_a_loop
+    async def test_unsubscribed_in_time(self) -> None:
         """What is due is not told any more to who wants it no longer."""
-
-        async def talk() -> None:
-            server = serving()
-            async with by_hand(server) as client:
-                [subscriber] = server.notifier.subscribers.values()
-                subscriber.hear(ToolsListChanged())
-                subscriber.hear(ResourceUpdated(RUNS))
-                subscriber.unsubscribe(RUNS)
-                subscriber.hear(ResourcesListChanged())
-                told: list[Any] = []
-                while RESOURCES not in told:
-                    told += await client.ask("ping")
-            self.assertEqual(told, [TOOLS, RESOURCES])
-
-        asyncio.run(talk())
-
-    def test_said_again(self) -> None:
-        """Who says again that the handshake is over is told once; who never began it is no one to tell."""
-
-        async def talk() -> None:
-            server = serving()
-            async with by_hand(server) as client:
-                for _ in range(3):
-                    await client.tell("notifications/initialized")
-                await client.ask("ping")
-                await server.notifier.publish(ToolsListChanged())
-                self.assertEqual([*await client.ask("ping"), *await client.ask("ping")], [TOOLS])
-            async with connected_by_hand(server) as stranger:
-                await stranger.tell("notifications/initialized")
-                await stranger.ask("ping")
-                self.assertEqual(server.notifier.subscribers, {})
-
-        asyncio.run(talk())
-
-    def test_left(self) -> None:
-        """Who has left is told nothing, be it due or new, and is kept nowhere."""
-
-        async def talk() -> None:
-            server = serving()
-            async with by_hand(server) as client:
-                [subscriber] = server.notifier.subscribers.values()
-                subscriber.hear(ToolsListChanged())
-                subscriber.leave()
-                subscriber.leave()
-                self.assertEqual([*await client.ask("ping"), *await client.ask("ping")], [])
-                self.assertEqual(server.notifier.subscribers, {})
-                kept = weakref.ref(subscriber)
-                del subscriber
-                gc.collect()
-                self.assertIsNone(kept())
-
-        asyncio.run(talk())
-
-    def test_anew(self) -> None:
-        """Who shakes hands anew is one client still, told once, without what it had subscribed to."""
-
-        async def talk() -> None:
-            server = serving()
-            async with by_hand(server) as client:
-                for _ in range(3):
-                    await client.shake_hands()
-                while len(server.notifier.subscribers) > 1:
-                    await client.ask("ping")
-                await server.notifier.publish(ResourceUpdated(RUNS), ToolsListChanged())
-                told: list[Any] = []
-                while TOOLS not in told:
-                    told += await client.ask("ping")
+        server = serving()
+        async with by_hand(server) as client:
+            [subscriber] = server.notifier.subscribers.values()
+            subscriber.hear(ToolsListChanged())
+            subscriber.hear(ResourceUpdated(RUNS))
+            subscriber.unsubscribe(RUNS)
+            subscriber.hear(ResourcesListChanged())
+            told: list[Any] = []
+            while RESOURCES not in told:
                 told += await client.ask("ping")
-            self.assertEqual(told, [TOOLS])
+        self.assertEqual(told, [TOOLS, RESOURCES])
+
+    @in_a_loop
+    async def test_said_again(self) -> None:
+        """Who says again that the handshake is over is told once; who never began it is no one to tell."""
+        server = serving()
+        async with by_hand(server) as client:
+            for _ in range(3):
+                await client.tell("notifications/initialized")
+            await client.ask("ping")
+            await server.notifier.publish(ToolsListChanged())
+            self.assertEqual([*await client.ask("ping"), *await client.ask("ping")], [TOOLS])
+        async with connected_by_hand(server) as stranger:
+            await stranger.tell("notifications/initialized")
+            await stranger.ask("ping")
             self.assertEqual(server.notifier.subscribers, {})
 
-        asyncio.run(talk())
+    @in_a_loop
+    async def test_left(self) -> None:
+        """Who has left is told nothing, be it due or new, and is kept nowhere."""
+        server = serving()
+        async with by_hand(server) as client:
+            [subscriber] = server.notifier.subscribers.values()
+            subscriber.hear(ToolsListChanged())
+            subscriber.leave()
+            subscriber.leave()
+            self.assertEqual([*await client.ask("ping"), *await client.ask("ping")], [])
+            self.assertEqual(server.notifier.subscribers, {})
+            kept = weakref.ref(subscriber)
+            del subscriber
+            gc.collect()
+            self.assertIsNone(kept())
+
+    @in_a_loop
+    async def test_anew(self) -> None:
+        """Who shakes hands anew is one client still, told once, without what it had subscribed to."""
+        server = serving()
+        async with by_hand(server) as client:
+            for _ in range(3):
+                await client.shake_hands()
+            while len(server.notifier.subscribers) > 1:
+                await client.ask("ping")
+            await server.notifier.publish(ResourceUpdated(RUNS), ToolsListChanged())
+            told: list[Any] = []
+            while TOOLS not in told:
+                told += await client.ask("ping")
+            told += await client.ask("ping")
+        self.assertEqual(told, [TOOLS])
+        self.assertEqual(server.notifier.subscribers, {})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 import mcp.types as t
 from mcp import Client, MCPError
@@ -19,10 +19,9 @@ from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.waiting.calling import ClientPolicy
-from tests.mcp.case import action
+from tests.mcp.case import Era, action, in_a_loop, in_both_eras
+from tests.mcp.waiting.case import text_of
 
-Era = Literal["legacy", "auto"]
-ERAS: tuple[Era, ...] = ("legacy", "auto")
 PATIENCE_SECONDS = 60
 _LEVEL = t.SetLevelRequest(params=t.SetLevelRequestParams(level="info"))
 
@@ -85,239 +84,186 @@ async def connected(server: ToolServer, era: Era, **options: Any) -> AsyncIterat
         yield client
 
 
-def text_of(result: t.CallToolResult) -> str:
-    """The text of a result."""
-    [content] = result.content
-    assert isinstance(content, t.TextContent)
-    return content.text
-
-
-class ServerCase(SynchronousTestCase):
-    """Has conversations, each in a loop of its own."""
-
-    def in_both_eras(self, talk: Callable[[Era], Coroutine[Any, Any, None]]) -> None:
-        """Have the conversation twice."""
-        for era in ERAS:
-            asyncio.run(talk(era))
-
-
-class PromiseTests(ServerCase):
+class PromiseTests(SynchronousTestCase):
     """What it says of itself."""
 
-    def test_capabilities(self) -> None:
+    @in_both_eras
+    async def test_capabilities(self, era: Era) -> None:
         """A client of either era may subscribe to documents, hears of lists that change, and has names completed."""
-
-        async def talk(era: Era) -> None:
-            async with connected(serving(), era) as client:
-                promised = client.server_capabilities
-            assert promised is not None and promised.resources is not None and promised.tools is not None
-            self.assertEqual((promised.resources.subscribe, promised.resources.list_changed), (True, True))
-            self.assertTrue(promised.tools.list_changed)
-            self.assertIsNotNone(promised.completions)
-
-        self.in_both_eras(talk)
+        async with connected(serving(), era) as client:
+            promised = client.server_capabilities
+        assert promised is not None and promised.resources is not None and promised.tools is not None
+        self.assertEqual((promised.resources.subscribe, promised.resources.list_changed), (True, True))
+        self.assertTrue(promised.tools.list_changed)
+        self.assertIsNotNone(promised.completions)
 
 
-class ListTests(ServerCase):
+class ListTests(SynchronousTestCase):
     """The list of tools."""
 
-    def test_tools(self) -> None:
+    @in_both_eras
+    async def test_tools(self, era: Era) -> None:
         """Every tool is offered with its schema and annotations."""
+        async with connected(serving(), era) as client:
+            found = {tool.name: tool for tool in (await client.list_tools()).tools}
+        self.assertEqual(list(found), ["ship_update", "aileron_diagnostics", "check_action_status"])
+        ship, status = found["ship_update"], found["check_action_status"]
+        self.assertEqual(ship.title, "Ship update")
+        self.assertEqual(ship.input_schema["properties"], {"text": {"type": "string"}})
+        self.assertEqual(_hints(ship), (False, True, False))
+        self.assertEqual(_hints(status), (True, False, True))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(), era) as client:
-                found = {tool.name: tool for tool in (await client.list_tools()).tools}
-            self.assertEqual(list(found), ["ship_update", "aileron_diagnostics", "check_action_status"])
-            ship, status = found["ship_update"], found["check_action_status"]
-            self.assertEqual(ship.title, "Ship update")
-            self.assertEqual(ship.input_schema["properties"], {"text": {"type": "string"}})
-            self.assertEqual(_hints(ship), (False, True, False))
-            self.assertEqual(_hints(status), (True, False, True))
-
-        self.in_both_eras(talk)
-
-    def test_change_after_a_handshake(self) -> None:
+    @in_a_loop
+    async def test_change_after_a_handshake(self) -> None:
         """A change of the lists reaches a client of the older era as notifications."""
+        heard = asyncio.Event()
+        kinds: set[type] = set()
 
-        async def talk() -> None:
-            heard = asyncio.Event()
-            kinds: set[type] = set()
+        async def hear(message: object) -> None:
+            kinds.add(type(message))
+            if {t.ToolListChangedNotification, t.ResourceListChangedNotification} <= kinds:
+                heard.set()
 
-            async def hear(message: object) -> None:
-                kinds.add(type(message))
-                if {t.ToolListChangedNotification, t.ResourceListChangedNotification} <= kinds:
-                    heard.set()
-
-            server = serving()
-            async with connected(server, "legacy", message_handler=hear) as client:
-                await client.list_tools()
-                await server.announce_change()
-                await heard.wait()
-
-        asyncio.run(talk())
-
-    def test_client_that_went(self) -> None:
-        """A client that has gone is told nothing and kept nowhere, however often it said that it was there."""
-
-        async def talk() -> None:
-            server = serving()
-            async with connected(server, "legacy") as client:
-                await client.list_tools()
-                for _ in range(3):
-                    await client.session.send_notification(t.InitializedNotification())
-                await client.list_tools()
-                self.assertEqual(len(server.notifier.subscribers), 1)
-            self.assertEqual(len(server.notifier.subscribers), 0)
+        server = serving()
+        async with connected(server, "legacy", message_handler=hear) as client:
+            await client.list_tools()
             await server.announce_change()
+            await heard.wait()
 
-        asyncio.run(talk())
+    @in_a_loop
+    async def test_client_that_went(self) -> None:
+        """A client that has gone is told nothing and kept nowhere, however often it said that it was there."""
+        server = serving()
+        async with connected(server, "legacy") as client:
+            await client.list_tools()
+            for _ in range(3):
+                await client.session.send_notification(t.InitializedNotification())
+            await client.list_tools()
+            self.assertEqual(len(server.notifier.subscribers), 1)
+        self.assertEqual(len(server.notifier.subscribers), 0)
+        await server.announce_change()
 
-    def test_change_for_a_listener(self) -> None:
+    @in_a_loop
+    async def test_change_for_a_listener(self) -> None:
         """A change of the lists reaches a client of the newer era that listens."""
-
-        async def talk() -> None:
-            server = serving()
-            async with (
-                connected(server, "auto") as client,
-                client.listen(tools_list_changed=True, resources_list_changed=True) as events,
-            ):
-                await server.announce_change()
-                heard = [type(await anext(aiter(events))) for _ in range(2)]
-                self.assertEqual(heard, [ToolsListChanged, ResourcesListChanged])
-
-        asyncio.run(talk())
+        server = serving()
+        async with (
+            connected(server, "auto") as client,
+            client.listen(tools_list_changed=True, resources_list_changed=True) as events,
+        ):
+            await server.announce_change()
+            heard = [type(await anext(aiter(events))) for _ in range(2)]
+            self.assertEqual(heard, [ToolsListChanged, ResourcesListChanged])
 
 
-class ResultTests(ServerCase):
+class ResultTests(SynchronousTestCase):
     """What a call brings."""
 
-    def test_text(self) -> None:
+    @in_both_eras
+    async def test_text(self, era: Era) -> None:
         """A result is text, and only text."""
+        tools = ScriptedTools(done)
+        async with connected(ToolServer(tools), era) as client:
+            result = await client.call_tool("ship_update", {"text": "hi"})
+        self.assertEqual((text_of(result), bool(result.is_error)), ('{"ts":"1"}', False))
+        self.assertIsNone(result.structured_content)
+        self.assertEqual(tools.called, [("ship_update", {"text": "hi"})])
 
-        async def talk(era: Era) -> None:
-            tools = ScriptedTools(done)
-            async with connected(ToolServer(tools), era) as client:
-                result = await client.call_tool("ship_update", {"text": "hi"})
-            self.assertEqual((text_of(result), bool(result.is_error)), ('{"ts":"1"}', False))
-            self.assertIsNone(result.structured_content)
-            self.assertEqual(tools.called, [("ship_update", {"text": "hi"})])
-
-        self.in_both_eras(talk)
-
-    def test_every_call_is_another(self) -> None:
+    @in_both_eras
+    async def test_every_call_is_another(self, era: Era) -> None:
         """Two calls with the same arguments are two runs."""
+        tools = ScriptedTools(done)
+        async with connected(ToolServer(tools), era) as client:
+            for _ in range(2):
+                await client.call_tool("ship_update", {"text": "hi"})
+        self.assertEqual(len(set(tools.keys)), 2)
 
-        async def talk(era: Era) -> None:
-            tools = ScriptedTools(done)
-            async with connected(ToolServer(tools), era) as client:
-                for _ in range(2):
-                    await client.call_tool("ship_update", {"text": "hi"})
-            self.assertEqual(len(set(tools.keys)), 2)
-
-        self.in_both_eras(talk)
-
-    def test_error(self) -> None:
+    @in_both_eras
+    async def test_error(self, era: Era) -> None:
         """An error is a result that says so, with its text."""
 
         async def refused() -> ToolResult:
             return ToolResult("No.", is_error=True)
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(refused), era) as client:
-                result = await client.call_tool("ship_update", {})
-            self.assertEqual((text_of(result), result.is_error), ("No.", True))
+        async with connected(serving(refused), era) as client:
+            result = await client.call_tool("ship_update", {})
+        self.assertEqual((text_of(result), result.is_error), ("No.", True))
 
-        self.in_both_eras(talk)
-
-    def test_fault_of_ours(self) -> None:
+    @in_both_eras
+    async def test_fault_of_ours(self, era: Era) -> None:
         """A fault of our own is a result that shows nothing of the inside."""
 
         async def broken() -> ToolResult:
             raise RuntimeError("hunter2")
 
-        async def talk(era: Era) -> None:
-            with self.assertLogs("aileron.mcp._server"):
-                async with connected(serving(broken), era) as client:
-                    result = await client.call_tool("ship_update", {})
-            self.assertTrue(result.is_error)
-            self.assertNotIn("hunter2", text_of(result))
+        with self.assertLogs("aileron.mcp._server"):
+            async with connected(serving(broken), era) as client:
+                result = await client.call_tool("ship_update", {})
+        self.assertTrue(result.is_error)
+        self.assertNotIn("hunter2", text_of(result))
 
-        self.in_both_eras(talk)
-
-    def test_unknown_method(self) -> None:
+    @in_both_eras
+    async def test_unknown_method(self, era: Era) -> None:
         """A method that we do not have is refused at once, by its code."""
-
-        async def talk(era: Era) -> None:
-            async with connected(serving(), era) as client:
-                with self.assertRaises(MCPError) as caught:
-                    await client.session.send_request(_LEVEL, t.EmptyResult)
-            self.assertEqual(caught.exception.error.code, t.METHOD_NOT_FOUND)
-
-        self.in_both_eras(talk)
+        async with connected(serving(), era) as client:
+            with self.assertRaises(MCPError) as caught:
+                await client.session.send_request(_LEVEL, t.EmptyResult)
+        self.assertEqual(caught.exception.error.code, t.METHOD_NOT_FOUND)
 
 
-class WaitTests(ServerCase):
+class WaitTests(SynchronousTestCase):
     """While a call waits."""
 
-    def test_progress(self) -> None:
+    @in_both_eras
+    async def test_progress(self, era: Era) -> None:
         """A client that asked for it hears that the call is under way."""
+        heard: list[float] = []
+        enough = asyncio.Event()
 
-        async def talk(era: Era) -> None:
-            heard: list[float] = []
-            enough = asyncio.Event()
+        async def slow() -> ToolResult:
+            await enough.wait()
+            return ToolResult("ok")
 
-            async def slow() -> ToolResult:
-                await enough.wait()
-                return ToolResult("ok")
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            heard.append(progress)
+            if len(heard) == 3:
+                enough.set()
 
-            async def hear(progress: float, total: float | None, message: str | None) -> None:
-                heard.append(progress)
-                if len(heard) == 3:
-                    enough.set()
+        async with connected(serving(slow), era) as client:
+            result = await client.call_tool("ship_update", {}, progress_callback=hear)
+        self.assertEqual((text_of(result), heard[:3]), ("ok", [1, 2, 3]))
 
-            async with connected(serving(slow), era) as client:
-                result = await client.call_tool("ship_update", {}, progress_callback=hear)
-            self.assertEqual((text_of(result), heard[:3]), ("ok", [1, 2, 3]))
-
-        self.in_both_eras(talk)
-
-    def test_cancelled(self) -> None:
+    @in_both_eras
+    async def test_cancelled(self, era: Era) -> None:
         """A client that cancels a call ends our wait for it."""
+        began, ended = asyncio.Event(), asyncio.Event()
 
-        async def talk(era: Era) -> None:
-            began, ended = asyncio.Event(), asyncio.Event()
+        async def slow() -> ToolResult:
+            never: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
+            began.set()
+            try:
+                return await never
+            finally:
+                ended.set()
 
-            async def slow() -> ToolResult:
-                never: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
-                began.set()
-                try:
-                    return await never
-                finally:
-                    ended.set()
+        async with connected(serving(slow), era) as client:
+            calling = asyncio.ensure_future(client.call_tool("ship_update", {}))
+            await began.wait()
+            calling.cancel()
+            await ended.wait()
 
-            async with connected(serving(slow), era) as client:
-                calling = asyncio.ensure_future(client.call_tool("ship_update", {}))
-                await began.wait()
-                calling.cancel()
-                await ended.wait()
-
-        self.in_both_eras(talk)
-
-    def test_parallel(self) -> None:
+    @in_both_eras
+    async def test_parallel(self, era: Era) -> None:
         """Two calls wait at the same time."""
+        both = asyncio.Barrier(2)
 
-        async def talk(era: Era) -> None:
-            both = asyncio.Barrier(2)
+        async def together() -> ToolResult:
+            await both.wait()
+            return ToolResult("ok")
 
-            async def together() -> ToolResult:
-                await both.wait()
-                return ToolResult("ok")
-
-            async with connected(serving(together), era) as client:
-                calls = [client.call_tool("ship_update", {}) for _ in range(2)]
-                self.assertEqual([text_of(result) for result in await asyncio.gather(*calls)], ["ok", "ok"])
-
-        self.in_both_eras(talk)
+        async with connected(serving(together), era) as client:
+            calls = [client.call_tool("ship_update", {}) for _ in range(2)]
+            self.assertEqual([text_of(result) for result in await asyncio.gather(*calls)], ["ok", "ok"])
 
 
 def _hints(tool: t.Tool) -> tuple[bool | None, bool | None, bool | None]:

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from ._source import FunctionNode, Source
 
+_RUNNERS = frozenset(("in_a_loop", "in_both_eras"))
+"""The decorators of C{tests.mcp.case} that make a test of a coroutine, which runs in a loop of its own."""
+
 
 def async_tests_never_run(source: Source) -> Iterator[str]:
-    """Find ``async def`` tests in classes that do not run them.
+    """Find ``async def`` tests that neither their class nor a decorator runs.
 
     Only trial's ``TestCase`` awaits a test; in a ``SynchronousTestCase``, or in a mixin, it passes without running. The
     name ``…TestCase`` is kept for classes that await, so that a base from another module can be told by its name.
@@ -21,7 +24,7 @@ def async_tests_never_run(source: Source) -> Iterator[str]:
         if node.name.endswith("TestCase"):
             yield f"{source.name}:{node.lineno} {node.name} sounds like a class that awaits its tests"
         for test in _tests(node):
-            if isinstance(test, ast.AsyncFunctionDef):
+            if isinstance(test, ast.AsyncFunctionDef) and _RUNNERS.isdisjoint(map(ast.unparse, test.decorator_list)):
                 yield f"{source.name}:{test.lineno} {node.name}.{test.name} passes without running"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import mcp.types as t
 from mcp import Client, MCPError
+from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._definitions import ToolDefinition, own_definitions, read_definitions
@@ -16,8 +17,8 @@ from aileron.mcp._texts import ToolResult
 from aileron.mcp.offering.access import ACCESS_DEFINITIONS
 from aileron.mcp.waiting.calling import ClientPolicy
 from aileron.values import Fault
-from tests.mcp.case import action
-from tests.mcp.test_server import Era, ScriptedTools, ServerCase, connected, done
+from tests.mcp.case import Era, action, in_both_eras
+from tests.mcp.test_server import ScriptedTools, connected, done
 
 RUNS: Mapping[str, Mapping[str, Any]] = {
     "R": {
@@ -90,7 +91,7 @@ def serving(
     return ToolServer(Offered(*items, answer=answer, told=told, runs=runs))
 
 
-class ShelfCase(ServerCase):
+class ShelfCase(SynchronousTestCase):
     """Has conversations with a server."""
 
     async def refused(self, asking: Awaitable[object]) -> MCPError:
@@ -106,39 +107,34 @@ class ShelfCase(ServerCase):
 class PageTests(ShelfCase):
     """Long lists."""
 
-    def test_tools(self) -> None:
+    @in_both_eras
+    async def test_tools(self, era: Era) -> None:
         """Many tools come in pages, in one order, our own last; a bad cursor is an error of its own."""
         names = [f"action_{number:03}" for number in range(600)]
+        async with connected(serving(*map(action, reversed(names))), era) as client:
+            found: list[str] = []
+            cursor: str | None = None
+            for _ in range(3):
+                page = await client.list_tools(cursor=cursor)
+                found += [tool.name for tool in page.tools]
+                cursor = page.next_cursor
+            self.assertIsNone(cursor)
+            self.assertEqual(found, [*names, "aileron_diagnostics", "check_action_status"])
+            await self.refused(client.list_tools(cursor="nonsense"))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(*map(action, reversed(names))), era) as client:
-                found: list[str] = []
-                cursor: str | None = None
-                for _ in range(3):
-                    page = await client.list_tools(cursor=cursor)
-                    found += [tool.name for tool in page.tools]
-                    cursor = page.next_cursor
-                self.assertIsNone(cursor)
-                self.assertEqual(found, [*names, "aileron_diagnostics", "check_action_status"])
-                await self.refused(client.list_tools(cursor="nonsense"))
-
-        self.in_both_eras(talk)
-
-    def test_others(self) -> None:
+    @in_both_eras
+    async def test_others(self, era: Era) -> None:
         """Every other list refuses a bad cursor as well."""
-
-        async def talk(era: Era) -> None:
-            async with connected(serving(action()), era) as client:
-                for asking in (client.list_resources, client.list_resource_templates, client.list_prompts):
-                    await self.refused(asking(cursor="nonsense"))
-
-        self.in_both_eras(talk)
+        async with connected(serving(action()), era) as client:
+            for asking in (client.list_resources, client.list_resource_templates, client.list_prompts):
+                await self.refused(asking(cursor="nonsense"))
 
 
 class LaterTests(ShelfCase):
     """What leads to actions that come later."""
 
-    def test_who_does_not_hear(self) -> None:
+    @in_both_eras
+    async def test_who_does_not_hear(self, era: Era) -> None:
         """It is offered to a client that hears of no change as long as it runs, and to no other."""
         leading = {definition.name for definition in ACCESS_DEFINITIONS}
         for introduced, launched, hears in [
@@ -151,69 +147,56 @@ class LaterTests(ShelfCase):
             ("goose-desktop", "", False),
             ("?", "", True),
         ]:
-
-            async def talk(
-                era: Era, introduced: str = introduced, launched: str = launched, hears: bool = hears
-            ) -> None:
-                named, _, alone = launched.partition(" ")
-                policy = ClientPolicy(SessionEnvironment("", "" if alone else "ail_a_test", client=named))
-                server = ToolServer(Offered(action()), policy)
-                info = t.Implementation(name=introduced, version="1")
-                async with connected(server, era, client_info=info) as client:
-                    names = {tool.name for tool in (await client.list_tools()).tools}
-                self.assertEqual(names & leading, set() if hears else leading, introduced)
-
-            self.in_both_eras(talk)
+            named, _, alone = launched.partition(" ")
+            policy = ClientPolicy(SessionEnvironment("", "" if alone else "ail_a_test", client=named))
+            server = ToolServer(Offered(action()), policy)
+            info = t.Implementation(name=introduced, version="1")
+            async with connected(server, era, client_info=info) as client:
+                names = {tool.name for tool in (await client.list_tools()).tools}
+            self.assertEqual(names & leading, set() if hears else leading, introduced)
 
 
 class ToolTests(ShelfCase):
     """What a tool says of itself, and its answers as data."""
 
-    def test_hints(self) -> None:
+    @in_both_eras
+    async def test_hints(self, era: Era) -> None:
         """All four hints are the daemon's."""
+        item = action(read_only=True, idempotent=True, destructive=False, open_world=False)
+        async with connected(serving(item), era) as client:
+            tool = (await client.list_tools()).tools[0]
+        hints = tool.annotations
+        assert hints is not None
+        self.assertEqual((hints.read_only_hint, hints.destructive_hint), (True, False))
+        self.assertEqual((hints.idempotent_hint, hints.open_world_hint), (True, False))
+        self.assertIsNone(tool.output_schema)
 
-        async def talk(era: Era) -> None:
-            item = action(read_only=True, idempotent=True, destructive=False, open_world=False)
-            async with connected(serving(item), era) as client:
-                tool = (await client.list_tools()).tools[0]
-            hints = tool.annotations
-            assert hints is not None
-            self.assertEqual((hints.read_only_hint, hints.destructive_hint), (True, False))
-            self.assertEqual((hints.idempotent_hint, hints.open_world_hint), (True, False))
-            self.assertIsNone(tool.output_schema)
-
-        self.in_both_eras(talk)
-
-    def test_data(self) -> None:
+    @in_both_eras
+    async def test_data(self, era: Era) -> None:
         """An action that declares its output answers with data that the SDK's client finds to be as declared."""
 
         async def answer() -> ToolResult:
             return ToolResult('{"ts":"1"}', data={"status": "completed", "output": {"ts": "1"}})
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
-                tool = (await client.list_tools()).tools[0]
-                result = await client.call_tool("ship_update", {})
-            assert tool.output_schema is not None
-            self.assertEqual(tool.output_schema["properties"]["output"], SCHEMA)
-            self.assertEqual(result.structured_content, {"status": "completed", "output": {"ts": "1"}})
-            self.assertTrue(result.content)
+        async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
+            tool = (await client.list_tools()).tools[0]
+            result = await client.call_tool("ship_update", {})
+        assert tool.output_schema is not None
+        self.assertEqual(tool.output_schema["properties"]["output"], SCHEMA)
+        self.assertEqual(result.structured_content, {"status": "completed", "output": {"ts": "1"}})
+        self.assertTrue(result.content)
 
-        self.in_both_eras(talk)
-
-    def test_refusal(self) -> None:
+    @in_both_eras
+    async def test_refusal(self, era: Era) -> None:
         """A refusal of such an action is an error in text, which the client takes."""
 
         async def answer() -> ToolResult:
             return ToolResult("No.", is_error=True)
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
-                await client.list_tools()
-                result = await client.call_tool("ship_update", {})
-            self.assertEqual((result.is_error, result.structured_content), (True, None))
-
-        self.in_both_eras(talk)
+        async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
+            await client.list_tools()
+            result = await client.call_tool("ship_update", {})
+        self.assertEqual((result.is_error, result.structured_content), (True, None))
 
 
 class ResourceTests(ShelfCase):
@@ -225,85 +208,70 @@ class ResourceTests(ShelfCase):
         assert isinstance(content, t.TextResourceContents)
         return content.mime_type, content.text
 
-    def test_list(self) -> None:
+    @in_both_eras
+    async def test_list(self, era: Era) -> None:
         """The session's runs come first, then each action's documentation, in pages; a template tells their form."""
         names = [f"action-{number:03}" for number in range(75)] + [f"action.{number:03}" for number in range(75)]
         items = [action(name, tool_name=f"tool_{number}") for number, name in enumerate(names)]
+        async with connected(serving(*items), era) as client:
+            first = await client.list_resources()
+            second = await client.list_resources(cursor=first.next_cursor)
+            templates = (await client.list_resource_templates()).resource_templates
+        uris = [resource.uri for page in (first, second) for resource in page.resources]
+        expected = ["aileron://runs", *[f"aileron://actions/{name}" for name in names]]
+        self.assertEqual((uris, second.next_cursor), (expected, None))
+        addresses = [template.uri_template for template in templates]
+        runs = ["aileron://runs/{run}", "aileron://runs/{run}/attachments/{number}"]
+        self.assertEqual(addresses, ["aileron://actions/{name}", *runs])
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(*items), era) as client:
-                first = await client.list_resources()
-                second = await client.list_resources(cursor=first.next_cursor)
-                templates = (await client.list_resource_templates()).resource_templates
-            uris = [resource.uri for page in (first, second) for resource in page.resources]
-            expected = ["aileron://runs", *[f"aileron://actions/{name}" for name in names]]
-            self.assertEqual((uris, second.next_cursor), (expected, None))
-            addresses = [template.uri_template for template in templates]
-            runs = ["aileron://runs/{run}", "aileron://runs/{run}/attachments/{number}"]
-            self.assertEqual(addresses, ["aileron://actions/{name}", *runs])
-
-        self.in_both_eras(talk)
-
-    def test_document(self) -> None:
+    @in_both_eras
+    async def test_document(self, era: Era) -> None:
         """An action's document is read by its name."""
+        async with connected(serving(action()), era) as client:
+            kind, text = await self.read(client, "aileron://actions/ship-update")
+        self.assertEqual(kind, "text/markdown")
+        self.assertIn("Posts a message.", text)
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(action()), era) as client:
-                kind, text = await self.read(client, "aileron://actions/ship-update")
-            self.assertEqual(kind, "text/markdown")
-            self.assertIn("Posts a message.", text)
-
-        self.in_both_eras(talk)
-
-    def test_runs(self) -> None:
+    @in_both_eras
+    async def test_runs(self, era: Era) -> None:
         """The session's runs are JSON; where they cannot be told, the error says why."""
+        async with connected(serving(), era) as client:
+            kind, text = await self.read(client, "aileron://runs")
+        self.assertEqual((kind, json.loads(text)), ("application/json", {"runs": []}))
+        async with connected(serving(told=DaemonError("Disk full.")), era) as client:
+            for uri in ("aileron://runs", "aileron://runs/R", "aileron://runs/R/attachments/1"):
+                with self.assertRaises(MCPError) as caught:
+                    await client.read_resource(uri)
+                error = caught.exception
+                self.assertEqual((error.code, error.message), (t.INTERNAL_ERROR, "Disk full."))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(), era) as client:
-                kind, text = await self.read(client, "aileron://runs")
-            self.assertEqual((kind, json.loads(text)), ("application/json", {"runs": []}))
-            async with connected(serving(told=DaemonError("Disk full.")), era) as client:
-                for uri in ("aileron://runs", "aileron://runs/R", "aileron://runs/R/attachments/1"):
-                    with self.assertRaises(MCPError) as caught:
-                        await client.read_resource(uri)
-                    error = caught.exception
-                    self.assertEqual((error.code, error.message), (t.INTERNAL_ERROR, "Disk full."))
-
-        self.in_both_eras(talk)
-
-    def test_attachments(self) -> None:
+    @in_both_eras
+    async def test_attachments(self, era: Era) -> None:
         """What is attached to a result is read by its number; where there is none, there is no such document."""
+        async with connected(serving(runs=RUNS), era) as client:
+            [picture] = (await client.read_resource("aileron://runs/R/attachments/1")).contents
+            [notes] = (await client.read_resource("aileron://runs/R/attachments/2")).contents
+            for nowhere in ("R/attachments/0", "R/attachments/3", "Q/attachments/1", "P/attachments/1", "Q", "R/"):
+                await self.refused(client.read_resource(f"aileron://runs/{nowhere}"))
+            self.assertIn("A square.", (await self.read(client, "aileron://runs/R"))[1])
+        assert isinstance(picture, t.BlobResourceContents) and isinstance(notes, t.TextResourceContents)
+        self.assertEqual((picture.mime_type, picture.blob), ("image/png", "iVBORw0KGgo="))
+        self.assertEqual((notes.mime_type, notes.text), ("text/csv", "a;b"))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(runs=RUNS), era) as client:
-                [picture] = (await client.read_resource("aileron://runs/R/attachments/1")).contents
-                [notes] = (await client.read_resource("aileron://runs/R/attachments/2")).contents
-                for nowhere in ("R/attachments/0", "R/attachments/3", "Q/attachments/1", "P/attachments/1", "Q", "R/"):
-                    await self.refused(client.read_resource(f"aileron://runs/{nowhere}"))
-                self.assertIn("A square.", (await self.read(client, "aileron://runs/R"))[1])
-            assert isinstance(picture, t.BlobResourceContents) and isinstance(notes, t.TextResourceContents)
-            self.assertEqual((picture.mime_type, picture.blob), ("image/png", "iVBORw0KGgo="))
-            self.assertEqual((notes.mime_type, notes.text), ("text/csv", "a;b"))
-
-        self.in_both_eras(talk)
-
-    def test_none(self) -> None:
+    @in_both_eras
+    async def test_none(self, era: Era) -> None:
         """What is no resource of ours is refused by its address."""
-
-        async def talk(era: Era) -> None:
-            async with connected(serving(action()), era) as client:
-                for uri in (
-                    "aileron://actions/gone",
-                    "aileron://actions/",
-                    "ship-update",
-                    "aileron://x",
-                    "aileron://runs/../attachments/1",
-                    "file:///etc/passwd",
-                ):
-                    error = await self.refused(client.read_resource(uri))
-                    self.assertEqual(error.data, {"uri": uri})
-
-        self.in_both_eras(talk)
+        async with connected(serving(action()), era) as client:
+            for uri in (
+                "aileron://actions/gone",
+                "aileron://actions/",
+                "ship-update",
+                "aileron://x",
+                "aileron://runs/../attachments/1",
+                "file:///etc/passwd",
+            ):
+                error = await self.refused(client.read_resource(uri))
+                self.assertEqual(error.data, {"uri": uri})
 
 
 class PromptTests(ShelfCase):
@@ -315,71 +283,59 @@ class PromptTests(ShelfCase):
         assert isinstance(message.content, t.TextContent)
         return message.content.text
 
-    def test_list(self) -> None:
+    @in_both_eras
+    async def test_list(self, era: Era) -> None:
         """There are three, with their arguments."""
+        async with connected(serving(), era) as client:
+            prompts = (await client.list_prompts()).prompts
+        told = [(prompt.name, [each.name for each in prompt.arguments or []]) for prompt in prompts]
+        with_arguments = [("use_action", ["action", "wish"]), ("show_result", ["run"])]
+        self.assertEqual(told, [("how_to_use_aileron", []), *with_arguments])
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(), era) as client:
-                prompts = (await client.list_prompts()).prompts
-            told = [(prompt.name, [each.name for each in prompt.arguments or []]) for prompt in prompts]
-            with_arguments = [("use_action", ["action", "wish"]), ("show_result", ["run"])]
-            self.assertEqual(told, [("how_to_use_aileron", []), *with_arguments])
-
-        self.in_both_eras(talk)
-
-    def test_guide(self) -> None:
+    @in_both_eras
+    async def test_guide(self, era: Era) -> None:
         """The guide tells how actions work and which there are; of many, some, and how the others are found."""
+        async with connected(serving(*[action(f"a-{number:03}") for number in range(60)]), era) as client:
+            text = await self.text(client, "how_to_use_aileron")
+        for part in ("pending", "- a-000: Ship update", "and 20 more: search_actions"):
+            self.assertIn(part, text)
+        async with connected(serving(), era) as client:
+            self.assertIn("No action is installed", await self.text(client, "how_to_use_aileron"))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(*[action(f"a-{number:03}") for number in range(60)]), era) as client:
-                text = await self.text(client, "how_to_use_aileron")
-            for part in ("pending", "- a-000: Ship update", "and 20 more: search_actions"):
-                self.assertIn(part, text)
-            async with connected(serving(), era) as client:
-                self.assertIn("No action is installed", await self.text(client, "how_to_use_aileron"))
-
-        self.in_both_eras(talk)
-
-    def test_use(self) -> None:
+    @in_both_eras
+    async def test_use(self, era: Era) -> None:
         """One action's document is attached, then comes what is to be done; one that is not there is refused."""
+        async with connected(serving(action()), era) as client:
+            asked = {"action": "Ship_update", "wish": "Say hello."}
+            attached, result = (await client.get_prompt("use_action", asked)).messages
+            [read] = (await client.read_resource("aileron://actions/ship-update")).contents
+            await self.refused(client.get_prompt("use_action", {"action": "gone"}))
+            await self.refused(client.get_prompt("use_action", {}))
+            await self.refused(client.get_prompt("other", {}))
+        self.assertEqual((attached.role, result.role), ("user", "user"))
+        assert isinstance(attached.content, t.EmbeddedResource) and isinstance(result.content, t.TextContent)
+        self.assertEqual(attached.content.resource, read)
+        for part in ("`ship-update`", "`ship_update`", "run_action", "Say hello."):
+            self.assertIn(part, result.content.text)
+        self.assertNotIn("Posts a message.", result.content.text)
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(action()), era) as client:
-                asked = {"action": "Ship_update", "wish": "Say hello."}
-                attached, result = (await client.get_prompt("use_action", asked)).messages
-                [read] = (await client.read_resource("aileron://actions/ship-update")).contents
-                await self.refused(client.get_prompt("use_action", {"action": "gone"}))
-                await self.refused(client.get_prompt("use_action", {}))
-                await self.refused(client.get_prompt("other", {}))
-            self.assertEqual((attached.role, result.role), ("user", "user"))
-            assert isinstance(attached.content, t.EmbeddedResource) and isinstance(result.content, t.TextContent)
-            self.assertEqual(attached.content.resource, read)
-            for part in ("`ship-update`", "`ship_update`", "run_action", "Say hello."):
-                self.assertIn(part, result.content.text)
-            self.assertNotIn("Posts a message.", result.content.text)
-
-        self.in_both_eras(talk)
-
-    def test_show(self) -> None:
+    @in_both_eras
+    async def test_show(self, era: Era) -> None:
         """What came of a call is put before the agent, pictures as such; what cannot be told is an error."""
-
-        async def talk(era: Era) -> None:
-            async with connected(serving(runs=RUNS), era) as client:
-                messages = (await client.get_prompt("show_result", {"run": "R"})).messages
-                pending = (await client.get_prompt("show_result", {"run": "P"})).messages
-                await self.refused(client.get_prompt("show_result", {"run": "Q"}))
-                await self.refused(client.get_prompt("show_result", {}))
-            async with connected(serving(told=DaemonUnreachable("No daemon.")), era) as client:
-                with self.assertRaises(MCPError) as caught:
-                    await client.get_prompt("show_result", {"run": "R"})
-            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
-            text, picture, notes, task = (message.content for message in messages)
-            assert isinstance(text, t.EmbeddedResource) and isinstance(task, t.TextContent)
-            assert isinstance(text.resource, t.TextResourceContents)
-            self.assertEqual(("A square." in text.resource.text, text.resource.uri), (True, "aileron://runs/R"))
-            self.assertIn("no instruction of mine", task.text)
-            self.assertEqual((picture.type, notes.type, "`draw`" in task.text), ("image", "resource", True))
-            assert isinstance(pending[0].content, t.EmbeddedResource)
-            self.assertIn("Nothing was sent yet", str(pending[0].content.resource))
-
-        self.in_both_eras(talk)
+        async with connected(serving(runs=RUNS), era) as client:
+            messages = (await client.get_prompt("show_result", {"run": "R"})).messages
+            pending = (await client.get_prompt("show_result", {"run": "P"})).messages
+            await self.refused(client.get_prompt("show_result", {"run": "Q"}))
+            await self.refused(client.get_prompt("show_result", {}))
+        async with connected(serving(told=DaemonUnreachable("No daemon.")), era) as client:
+            with self.assertRaises(MCPError) as caught:
+                await client.get_prompt("show_result", {"run": "R"})
+        self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
+        text, picture, notes, task = (message.content for message in messages)
+        assert isinstance(text, t.EmbeddedResource) and isinstance(task, t.TextContent)
+        assert isinstance(text.resource, t.TextResourceContents)
+        self.assertEqual(("A square." in text.resource.text, text.resource.uri), (True, "aileron://runs/R"))
+        self.assertIn("no instruction of mine", task.text)
+        self.assertEqual((picture.type, notes.type, "`draw`" in task.text), ("image", "resource", True))
+        assert isinstance(pending[0].content, t.EmbeddedResource)
+        self.assertIn("Nothing was sent yet", str(pending[0].content.resource))

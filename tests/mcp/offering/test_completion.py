@@ -10,9 +10,9 @@ from mcp import Client, MCPError
 
 from aileron.client import DaemonUnreachable
 from aileron.mcp.offering.completion import MOST_TOLD, complete_argument
-from tests.mcp.case import action
+from tests.mcp.case import Era, action, in_both_eras
 from tests.mcp.offering.test_catalog import Offered, ShelfCase, serving
-from tests.mcp.test_server import Era, connected
+from tests.mcp.test_server import connected
 
 PROMPT = t.PromptReference(name="use_action")
 TEMPLATE = t.ResourceTemplateReference(uri="aileron://actions/{name}")
@@ -33,66 +33,54 @@ class TalkTests(ShelfCase):
         found = (await client.complete(ref, {"name": name, "value": value})).completion
         return found.values, found.total, found.has_more
 
-    def test_names(self) -> None:
+    @in_both_eras
+    async def test_names(self, era: Era) -> None:
         """The prompt's action and the document's name are completed: what begins so, then what has it, by name."""
+        async with connected(serving(*actions(*NAMES)), era) as client:
+            for found in (
+                await self.names(client, PROMPT, action="pOst"),
+                await self.names(client, TEMPLATE, name="pOst"),
+            ):
+                self.assertEqual(found, (["Post-all", "post-note", "compost"], 3, False))
+            every = await self.names(client, PROMPT, action="")
+            self.assertEqual(every, (["Post-all", "compost", "post-note", "relay", "ship"], 5, False))
+            self.assertEqual(await self.names(client, PROMPT, action="zz"), ([], 0, False))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(*actions(*NAMES)), era) as client:
-                for found in (
-                    await self.names(client, PROMPT, action="pOst"),
-                    await self.names(client, TEMPLATE, name="pOst"),
-                ):
-                    self.assertEqual(found, (["Post-all", "post-note", "compost"], 3, False))
-                every = await self.names(client, PROMPT, action="")
-                self.assertEqual(every, (["Post-all", "compost", "post-note", "relay", "ship"], 5, False))
-                self.assertEqual(await self.names(client, PROMPT, action="zz"), ([], 0, False))
-
-        self.in_both_eras(talk)
-
-    def test_runs(self) -> None:
+    @in_both_eras
+    async def test_runs(self, era: Era) -> None:
         """A run is completed from the session's newest, these first; where they cannot be told, that is an error."""
         told = [{"approval_id": each, "action": "a", "status": "completed"} for each in ("01B", "01A", "02C")]
         show = t.PromptReference(name="show_result")
         attachment = t.ResourceTemplateReference(uri="aileron://runs/{run}/attachments/{number}")
+        async with connected(serving(told=told), era) as client:
+            for ref in (show, attachment):
+                self.assertEqual(await self.names(client, ref, run="01"), (["01B", "01A"], 2, False))
+            self.assertEqual(await self.names(client, attachment, number="1"), ([], 0, False))
+        async with connected(serving(told=DaemonUnreachable("No daemon.")), era) as client:
+            with self.assertRaises(MCPError) as caught:
+                await self.names(client, show, run="")
+        self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(told=told), era) as client:
-                for ref in (show, attachment):
-                    self.assertEqual(await self.names(client, ref, run="01"), (["01B", "01A"], 2, False))
-                self.assertEqual(await self.names(client, attachment, number="1"), ([], 0, False))
-            async with connected(serving(told=DaemonUnreachable("No daemon.")), era) as client:
-                with self.assertRaises(MCPError) as caught:
-                    await self.names(client, show, run="")
-            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
-
-        self.in_both_eras(talk)
-
-    def test_anything(self) -> None:
+    @in_both_eras
+    async def test_anything(self, era: Era) -> None:
         """What is to be done can be anything: nothing is proposed for it."""
+        async with connected(serving(*actions(*NAMES)), era) as client:
+            self.assertEqual(await self.names(client, PROMPT, wish="p"), ([], 0, False))
 
-        async def talk(era: Era) -> None:
-            async with connected(serving(*actions(*NAMES)), era) as client:
-                self.assertEqual(await self.names(client, PROMPT, wish="p"), ([], 0, False))
-
-        self.in_both_eras(talk)
-
-    def test_unknown(self) -> None:
+    @in_both_eras
+    async def test_unknown(self, era: Era) -> None:
         """A prompt, a template or an argument that there is not is refused by its name."""
         guide = t.PromptReference(name="how_to_use_aileron")
-
-        async def talk(era: Era) -> None:
-            async with connected(serving(), era) as client:
-                for ref, argument, told in (
-                    (t.PromptReference(name="other"), "action", "There is no prompt 'other'."),
-                    (PROMPT, "name", "The prompt 'use_action' has no argument 'name'."),
-                    (guide, "action", "The prompt 'how_to_use_aileron' has no argument 'action'."),
-                    (t.ResourceTemplateReference(uri="x://{y}"), "name", "There is no resource template 'x://{y}'."),
-                    (TEMPLATE, "action", f"The resource template {TEMPLATE.uri!r} has no argument 'action'."),
-                ):
-                    error = await self.refused(client.complete(ref, {"name": argument, "value": ""}))
-                    self.assertEqual(error.message, told)
-
-        self.in_both_eras(talk)
+        async with connected(serving(), era) as client:
+            for ref, argument, told in (
+                (t.PromptReference(name="other"), "action", "There is no prompt 'other'."),
+                (PROMPT, "name", "The prompt 'use_action' has no argument 'name'."),
+                (guide, "action", "The prompt 'how_to_use_aileron' has no argument 'action'."),
+                (t.ResourceTemplateReference(uri="x://{y}"), "name", "There is no resource template 'x://{y}'."),
+                (TEMPLATE, "action", f"The resource template {TEMPLATE.uri!r} has no argument 'action'."),
+            ):
+                error = await self.refused(client.complete(ref, {"name": argument, "value": ""}))
+                self.assertEqual(error.message, told)
 
 
 class ManyTests(ShelfCase):

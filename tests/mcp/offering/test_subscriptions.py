@@ -14,9 +14,9 @@ from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 from aileron.mcp._definitions import read_definitions
 from aileron.mcp._notifier import MOST_SUBSCRIPTIONS
 from aileron.mcp._server import ToolServer
-from tests.mcp.case import action
+from tests.mcp.case import Era, action, in_a_loop, in_both_eras
 from tests.mcp.offering.test_catalog import Offered, ShelfCase
-from tests.mcp.test_server import Era, connected
+from tests.mcp.test_server import connected
 
 RUNS, SHIP, POST = "aileron://runs", "aileron://actions/ship-update", "aileron://actions/post-note"
 
@@ -108,192 +108,159 @@ async def _listen(events: Any, ear: Ear) -> None:
 class ActionTests(ShelfCase):
     """Documents of actions."""
 
-    def test_changed(self) -> None:
+    @in_both_eras
+    async def test_changed(self, era: Era) -> None:
         """Who subscribed to a document hears when it is another, is removed or is there again, and of no other."""
+        changing = Changing()
+        await changing.server.announce_change()
+        async with notifier(changing.server, era, [SHIP]) as (_client, ear):
+            for items, expected in (
+                (both(), []),
+                (both(ship="Ships it."), [SHIP]),
+                (both(ship="Ships it.", post="Posts it."), []),
+                (both()[1:], [SHIP]),
+                (both()[1:], []),
+                (both(), [SHIP]),
+            ):
+                await changing.change(*items)
+                self.assertEqual(await ear.all(changing.server), expected)
 
-        async def talk(era: Era) -> None:
-            changing = Changing()
-            await changing.server.announce_change()
-            async with notifier(changing.server, era, [SHIP]) as (_client, ear):
-                for items, expected in (
-                    (both(), []),
-                    (both(ship="Ships it."), [SHIP]),
-                    (both(ship="Ships it.", post="Posts it."), []),
-                    (both()[1:], [SHIP]),
-                    (both()[1:], []),
-                    (both(), [SHIP]),
-                ):
-                    await changing.change(*items)
-                    self.assertEqual(await ear.all(changing.server), expected)
-
-        self.in_both_eras(talk)
-
-    def test_same_document(self) -> None:
+    @in_both_eras
+    async def test_same_document(self, era: Era) -> None:
         """What is not in the document is no change of it."""
-
-        async def talk(era: Era) -> None:
-            changing = Changing()
-            await changing.server.announce_change()
-            async with notifier(changing.server, era, [SHIP]) as (_client, ear):
-                await changing.change(*[{**item, "idempotent": True} for item in both()])
-                self.assertEqual(await ear.all(changing.server), [])
-
-        self.in_both_eras(talk)
+        changing = Changing()
+        await changing.server.announce_change()
+        async with notifier(changing.server, era, [SHIP]) as (_client, ear):
+            await changing.change(*[{**item, "idempotent": True} for item in both()])
+            self.assertEqual(await ear.all(changing.server), [])
 
 
 class HandshakeTests(ShelfCase):
     """What only clients with a handshake ask."""
 
-    def test_first(self) -> None:
+    @in_a_loop
+    async def test_first(self) -> None:
         """What changed before a subscription is no news, though nobody had been told of it."""
+        changing = Changing()
+        async with notifier(changing.server, "legacy", [SHIP]) as (_client, ear):
+            await changing.server.announce_change()
+            self.assertEqual(await ear.all(changing.server), [])
 
-        async def talk() -> None:
-            changing = Changing()
-            async with notifier(changing.server, "legacy", [SHIP]) as (_client, ear):
-                await changing.server.announce_change()
-                self.assertEqual(await ear.all(changing.server), [])
-
-        asyncio.run(talk())
-
-    def test_names(self) -> None:
+    @in_a_loop
+    async def test_names(self) -> None:
         """A document that is named otherwise than it is listed is told by the name that it was subscribed to by."""
         written = ["aileron://actions/ship_update", "aileron://actions/ship%2Dupdate", SHIP]
+        changing = Changing()
+        async with notifier(changing.server, "legacy", written) as (_client, ear):
+            await changing.change(*both()[1:])
+            self.assertEqual(await ear.all(changing.server), written)
 
-        async def talk() -> None:
-            changing = Changing()
-            async with notifier(changing.server, "legacy", written) as (_client, ear):
-                await changing.change(*both()[1:])
-                self.assertEqual(await ear.all(changing.server), written)
-
-        asyncio.run(talk())
-
-    def test_unknown(self) -> None:
+    @in_a_loop
+    async def test_unknown(self) -> None:
         """What is no document of ours is refused as when it is read; to be rid of it is not."""
-
-        async def talk() -> None:
-            async with notifier(Changing().server, "legacy", ()) as (client, _ear):
-                for uri in (
-                    "aileron://actions/gone",
-                    "aileron://actions/",
-                    "ship-update",
-                    "aileron://x",
-                    "file:///etc/passwd",
-                ):
-                    error = await self.refused(subscribe(client, uri))
-                    self.assertEqual((error.message, error.data), (f"There is no resource {uri!r}.", {"uri": uri}))
-                    await unsubscribe(client, uri)
-
-        asyncio.run(talk())
-
-    def test_unsubscribed(self) -> None:
-        """Twice is once; and after one end nothing is heard, of a document that is gone, too."""
-
-        async def talk() -> None:
-            changing = Changing()
-            async with notifier(changing.server, "legacy", [SHIP, SHIP]) as (client, ear):
-                await changing.change(*both()[1:])
-                self.assertEqual(await ear.all(changing.server), [SHIP])
-                for _ in range(2):
-                    await unsubscribe(client, SHIP)
-                await changing.change(*both())
-                self.assertEqual(await ear.all(changing.server), [])
-
-        asyncio.run(talk())
-
-    def test_others(self) -> None:
-        """Each connection has its own subscriptions, and they end with it."""
-
-        async def talk() -> None:
-            changing = Changing()
-            async with (
-                notifier(changing.server, "legacy", [POST]) as (_client, ear),
-                notifier(changing.server, "legacy", [SHIP]) as (_other_client, other),
+        async with notifier(Changing().server, "legacy", ()) as (client, _ear):
+            for uri in (
+                "aileron://actions/gone",
+                "aileron://actions/",
+                "ship-update",
+                "aileron://x",
+                "file:///etc/passwd",
             ):
-                await changing.change(*both()[1:])
-                self.assertEqual(await other.all(changing.server), [SHIP])
-                self.assertEqual(await ear.all(changing.server), [])
-            async with notifier(changing.server, "legacy", ()) as (_client, ear):
-                await changing.change(*both())
-                self.assertEqual(await ear.all(changing.server), [])
+                error = await self.refused(subscribe(client, uri))
+                self.assertEqual((error.message, error.data), (f"There is no resource {uri!r}.", {"uri": uri}))
+                await unsubscribe(client, uri)
 
-        asyncio.run(talk())
+    @in_a_loop
+    async def test_unsubscribed(self) -> None:
+        """Twice is once; and after one end nothing is heard, of a document that is gone, too."""
+        changing = Changing()
+        async with notifier(changing.server, "legacy", [SHIP, SHIP]) as (client, ear):
+            await changing.change(*both()[1:])
+            self.assertEqual(await ear.all(changing.server), [SHIP])
+            for _ in range(2):
+                await unsubscribe(client, SHIP)
+            await changing.change(*both())
+            self.assertEqual(await ear.all(changing.server), [])
 
-    def test_too_many(self) -> None:
+    @in_a_loop
+    async def test_others(self) -> None:
+        """Each connection has its own subscriptions, and they end with it."""
+        changing = Changing()
+        async with (
+            notifier(changing.server, "legacy", [POST]) as (_client, ear),
+            notifier(changing.server, "legacy", [SHIP]) as (_other_client, other),
+        ):
+            await changing.change(*both()[1:])
+            self.assertEqual(await other.all(changing.server), [SHIP])
+            self.assertEqual(await ear.all(changing.server), [])
+        async with notifier(changing.server, "legacy", ()) as (_client, ear):
+            await changing.change(*both())
+            self.assertEqual(await ear.all(changing.server), [])
+
+    @in_a_loop
+    async def test_too_many(self) -> None:
         """A connection has so many subscriptions at once, each counted once; one less makes room."""
         names = [f"a-{number:03}" for number in range(MOST_SUBSCRIPTIONS + 1)]
         uris = [f"aileron://actions/{name}" for name in names]
-
-        async def talk() -> None:
-            changing = Changing()
-            changing.tools.definitions = read_definitions(
-                [action(name, tool_name=name.replace("-", "_")) for name in names]
-            )
-            async with notifier(changing.server, "legacy", uris[1:-1]) as (client, _ear):
-                for _ in range(2):
-                    await subscribe(client, uris[1])
-                with self.assertRaises(MCPError) as caught:
-                    await subscribe(client, uris[-1])
-                self.assertEqual(caught.exception.code, t.INVALID_REQUEST)
-                self.assertIn("At most 256", caught.exception.message)
-                await unsubscribe(client, uris[1])
+        changing = Changing()
+        changing.tools.definitions = read_definitions(
+            [action(name, tool_name=name.replace("-", "_")) for name in names]
+        )
+        async with notifier(changing.server, "legacy", uris[1:-1]) as (client, _ear):
+            for _ in range(2):
+                await subscribe(client, uris[1])
+            with self.assertRaises(MCPError) as caught:
                 await subscribe(client, uris[-1])
+            self.assertEqual(caught.exception.code, t.INVALID_REQUEST)
+            self.assertIn("At most 256", caught.exception.message)
+            await unsubscribe(client, uris[1])
+            await subscribe(client, uris[-1])
 
-        asyncio.run(talk())
-
-    def test_too_early(self) -> None:
+    @in_a_loop
+    async def test_too_early(self) -> None:
         """Until the handshake is over there is nobody who could be told."""
-
-        async def talk() -> None:
-            async with notifier(Changing().server, "legacy", ()) as (client, _ear):
-                await client.session.send_request(_HELLO, t.InitializeResult)
-                with self.assertRaises(MCPError) as caught:
-                    await subscribe(client, SHIP)
-                self.assertEqual(caught.exception.code, t.INVALID_REQUEST)
-                self.assertIn("notifications/initialized", caught.exception.message)
-                await unsubscribe(client, SHIP)
-
-        asyncio.run(talk())
+        async with notifier(Changing().server, "legacy", ()) as (client, _ear):
+            await client.session.send_request(_HELLO, t.InitializeResult)
+            with self.assertRaises(MCPError) as caught:
+                await subscribe(client, SHIP)
+            self.assertEqual(caught.exception.code, t.INVALID_REQUEST)
+            self.assertIn("notifications/initialized", caught.exception.message)
+            await unsubscribe(client, SHIP)
 
 
 class ListenTests(ShelfCase):
     """What only clients without a handshake ask."""
 
-    def test_too_many(self) -> None:
+    @in_a_loop
+    async def test_too_many(self) -> None:
         """One stream is of so many documents at most."""
-
-        async def talk() -> None:
-            server = Changing().server
-            for number, allowed in ((MOST_SUBSCRIPTIONS, True), (MOST_SUBSCRIPTIONS + 1, False)):
-                uris = [f"{SHIP}{each}" for each in range(number)]
-                async with connected(server, "auto") as client:
-                    try:
-                        async with client.listen(resource_subscriptions=uris):
-                            self.assertTrue(allowed)
-                    except MCPError as error:
-                        self.assertFalse(allowed)
-                        self.assertEqual(error.code, t.INVALID_PARAMS)
-
-        asyncio.run(talk())
+        server = Changing().server
+        for number, allowed in ((MOST_SUBSCRIPTIONS, True), (MOST_SUBSCRIPTIONS + 1, False)):
+            uris = [f"{SHIP}{each}" for each in range(number)]
+            async with connected(server, "auto") as client:
+                try:
+                    async with client.listen(resource_subscriptions=uris):
+                        self.assertTrue(allowed)
+                except MCPError as error:
+                    self.assertFalse(allowed)
+                    self.assertEqual(error.code, t.INVALID_PARAMS)
 
 
 class RunsTests(ShelfCase):
     """The session's own runs."""
 
-    def test_called(self) -> None:
+    @in_both_eras
+    async def test_called(self, era: Era) -> None:
         """Who subscribed to them hears of a call, and who did not hears nothing."""
-
-        async def talk(era: Era) -> None:
-            changing = Changing()
-            await changing.server.announce_change()
-            async with (
-                notifier(changing.server, era, ()) as (client, ear),
-                notifier(changing.server, era, (), mark=SHIP) as (_other, deaf),
-            ):
-                await client.call_tool("ship_update", {})
-                self.assertEqual(await ear.one(), RUNS)
-                self.assertEqual(await deaf.all(changing.server), [])
-
-        self.in_both_eras(talk)
+        changing = Changing()
+        await changing.server.announce_change()
+        async with (
+            notifier(changing.server, era, ()) as (client, ear),
+            notifier(changing.server, era, (), mark=SHIP) as (_other, deaf),
+        ):
+            await client.call_tool("ship_update", {})
+            self.assertEqual(await ear.one(), RUNS)
+            self.assertEqual(await deaf.all(changing.server), [])
 
 
 _HELLO = t.InitializeRequest(

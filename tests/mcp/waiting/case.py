@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 import mcp.types as t
 from mcp import Client
@@ -18,10 +18,8 @@ from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.waiting.calling import ClientPolicy
-from tests.mcp.case import action
+from tests.mcp.case import Era, action
 
-Era = Literal["legacy", "auto"]
-ERAS: tuple[Era, ...] = ("legacy", "auto")
 PATIENCE_SECONDS = 60
 URL = "http://127.0.0.1:9/approvals/R"
 PENDING = ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
@@ -132,11 +130,6 @@ def text_of(result: Any) -> str:
 
 class WaitingCase(SynchronousTestCase):
     """Has conversations, each in a loop of its own."""
-
-    def in_both_eras(self, talk: Callable[[Era], Coroutine[Any, Any, None]]) -> None:
-        """Have it in each."""
-        for era in ERAS:
-            asyncio.run(talk(era))
 
     async def soon(self, happened: Callable[[], object]) -> None:
         """Go on when it has happened."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -13,8 +12,8 @@ from mcp import Client, MCPError
 from aileron.client import DaemonUnreachable
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp.waiting.prompting import MOST_CHOICES
-from tests.mcp.case import action
-from tests.mcp.waiting.case import Era, WaitingCase, WaitingTools, connected
+from tests.mcp.case import Era, action, in_a_loop, in_both_eras
+from tests.mcp.waiting.case import WaitingCase, WaitingTools, connected
 from tests.mcp.waiting.test_forms import Filling
 
 
@@ -55,91 +54,73 @@ def text_of(result: t.GetPromptResult) -> str:
 class PromptingTests(WaitingCase):
     """Of both eras."""
 
-    def test_asked(self) -> None:
+    @in_both_eras
+    async def test_asked(self, era: Era) -> None:
         """What must be said is asked for, with what it can be; what was given stays."""
+        person = Filling({"action": "a-001", "wish": "no"}, {"run": "R"})
+        async with client_of(era, person, Offered()) as client:
+            result = await client.get_prompt("use_action", {"wish": "Say hello."})
+            shown = await client.get_prompt("show_result")
+        self.assertIn("Use the action `a-001`", text_of(result))
+        self.assertIn("Say hello.", text_of(result))
+        self.assertIn("Read it", text_of(shown))
+        action_form, run_form = (each.requested_schema for each in person.asked)
+        titles = [{"const": f"a-00{number}", "title": "Ship update"} for number in range(2)]
+        self.assertEqual(action_form["properties"]["action"]["oneOf"], titles)
+        self.assertEqual((list(action_form["properties"]), action_form["required"]), (["action"], ["action"]))
+        self.assertEqual(run_form["properties"]["run"]["oneOf"][0], {"const": "R", "title": "a: completed"})
 
-        async def talk(era: Era) -> None:
-            person = Filling({"action": "a-001", "wish": "no"}, {"run": "R"})
-            async with client_of(era, person, Offered()) as client:
-                result = await client.get_prompt("use_action", {"wish": "Say hello."})
-                shown = await client.get_prompt("show_result")
-            self.assertIn("Use the action `a-001`", text_of(result))
-            self.assertIn("Say hello.", text_of(result))
-            self.assertIn("Read it", text_of(shown))
-            action_form, run_form = (each.requested_schema for each in person.asked)
-            titles = [{"const": f"a-00{number}", "title": "Ship update"} for number in range(2)]
-            self.assertEqual(action_form["properties"]["action"]["oneOf"], titles)
-            self.assertEqual((list(action_form["properties"]), action_form["required"]), (["action"], ["action"]))
-            self.assertEqual(run_form["properties"]["run"]["oneOf"][0], {"const": "R", "title": "a: completed"})
-
-        self.in_both_eras(talk)
-
-    def test_many(self) -> None:
+    @in_both_eras
+    async def test_many(self, era: Era) -> None:
         """Of many the name is typed; of none there is nothing to choose."""
+        for count in (MOST_CHOICES + 1, 0):
+            person = Filling({"action": "A-000"}, "cancel")
+            async with client_of(era, person, Offered(count)) as client:
+                try:
+                    self.assertIn("Use the action `a-000`", text_of(await client.get_prompt("use_action")))
+                except MCPError as error:
+                    self.assertEqual((count, error.code), (0, t.INVALID_PARAMS))
+            self.assertNotIn("oneOf", person.asked[0].requested_schema["properties"]["action"])
 
-        async def talk(era: Era) -> None:
-            for count in (MOST_CHOICES + 1, 0):
-                person = Filling({"action": "A-000"}, "cancel")
-                async with client_of(era, person, Offered(count)) as client:
-                    try:
-                        self.assertIn("Use the action `a-000`", text_of(await client.get_prompt("use_action")))
-                    except MCPError as error:
-                        self.assertEqual((count, error.code), (0, t.INVALID_PARAMS))
-                self.assertNotIn("oneOf", person.asked[0].requested_schema["properties"]["action"])
-
-        self.in_both_eras(talk)
-
-    def test_not_asked(self) -> None:
+    @in_both_eras
+    async def test_not_asked(self, era: Era) -> None:
         """Who gives all that must be said is asked nothing, and neither is a client that shows no form."""
+        person = Filling()
+        async with client_of(era, person, Offered()) as client:
+            await client.get_prompt("use_action", {"action": "a-000"})
+            await client.get_prompt("how_to_use_aileron")
+            with self.assertRaises(MCPError):
+                await client.get_prompt("other")
+        async with connected(Offered(), era) as client:
+            with self.assertRaises(MCPError) as caught:
+                await client.get_prompt("use_action")
+        self.assertEqual((person.asked, caught.exception.code), ([], t.INVALID_PARAMS))
 
-        async def talk(era: Era) -> None:
-            person = Filling()
-            async with client_of(era, person, Offered()) as client:
-                await client.get_prompt("use_action", {"action": "a-000"})
-                await client.get_prompt("how_to_use_aileron")
-                with self.assertRaises(MCPError):
-                    await client.get_prompt("other")
-            async with connected(Offered(), era) as client:
+    @in_both_eras
+    async def test_not_said(self, era: Era) -> None:
+        """Who does not say it gets no prompt."""
+        for pressed in ("decline", "cancel"):
+            async with client_of(era, Filling(pressed), Offered()) as client:
                 with self.assertRaises(MCPError) as caught:
                     await client.get_prompt("use_action")
-            self.assertEqual((person.asked, caught.exception.code), ([], t.INVALID_PARAMS))
+            self.assertEqual(caught.exception.code, t.INVALID_PARAMS)
 
-        self.in_both_eras(talk)
-
-    def test_not_said(self) -> None:
-        """Who does not say it gets no prompt."""
-
-        async def talk(era: Era) -> None:
-            for pressed in ("decline", "cancel"):
-                async with client_of(era, Filling(pressed), Offered()) as client:
-                    with self.assertRaises(MCPError) as caught:
-                        await client.get_prompt("use_action")
-                self.assertEqual(caught.exception.code, t.INVALID_PARAMS)
-
-        self.in_both_eras(talk)
-
-    def test_no_daemon(self) -> None:
+    @in_both_eras
+    async def test_no_daemon(self, era: Era) -> None:
         """Where nobody can say what there is to choose from, that is the error."""
+        async with client_of(era, Filling(), Offered(gone=True)) as client:
+            with self.assertRaises(MCPError) as caught:
+                await client.get_prompt("show_result")
+        self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
 
-        async def talk(era: Era) -> None:
-            async with client_of(era, Filling(), Offered(gone=True)) as client:
-                with self.assertRaises(MCPError) as caught:
-                    await client.get_prompt("show_result")
-            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
-
-        self.in_both_eras(talk)
-
-    def test_again(self) -> None:
+    @in_a_loop
+    async def test_again(self) -> None:
         """A client that brings back another answer than was asked for is asked again."""
-
-        async def talk() -> None:
-            async with client_of("auto", Filling(), Offered()) as client:
-                first = await client.session.get_prompt("use_action", allow_input_required=True)
-                assert isinstance(first, t.InputRequiredResult)
-                other: Any = {"wrong": t.ElicitResult(action="accept", content={"action": "a-000"})}
-                again = await client.session.get_prompt(
-                    "use_action", input_responses=other, request_state=first.request_state, allow_input_required=True
-                )
-            self.assertIsInstance(again, t.InputRequiredResult)
-
-        asyncio.run(talk())
+        async with client_of("auto", Filling(), Offered()) as client:
+            first = await client.session.get_prompt("use_action", allow_input_required=True)
+            assert isinstance(first, t.InputRequiredResult)
+            other: Any = {"wrong": t.ElicitResult(action="accept", content={"action": "a-000"})}
+            again = await client.session.get_prompt(
+                "use_action", input_responses=other, request_state=first.request_state, allow_input_required=True
+            )
+        self.assertIsInstance(again, t.InputRequiredResult)

@@ -17,6 +17,7 @@ from aileron.mcp._tools import NotifyingCalls
 from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
+from tests.mcp.case import in_a_loop
 from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected, text_of
 
 FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
@@ -90,64 +91,50 @@ def able() -> dict[str, Any]:
 class TaskTests(WaitingCase):
     """A client that declared the extension."""
 
-    def test_a_call_becomes_a_task(self) -> None:
+    @in_a_loop
+    async def test_a_call_becomes_a_task(self) -> None:
         """A call that waits for a person answers at once with a task that has the run's id, and asks nothing."""
+        tools = WaitingTools()
+        async with connected(tools, "auto", NOBODY, **able()) as client:
+            result = await client.call_tool("ship_update", {})
+            self.assertEqual(text_of(result), "task R working")
+            got = await get(client)
+            self.assertEqual((got.task_id, got.status, got.result, got.input_requests), ("R", "working", None, None))
 
-        async def talk() -> None:
-            tools = WaitingTools()
-            async with connected(tools, "auto", NOBODY, **able()) as client:
-                result = await client.call_tool("ship_update", {})
-                self.assertEqual(text_of(result), "task R working")
-                got = await get(client)
-                self.assertEqual(
-                    (got.task_id, got.status, got.result, got.input_requests), ("R", "working", None, None)
-                )
-
-        asyncio.run(talk())
-
-    def test_review_page(self) -> None:
+    @in_a_loop
+    async def test_review_page(self) -> None:
         """Where a person sits before the client, the task asks to open the review page, until that was answered."""
+        tools = WaitingTools()
+        async with connected(tools, "auto", **able()) as client:
+            await client.call_tool("ship_update", {})
+            for _ in range(2):
+                got = await get(client)
+                assert got.input_requests is not None
+                self.assertEqual((got.status, list(got.input_requests)), ("input_required", ["review"]))
+                self.assertEqual(got.input_requests["review"]["params"]["url"], URL)
+            request: Any = UpdateTask(params=UpdateTaskParams(task_id="R"))
+            await client.session.send_request(request, t.EmptyResult)
+            self.assertEqual((await get(client)).status, "working")
 
-        async def talk() -> None:
-            tools = WaitingTools()
-            async with connected(tools, "auto", **able()) as client:
-                await client.call_tool("ship_update", {})
-                for _ in range(2):
-                    got = await get(client)
-                    assert got.input_requests is not None
-                    self.assertEqual((got.status, list(got.input_requests)), ("input_required", ["review"]))
-                    self.assertEqual(got.input_requests["review"]["params"]["url"], URL)
-                request: Any = UpdateTask(params=UpdateTaskParams(task_id="R"))
-                await client.session.send_request(request, t.EmptyResult)
-                self.assertEqual((await get(client)).status, "working")
-
-        asyncio.run(talk())
-
-    def test_decided_before_it_was_shown(self) -> None:
+    @in_a_loop
+    async def test_decided_before_it_was_shown(self) -> None:
         """A page with nothing to decide is shown to nobody, not even if the run waits again."""
+        tools = WaitingTools()
+        async with connected(tools, "auto", **able()) as client:
+            await client.call_tool("ship_update", {})
+            for status, stands in [("running", "working"), ("pending_approval", "working")]:
+                tools.run = {**FACTS, "status": status}
+                self.assertEqual((await get(client)).status, stands)
 
-        async def talk() -> None:
-            tools = WaitingTools()
-            async with connected(tools, "auto", **able()) as client:
-                await client.call_tool("ship_update", {})
-                for status, stands in [("running", "working"), ("pending_approval", "working")]:
-                    tools.run = {**FACTS, "status": status}
-                    self.assertEqual((await get(client)).status, stands)
-
-        asyncio.run(talk())
-
-    def test_shown_is_bounded(self) -> None:
+    @in_a_loop
+    async def test_shown_is_bounded(self) -> None:
         """Pages that no client asks about are forgotten, the oldest first."""
-
-        async def talk() -> None:
-            tools = WaitingTools()
-            tasks = McpTasks(NotifyingCalls(tools, lambda: asyncio.sleep(0)))
-            for number in range(MOST_TO_SHOW + 1):
-                await tasks.begun(Pending(f"R{number}", "Ship", URL), shown=True)
-            asked = [bool(tasks.question({"id": f"R{n}", "status": "pending_approval"})) for n in (0, 1, MOST_TO_SHOW)]
-            self.assertEqual(asked, [False, True, True])
-
-        asyncio.run(talk())
+        tools = WaitingTools()
+        tasks = McpTasks(NotifyingCalls(tools, lambda: asyncio.sleep(0)))
+        for number in range(MOST_TO_SHOW + 1):
+            await tasks.begun(Pending(f"R{number}", "Ship", URL), shown=True)
+        asked = [bool(tasks.question({"id": f"R{n}", "status": "pending_approval"})) for n in (0, 1, MOST_TO_SHOW)]
+        self.assertEqual(asked, [False, True, True])
 
     def outcome(self, **run: Any) -> Got:
         """How the task stands whose run stands so."""
@@ -191,19 +178,17 @@ class TaskTests(WaitingCase):
             self.assertEqual(self.outcome(status=status).status, "working")
         self.assertEqual(self.outcome(status="cancelled").status, "cancelled")
 
-    def test_cancelled(self) -> None:
+    @in_a_loop
+    async def test_cancelled(self) -> None:
         """To cancel a task is a wish, handed on as a call's cancellation is."""
+        tools = WaitingTools()
+        async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
+            request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
+            await client.session.send_request(request, t.EmptyResult)
+        self.assertEqual(tools.withdrawn, ["R"])
 
-        async def talk() -> None:
-            tools = WaitingTools()
-            async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
-                request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
-                await client.session.send_request(request, t.EmptyResult)
-            self.assertEqual(tools.withdrawn, ["R"])
-
-        asyncio.run(talk())
-
-    def test_cancelled_too_late(self) -> None:
+    @in_a_loop
+    async def test_cancelled_too_late(self) -> None:
         """A task that was decided meanwhile is not taken back, and that is no error; without the daemon it is one."""
 
         class Late(WaitingTools):
@@ -213,18 +198,16 @@ class TaskTests(WaitingCase):
                 """Refuse."""
                 raise self.error
 
-        async def talk() -> None:
-            tools = Late()
-            async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
-                request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
+        tools = Late()
+        async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
+            request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
+            await client.session.send_request(request, t.EmptyResult)
+            tools.error = DaemonUnreachable("Gone.")
+            with self.assertRaises(MCPError):
                 await client.session.send_request(request, t.EmptyResult)
-                tools.error = DaemonUnreachable("Gone.")
-                with self.assertRaises(MCPError):
-                    await client.session.send_request(request, t.EmptyResult)
 
-        asyncio.run(talk())
-
-    def test_errors(self) -> None:
+    @in_a_loop
+    async def test_errors(self) -> None:
         """Another's task is none; without the daemon the task goes on; who did not declare tasks has none."""
 
         class Failing(WaitingTools):
@@ -236,22 +219,20 @@ class TaskTests(WaitingCase):
                 """Fail."""
                 raise self._error
 
-        async def talk() -> None:
-            missing = DaemonFault("No.", 404, Fault("not_found", "No."), None, None)
-            for error, code in [(missing, t.INVALID_PARAMS), (DaemonUnreachable("Gone."), t.INTERNAL_ERROR)]:
-                tools = Failing(error)
-                async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
-                    with self.assertRaises(MCPError) as caught:
-                        await get(client)
-                    self.assertEqual(caught.exception.error.code, code)
-            async with connected(WaitingTools(), "auto", NOBODY) as client:
+        missing = DaemonFault("No.", 404, Fault("not_found", "No."), None, None)
+        for error, code in [(missing, t.INVALID_PARAMS), (DaemonUnreachable("Gone."), t.INTERNAL_ERROR)]:
+            tools = Failing(error)
+            async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
                 with self.assertRaises(MCPError) as caught:
                     await get(client)
-                self.assertEqual(caught.exception.error.code, -32021)
+                self.assertEqual(caught.exception.error.code, code)
+        async with connected(WaitingTools(), "auto", NOBODY) as client:
+            with self.assertRaises(MCPError) as caught:
+                await get(client)
+            self.assertEqual(caught.exception.error.code, -32021)
 
-        asyncio.run(talk())
-
-    def test_no_task_just_now(self) -> None:
+    @in_a_loop
+    async def test_no_task_just_now(self) -> None:
         """A call that waits when the daemon goes away, before the task is made, is told as waiting, not as failed."""
 
         class Going(WaitingTools):
@@ -259,20 +240,14 @@ class TaskTests(WaitingCase):
                 """Be away."""
                 raise DaemonUnreachable("Gone.")
 
-        async def talk() -> None:
-            async with connected(Going(), "auto", NOBODY, extensions=[TasksExtension()]) as client:
-                result = await client.call_tool("ship_update", {})
-                self.assertEqual((text_of(result), result.is_error), ("It waits.", False))
+        async with connected(Going(), "auto", NOBODY, extensions=[TasksExtension()]) as client:
+            result = await client.call_tool("ship_update", {})
+            self.assertEqual((text_of(result), result.is_error), ("It waits.", False))
 
-        asyncio.run(talk())
-
-    def test_not_declared(self) -> None:
+    @in_a_loop
+    async def test_not_declared(self) -> None:
         """Who declared nothing gets the result itself."""
-
-        async def talk() -> None:
-            tools = WaitingTools()
-            tools.decide(ToolResult("ok"))
-            async with connected(tools, "auto", NOBODY) as client:
-                self.assertEqual(text_of(await client.call_tool("ship_update", {})), "ok")
-
-        asyncio.run(talk())
+        tools = WaitingTools()
+        tools.decide(ToolResult("ok"))
+        async with connected(tools, "auto", NOBODY) as client:
+            self.assertEqual(text_of(await client.call_tool("ship_update", {})), "ok")
