@@ -73,7 +73,11 @@ def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | 
     :param gateway: as it was planned with.
     """
     theirs = invocation.environment
-    secrets = {value: f"<{name}>" for name, value in theirs.items() if _is_secret(name, value)}
+    secrets = {
+        value: f"<{name}>"
+        for name, value in theirs.items()
+        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+    }
 
     def safe(text: str) -> str:
         for secret, stand_in in secrets.items():
@@ -90,10 +94,6 @@ def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | 
         gateway=None if gateway is None else {"url": gateway.url, "upstreams": dict(_routes(gateway))},
         notes=tuple(map(safe, plan.notes)),
     )
-
-
-def _is_secret(name: str, value: str) -> bool:
-    return bool(_SECRET_NAME.search(name)) and len(value) >= _SHORTEST_SECRET
 
 
 def _routes(gateway: GatewayAccess) -> Iterator[tuple[str, str]]:

@@ -78,7 +78,7 @@ class AgentServer:
     :param daemon: the daemon in the agent's session.
     :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
     :param most_calls: that may be under way at once.
-    :ivar tools: the SDK's server over the agent's tools; it is used in the loop.
+    :ivar server: the SDK's own; it is used in the loop.
     """
 
     def __init__(
@@ -97,14 +97,10 @@ class AgentServer:
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         shortlist = Shortlist(daemon, session.listed_actions)
         calls = Calls(daemon, self._link, reactor, longest, self._withdrawals, shortlist)
-        self.tools = ToolServer(
+        self._tools = ToolServer(
             BridgedTools(bridge, calls, asyncio.Semaphore(most_calls)), ClientPolicy(session, sealing=sealing)
         )
-
-    @property
-    def server(self) -> Server[Any]:
-        """The SDK's own."""
-        return self.tools.server
+        self.server: Server[Any] = self._tools.server
 
     def start(self) -> None:
         """Begin to follow what the daemon offers."""
@@ -123,7 +119,7 @@ class AgentServer:
 
     def _changed(self) -> None:
         if not self._stopped:
-            self.supervise(self._bridge.ask(self.tools.announce_change))
+            self.supervise(self._bridge.ask(self._tools.announce_change))
 
     def _failed(self, failure: Any) -> None:
         if not self._stopped and not failure.check(CancelledError):

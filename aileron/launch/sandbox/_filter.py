@@ -126,7 +126,7 @@ def _block(calls: _SystemCalls) -> bytes:
     return (
         _step(_LOAD, operand=_ARCHITECTURE)
         + _step(_EQUALS, 0, _length(rules) + 1, calls.architecture)
-        + _number()
+        + _step(_LOAD, operand=_NUMBER)
         + rules
     )
 
@@ -152,10 +152,6 @@ def _decide(argument: int, values: tuple[int, ...], if_one: bytes, if_none: byte
     masked = b"" if mask is None else _step(_AND, operand=mask)
     chosen = (_step(_EQUALS, len(values) - place, 0, value) for place, value in enumerate(values))
     return b"".join((_step(_LOAD, operand=argument), masked, *chosen, if_none, if_one))
-
-
-def _number() -> bytes:
-    return _step(_LOAD, operand=_NUMBER)
 
 
 def _refuse(reason: int) -> bytes:

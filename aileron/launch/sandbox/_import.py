@@ -38,10 +38,10 @@ class Import:
     def run(self) -> None:
         """Import all that can be imported.  Twice is safe; nothing is raised."""
         try:
-            discarded = sanitize(self.copy)
-            for name in discarded.names:
+            discarded, operation = sanitize(self.copy)
+            for name in discarded:
                 self.lines.append(f"Not imported: .git/{name}, which was changed in the sandbox.")
-            self._import(discarded.operation)
+            self._import(operation)
         except Exception as error:  # noqa: BLE001 - whatever an agent left there, its work is kept and the launch ends well
             self._keep(f"the agent's work in git: {error or type(error).__name__}")
 

@@ -55,14 +55,11 @@ def find_repository(root: str, git: Git) -> Repository | None:
     if (Path(root) / ".git").is_symlink():
         raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git.")
     found = _at(git, root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")
-    if len(found) != 2 or not _belongs(git, root):
+    belongs_to = _at(git, root).text("rev-parse", "--show-toplevel")
+    if len(found) != 2 or os.path.realpath(belongs_to or "/") != root:
         return None
     git_dir, common_dir = (os.path.realpath(os.path.join(root, path)) for path in found)
     return Repository(root, git_dir, common_dir)
-
-
-def _belongs(git: Git, root: str) -> bool:
-    return os.path.realpath(_at(git, root).text("rev-parse", "--show-toplevel") or "/") == root
 
 
 def _at(git: Git, root: str) -> Git:

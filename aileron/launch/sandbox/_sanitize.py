@@ -8,8 +8,6 @@ import shutil
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from attrs import frozen
-
 from ._copy import MERGE_FILES, OPERATIONS, RepositoryCopy
 
 _DATA = ("HEAD", "index", "packed-refs", "refs", "reftable", "logs", "objects", *MERGE_FILES)
@@ -18,28 +16,18 @@ _RESTORED = ("config", "config.worktree", "shallow")
 _MERGE_FILE_BYTES = 1 << 16
 
 
-@frozen
-class Discarded:
-    """The things that an agent left in its copy and that are not imported.
-
-    :ivar names: settings, hooks and directories that lead elsewhere, relative to the repository.
-    :ivar operation: the operation of several steps that is under way in the copy; empty: none.
-    """
-
-    names: tuple[str, ...]
-    operation: str
-
-
-def sanitize(copy: RepositoryCopy) -> Discarded:
+def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
     """Take all but data out of a copy, and restore the settings that it was made with.  Twice is safe.
 
     What is taken out lies in C{discarded} beside the copy then.
 
-    :return: what steers git and was not there, or was otherwise, when the copy was made.
+    :return: the settings, hooks and directories that lead elsewhere, relative to the repository, which were not there,
+        or were otherwise, when the copy was made; and the operation of several steps that is under way in the copy, or
+        nothing.
     :raises OSError: something could not be moved or deleted.
     """
     _open_directories(copy.git_dir)
-    found = Discarded(tuple(_find_changed(copy)), _operation(copy))
+    found = _find_changed(copy), _operation(copy)
     aside = copy.directory / "discarded"
     aside.mkdir(exist_ok=True)
     for name in os.listdir(copy.git_dir):

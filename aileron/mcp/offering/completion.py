@@ -69,10 +69,6 @@ def _kind(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -
         whose, arguments = f"prompt {ref.name!r}", OF_PROMPTS.get(ref.name)
     else:
         whose, arguments = f"resource template {ref.uri!r}", OF_ADDRESSES.get(ref.uri)
-    return _known(arguments, argument, whose)
-
-
-def _known(arguments: Mapping[str, Kind] | None, argument: str, whose: str) -> Kind:
     if arguments is None:
         raise MCPError(t.INVALID_PARAMS, f"There is no {whose}.")
     if argument not in arguments:
