@@ -14,6 +14,8 @@ from aileron.client import Daemon, DaemonClient
 from aileron.mcp._link import DaemonLink
 from aileron.testing import ScriptedSite
 
+PATIENCE_SECONDS = 60
+
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
 
@@ -21,11 +23,11 @@ CaseT = TypeVar("CaseT", bound=SynchronousTestCase)
 
 
 def in_a_loop(test: Callable[[CaseT], Coroutine[Any, Any, None]]) -> Callable[[CaseT], None]:
-    """Run a test in a loop of its own."""
+    """Run a test in a loop of its own, for a minute at most."""
 
     @wraps(test)
     def run(case: CaseT) -> None:
-        asyncio.run(test(case))
+        asyncio.run(asyncio.wait_for(test(case), PATIENCE_SECONDS))
 
     return run
 
@@ -36,7 +38,7 @@ def in_both_eras(test: Callable[[CaseT, Era], Coroutine[Any, Any, None]]) -> Cal
     @wraps(test)
     def run(case: CaseT) -> None:
         for era in ERAS:
-            asyncio.run(test(case, era))
+            asyncio.run(asyncio.wait_for(test(case, era), PATIENCE_SECONDS))
 
     return run
 

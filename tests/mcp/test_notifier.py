@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._server import ToolServer
 from tests.mcp.case import in_a_loop
-from tests.mcp.test_server import PATIENCE_SECONDS, connected, serving
+from tests.mcp.test_server import connected, serving
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 RUNS = "aileron://runs"
@@ -56,7 +56,7 @@ class ByHand:
 @asynccontextmanager
 async def connected_by_hand(server: ToolServer) -> AsyncIterator[ByHand]:
     """A client that has said nothing yet."""
-    async with asyncio.timeout(PATIENCE_SECONDS), create_client_server_memory_streams() as (ours, its):
+    async with create_client_server_memory_streams() as (ours, its):
         promised = server.server.create_initialization_options()
         running = asyncio.ensure_future(server.server.run(*its, promised))
         yield ByHand(*ours)

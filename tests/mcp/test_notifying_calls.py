@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.mcp._forms import Form
 from aileron.mcp._texts import ToolResult, render_form
 from aileron.mcp._tools import MOST_SEEN, CallOptions, NotifyingCalls
-from tests.mcp.test_server import PATIENCE_SECONDS, ScriptedTools, done
+from tests.mcp.case import in_a_loop
+from tests.mcp.test_server import ScriptedTools, done
 
 OPTIONS = CallOptions("K", 45)
 SOON_SECONDS, NEVER_SECONDS = 0.001, 3600.0
@@ -34,18 +35,7 @@ class NewsCase(SynchronousTestCase):
     """Counts how often it was said."""
 
     def setUp(self) -> None:
-        self.told = 0
-        self.heard: asyncio.Event
-
-    def have(self, talk: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run it in a loop."""
-
-        async def patiently() -> None:
-            self.heard = asyncio.Event()
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await talk()
-
-        asyncio.run(patiently())
+        self.told, self.heard = 0, asyncio.Event()
 
     async def tell(self) -> None:
         """It was said."""
@@ -65,59 +55,49 @@ async def wanting() -> ToolResult:
 class CallTests(NewsCase):
     """Calls of tools."""
 
-    def test_answered(self) -> None:
+    @in_a_loop
+    async def test_answered(self) -> None:
         """A call of an action, by its own tool or another, is news once it is answered; of our tools none is."""
+        tools = ScriptedTools(done)
+        for tool, news in (
+            ("ship_update", 1),
+            ("run_action", 1),
+            ("search_actions", 0),
+            ("describe_action", 0),
+            ("aileron_diagnostics", 0),
+        ):
+            before = self.told
+            result = await self.calls(tools).call(tool, {"text": "x"}, OPTIONS)
+            self.assertEqual((result, self.told - before), (await done(), news), tool)
+            self.assertEqual(tools.called[-1], (tool, {"text": "x"}))
+        self.assertEqual(tools.keys, ["K"] * 5)
 
-        async def talk() -> None:
-            tools = ScriptedTools(done)
-            for tool, news in (
-                ("ship_update", 1),
-                ("run_action", 1),
-                ("search_actions", 0),
-                ("describe_action", 0),
-                ("aileron_diagnostics", 0),
-            ):
-                before = self.told
-                result = await self.calls(tools).call(tool, {"text": "x"}, OPTIONS)
-                self.assertEqual((result, self.told - before), (await done(), news), tool)
-                self.assertEqual(tools.called[-1], (tool, {"text": "x"}))
-            self.assertEqual(tools.keys, ["K"] * 5)
-
-        self.have(talk)
-
-    def test_wanting(self) -> None:
+    @in_a_loop
+    async def test_wanting(self) -> None:
         """One that lacks what a person is to say has begun nothing, and is no news."""
+        await self.calls(ScriptedTools(wanting)).call("ship_update", {}, OPTIONS)
+        self.assertEqual(self.told, 0)
 
-        async def talk() -> None:
-            await self.calls(ScriptedTools(wanting)).call("ship_update", {}, OPTIONS)
-            self.assertEqual(self.told, 0)
-
-        self.have(talk)
-
-    def test_long(self) -> None:
+    @in_a_loop
+    async def test_long(self) -> None:
         """One that is not answered soon is news while it goes on, once, and once more when it is answered."""
 
         async def slow() -> ToolResult:
             await self.heard.wait()
             return ToolResult("", is_error=True)
 
-        async def talk() -> None:
-            await self.calls(ScriptedTools(slow), SOON_SECONDS).call("ship_update", {}, OPTIONS)
-            self.assertEqual(self.told, 2)
+        await self.calls(ScriptedTools(slow), SOON_SECONDS).call("ship_update", {}, OPTIONS)
+        self.assertEqual(self.told, 2)
 
-        self.have(talk)
-
-    def test_brief(self) -> None:
+    @in_a_loop
+    async def test_brief(self) -> None:
         """One that was answered at once is not news once more when it would have gone on for long."""
+        await self.calls(ScriptedTools(done), SOON_SECONDS).call("ship_update", {}, OPTIONS)
+        await asyncio.sleep(SOON_SECONDS * 5)
+        self.assertEqual(self.told, 1)
 
-        async def talk() -> None:
-            await self.calls(ScriptedTools(done), SOON_SECONDS).call("ship_update", {}, OPTIONS)
-            await asyncio.sleep(SOON_SECONDS * 5)
-            self.assertEqual(self.told, 1)
-
-        self.have(talk)
-
-    def test_cut_off(self) -> None:
+    @in_a_loop
+    async def test_cut_off(self) -> None:
         """One that is cut off is news too, and then it is over."""
         began = asyncio.Event()
 
@@ -125,29 +105,25 @@ class CallTests(NewsCase):
             began.set()
             return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
-        async def talk() -> None:
-            calling = asyncio.ensure_future(self.calls(ScriptedTools(endless)).call("ship_update", {}, OPTIONS))
-            await began.wait()
-            calling.cancel()
-            await asyncio.wait([calling])
-            self.assertEqual((calling.cancelled(), self.told), (True, 1))
+        calling = asyncio.ensure_future(self.calls(ScriptedTools(endless)).call("ship_update", {}, OPTIONS))
+        await began.wait()
+        calling.cancel()
+        await asyncio.wait([calling])
+        self.assertEqual((calling.cancelled(), self.told), (True, 1))
 
-        self.have(talk)
-
-    def test_failed(self) -> None:
+    @in_a_loop
+    async def test_failed(self) -> None:
         """A fault of ours passes, and is news."""
 
         async def broken() -> ToolResult:
             raise RuntimeError
 
-        async def talk() -> None:
-            with self.assertRaises(RuntimeError):
-                await self.calls(ScriptedTools(broken)).call("ship_update", {}, OPTIONS)
-            self.assertEqual(self.told, 1)
+        with self.assertRaises(RuntimeError):
+            await self.calls(ScriptedTools(broken)).call("ship_update", {}, OPTIONS)
+        self.assertEqual(self.told, 1)
 
-        self.have(talk)
-
-    def test_withdrawn(self) -> None:
+    @in_a_loop
+    async def test_withdrawn(self) -> None:
         """What is taken back is news, by its call or by its run."""
 
         class Taken(ScriptedTools):
@@ -159,20 +135,18 @@ class CallTests(NewsCase):
             async def withdraw_run(self, run_id: str) -> None:
                 self.taken += (run_id,)
 
-        async def talk() -> None:
-            tools = Taken(done)
-            await self.calls(tools).withdraw("K")
-            self.assertEqual((tools.taken, self.told), (("K",), 1))
-            await self.calls(tools).withdraw_run("R")
-            self.assertEqual((tools.taken, self.told), (("K", "R"), 2))
-
-        self.have(talk)
+        tools = Taken(done)
+        await self.calls(tools).withdraw("K")
+        self.assertEqual((tools.taken, self.told), (("K",), 1))
+        await self.calls(tools).withdraw_run("R")
+        self.assertEqual((tools.taken, self.told), (("K", "R"), 2))
 
 
 class AskTests(NewsCase):
     """Questions how a run stands."""
 
-    def test_status(self) -> None:
+    @in_a_loop
+    async def test_status(self) -> None:
         """What the status tool says is news where it said something else before; an error is none."""
         answers = [
             ToolResult("pending"),
@@ -181,62 +155,49 @@ class AskTests(NewsCase):
             ToolResult("pending"),
             ToolResult("done"),
         ]
+        script = iter(answers)
 
-        async def talk() -> None:
-            script = iter(answers)
+        async def answer() -> ToolResult:
+            return next(script)
 
-            async def answer() -> ToolResult:
-                return next(script)
+        calls = self.calls(ScriptedTools(answer))
+        seen = []
+        for result in answers:
+            self.assertEqual(await calls.call("check_action_status", {"approval_id": "R"}, OPTIONS), result)
+            seen.append(self.told)
+        self.assertEqual(seen, [1, 1, 1, 1, 2])
 
-            calls = self.calls(ScriptedTools(answer))
-            seen = []
-            for result in answers:
-                self.assertEqual(await calls.call("check_action_status", {"approval_id": "R"}, OPTIONS), result)
-                seen.append(self.told)
-            self.assertEqual(seen, [1, 1, 1, 1, 2])
-
-        self.have(talk)
-
-    def test_task(self) -> None:
+    @in_a_loop
+    async def test_task(self) -> None:
         """How a task's run stands is news when it changes, for each run."""
+        tools = Asked(done)
+        calls = self.calls(tools)
+        for run_id, status, told in (
+            ("R", "pending_approval", 1),
+            ("S", "pending_approval", 2),
+            ("R", "pending_approval", 2),
+            ("R", "completed", 3),
+            ("S", "pending_approval", 3),
+        ):
+            tools.status = status
+            self.assertEqual(await calls.run_status(run_id), {"id": run_id, "status": status})
+            self.assertEqual(self.told, told)
 
-        async def talk() -> None:
-            tools = Asked(done)
-            calls = self.calls(tools)
-            for run_id, status, told in (
-                ("R", "pending_approval", 1),
-                ("S", "pending_approval", 2),
-                ("R", "pending_approval", 2),
-                ("R", "completed", 3),
-                ("S", "pending_approval", 3),
-            ):
-                tools.status = status
-                self.assertEqual(await calls.run_status(run_id), {"id": run_id, "status": status})
-                self.assertEqual(self.told, told)
-
-        self.have(talk)
-
-    def test_forgotten(self) -> None:
+    @in_a_loop
+    async def test_forgotten(self) -> None:
         """Of more runs than so many the first is forgotten, and is news again."""
+        calls = self.calls(Asked(done))
+        for number in range(MOST_SEEN):
+            await calls.run_status(str(number))
+        await calls.run_status("0")
+        self.assertEqual(self.told, MOST_SEEN)
+        await calls.run_status("another")
+        await calls.run_status("0")
+        self.assertEqual(self.told, MOST_SEEN + 2)
 
-        async def talk() -> None:
-            calls = self.calls(Asked(done))
-            for number in range(MOST_SEEN):
-                await calls.run_status(str(number))
-            await calls.run_status("0")
-            self.assertEqual(self.told, MOST_SEEN)
-            await calls.run_status("another")
-            await calls.run_status("0")
-            self.assertEqual(self.told, MOST_SEEN + 2)
-
-        self.have(talk)
-
-    def test_actions(self) -> None:
+    @in_a_loop
+    async def test_actions(self) -> None:
         """The actions are as they are, and no news."""
-
-        async def talk() -> None:
-            tools = ScriptedTools(done)
-            self.assertEqual(await self.calls(tools).actions(), await tools.actions())
-            self.assertEqual(self.told, 0)
-
-        self.have(talk)
+        tools = ScriptedTools(done)
+        self.assertEqual(await self.calls(tools).actions(), await tools.actions())
+        self.assertEqual(self.told, 0)

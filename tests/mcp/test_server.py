@@ -22,7 +22,6 @@ from aileron.mcp.waiting.calling import ClientPolicy
 from tests.mcp.case import Era, action, in_a_loop, in_both_eras
 from tests.mcp.waiting.case import text_of
 
-PATIENCE_SECONDS = 60
 _LEVEL = t.SetLevelRequest(params=t.SetLevelRequestParams(level="info"))
 
 
@@ -79,8 +78,8 @@ def serving(answer: Callable[[], Awaitable[ToolResult]] = done) -> ToolServer:
 
 @asynccontextmanager
 async def connected(server: ToolServer, era: Era, **options: Any) -> AsyncIterator[Client]:
-    """A client of that era, for a few seconds at most."""
-    async with asyncio.timeout(PATIENCE_SECONDS), Client(server.server, mode=era, **options) as client:
+    """A client of that era."""
+    async with Client(server.server, mode=era, **options) as client:
         yield client
 
 

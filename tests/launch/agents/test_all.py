@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import GatewayAccess, Invocation, McpServer, Upstream, find_agents
+from aileron.launch import GatewayAccess, Invocation, Upstream, find_agents
+from tests.launch.agents.case import KEY, SERVER, TOKEN, URL
 
-SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_secret"})
 UPSTREAMS = {name: Upstream(f"https://api.{name}.com", injected=True) for name in ("anthropic", "openai")}
-GATEWAY = GatewayAccess("http://127.0.0.1:9", "ail_g_secret", UPSTREAMS)
+GATEWAY = GatewayAccess(URL, KEY, UPSTREAMS)
 
 SCREENS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "claude": (
@@ -46,7 +46,7 @@ class AgentsTests(SynchronousTestCase):
         """The session's token and gateway key are in the environment; no argument, note, file or repr shows them."""
         for name, agent in find_agents().items():
             registration = agent.prepare(Invocation((), {"HOME": "/nowhere"}, "/nowhere"))(SERVER, GATEWAY, "/private")
-            for secret in ("ail_a_secret", "ail_g_secret"):
+            for secret in (TOKEN, KEY):
                 self.assertIn(secret, str(dict(registration.variables)), name)
                 self.assertNotIn(secret, str([registration.arguments, registration.notes, registration.files]), name)
                 self.assertNotIn(secret, repr((registration, SERVER, GATEWAY)), name)
@@ -57,4 +57,6 @@ class AgentsTests(SynchronousTestCase):
             environment = {"HOME": "/nowhere", "HTTP_PROXY": "http://proxy", "NO_PROXY": "a"}
             register = agent.prepare(Invocation((), environment, "/nowhere"))
             self.assertIn("a,127.0.0.1", register(SERVER, GATEWAY, "/private").variables.get("NO_PROXY", ""), name)
-            self.assertNotIn("NO_PROXY", register(SERVER, None, "/private").variables, name)
+            bare = register(SERVER, None, "/private")
+            self.assertNotIn("NO_PROXY", bare.variables, name)
+            self.assertEqual(bare.notes, (), name)

@@ -63,11 +63,6 @@ class ToolsTests(ClaudeCase):
             for text in (*registration.arguments, *registration.notes):
                 self.assertNotIn("ail_", text)
 
-    def test_within_its_limit(self) -> None:
-        """A call waits shorter than the agent would."""
-        timeout = self.servers(self.registered())["aileron"]["timeout"]
-        self.assertLess(self.agent.wait_seconds * 1000, timeout)
-
     def test_commands(self) -> None:
         """A command of its own, which arguments of ours would make a prompt, gets nothing, and it is said so."""
         for command in ("mcp", "attach", "update", "--version", "--help"):

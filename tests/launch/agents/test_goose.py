@@ -32,12 +32,6 @@ class ToolServerTests(GooseCase):
         self.assertEqual(entry["cmd"], "/opt/bin/aileron-mcp")
         self.assertNotIn("ail_", text)
 
-    def test_environment(self) -> None:
-        """What the server needs is in the agent's environment, and no repr shows it."""
-        registration = self.registered()
-        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_secret")
-        self.assertNotIn("ail_", repr(registration))
-
     def test_own_files(self) -> None:
         """The additional files that the user has named stay, before ours."""
         registration = self.registered(GOOSE_ADDITIONAL_CONFIG_FILES="/mine/a.yaml:/mine/b.yaml")
@@ -100,13 +94,6 @@ class RoutesTests(GooseCase):
         for name in ("ANTHROPIC_HOST", "OPENAI_HOST"):
             self.assertEqual(registration.variables[name], THROUGH)
         self.assertEqual(registration.notes, ("aileron: through the gateway: anthropic, openai",))
-
-    def test_no_gateway(self) -> None:
-        """Where the launch is told so, nothing is said of providers."""
-        self.through = False
-        registration = self.registered()
-        self.assertNotIn("ail_g_", str(registration.variables))
-        self.assertEqual(registration.notes, ())
 
     def test_chosen(self) -> None:
         """Told is what becomes of the provider that is chosen: by an argument, a variable or a file, in this order."""

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from aileron.launch import Registration, Upstream
-from tests.launch.agents.case import KEY, SERVER, URL, AgentCase
+from tests.launch.agents.case import KEY, URL, AgentCase
 
 HEADERS = {"X-Aileron-Gateway-Key": "$AILERON_GATEWAY_KEY"}
 THROUGH = {
@@ -32,22 +32,14 @@ class ToolServerTests(PiCase):
     """Our server is added and everything of the user's is kept."""
 
     def test_extension(self) -> None:
-        """An extension of our own brings the server, shown to the model as it is, with a limit of an hour."""
+        """An extension of our own brings the server, shown to the model as it is, which refers to its environment."""
         registration = self.registered()
         self.assertEqual(registration.arguments, ("-e", "/private/aileron.ts"))
         self.assertEqual(list(registration.files), ["aileron.ts"])
         entry = self.calls("registerMcpServer", registration)["aileron"]
         self.assertEqual((entry["command"], entry["args"]), ("/opt/bin/aileron-mcp", []))
         self.assertEqual((entry["exposure"], entry["timeout"]), ("direct", 3600))
-
-    def test_environment(self) -> None:
-        """What the server needs is in the agent's environment and referred to: no file, argument or repr shows it."""
-        registration = self.registered()
-        entry = self.calls("registerMcpServer", registration)["aileron"]
         self.assertEqual(entry["env"], {"AILERON_URL": "${AILERON_URL}", "AILERON_TOKEN": "${AILERON_TOKEN}"})
-        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_secret")
-        self.assertNotIn("ail_", str([registration.arguments, registration.files, registration.notes]))
-        self.assertNotIn("ail_", repr(registration))
 
     def test_commands(self) -> None:
         """A command of pi's own, which knows no extension, is left as it is."""
@@ -96,14 +88,6 @@ class RoutesTests(PiCase):
         """Both are sent there in the session's name, of which only the environment holds the key."""
         self.assertEqual(self.providers(), THROUGH)
         self.assertEqual(self.registered().variables["AILERON_GATEWAY_KEY"], KEY)
-
-    def test_no_gateway(self) -> None:
-        """Where the launch is told so, nothing is said of providers."""
-        self.through = False
-        registration = self.registered(OPENAI_API_KEY="k", HTTP_PROXY="http://proxy")
-        self.assertEqual(self.calls("registerProvider", registration), {})
-        self.assertEqual(dict(registration.variables), dict(SERVER.environment))
-        self.assertEqual(registration.notes, ())
 
     def test_told(self) -> None:
         """Told is of those that the user has a key, a login or an entry for."""

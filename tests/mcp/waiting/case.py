@@ -18,9 +18,8 @@ from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.waiting.calling import ClientPolicy
-from tests.mcp.case import Era, action
+from tests.mcp.case import PATIENCE_SECONDS, Era, action
 
-PATIENCE_SECONDS = 60
 URL = "http://127.0.0.1:9/approvals/R"
 PENDING = ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
 ATTENDED = SessionEnvironment("", "", 45, "claude", attended=True)
