@@ -234,12 +234,10 @@ class GatewayTests(LaunchCase):
         self.assertEqual(self.said[1:], ["aileron: through the gateway: openai"])
 
     def test_left_alone(self) -> None:
-        """Where the user says so, nothing of it is touched and nothing said."""
+        """Where the user says so, or the daemon has no gateway, nothing of it is touched and nothing said."""
         self.running(through_gateway=False, OPENAI_API_KEY="k", OPENAI_BASE_URL="http://elsewhere")
         self.assertEqual((self.provider(), len(self.said)), (None, 1))
-
-    def test_older_daemon(self) -> None:
-        """The same with a daemon that has no gateway."""
+        self.setUp()
         self.upstreams = None
         self.running(OPENAI_API_KEY="k")
         self.assertEqual((self.provider(), len(self.said)), (None, 1))
@@ -332,26 +330,14 @@ class EndTests(LaunchCase):
 class RefusalTests(LaunchCase):
     """What is refused before anything is opened."""
 
-    def assert_untouched(self) -> None:
-        """Neither daemon nor session nor process."""
-        self.assertEqual((self.ensured, self.site.asked, self.machine.spawned), (0, [], []))
-
-    def test_passphrase(self) -> None:
-        """With the vault's passphrase in the environment, which is not repeated."""
+    def test_refused(self) -> None:
+        """The vault's passphrase in the environment, settings that cannot be added to, or a program that is missing."""
         refused = self.failureResultOf(self.launch(AILERON_VAULT_PASSPHRASE="hunter2"), Forbidden)
         self.assertNotIn("hunter2", str(refused.value))
-        self.assert_untouched()
-
-    def test_missing_program(self) -> None:
-        """Without the agent."""
+        self.failureResultOf(self.launch(OPENCODE_CONFIG_CONTENT="{"), InvalidRequest)
         (self.bin / "opencode").unlink()
         self.failureResultOf(self.launch(), NotFound)
-        self.assert_untouched()
-
-    def test_unreadable_settings(self) -> None:
-        """With settings that cannot be added to."""
-        self.failureResultOf(self.launch(OPENCODE_CONFIG_CONTENT="{"), InvalidRequest)
-        self.assert_untouched()
+        self.assertEqual((self.ensured, self.site.asked, self.machine.spawned), (0, [], []))
 
     def test_no_session(self) -> None:
         """A daemon that opens no session: nothing runs, and its own words are raised."""

@@ -241,18 +241,15 @@ class WithdrawTests(CallsCase):
         self.successResultOf(withdrawing)
         return [path for path in self.paths if "/R" in path]
 
-    def test_taken_back(self) -> None:
-        """It is taken back where its action says so."""
-        asked = self.withdraw(on_cancel="withdraw")
-        self.assertEqual(asked, ["/v1/runs/R", "/v1/action-approvals/R/withdraw"])
-
-    def test_kept(self) -> None:
-        """Elsewhere it is not."""
-        self.assertEqual(self.withdraw(on_cancel="keep"), ["/v1/runs/R"])
-
-    def test_decided(self) -> None:
-        """Nor is one that nobody has to decide any more."""
-        self.assertEqual(self.withdraw("running", on_cancel="withdraw"), ["/v1/runs/R"])
+    def test_withdrawn(self) -> None:
+        """It is taken back where its action says so, and somebody still has to decide it."""
+        for on_cancel, status, more in (
+            ("withdraw", "pending_approval", ["/v1/action-approvals/R/withdraw"]),
+            ("keep", "pending_approval", []),
+            ("withdraw", "running", []),
+        ):
+            self.assertEqual(self.withdraw(status, on_cancel=on_cancel), ["/v1/runs/R", *more])
+            self.setUp()
 
 
 class DiagnosticsTests(CallsCase):
@@ -267,25 +264,21 @@ class DiagnosticsTests(CallsCase):
         self.assertFalse(result.is_error)
         return result.text
 
-    def test_healthy(self) -> None:
-        """Version, vault, and the tools."""
-        text = self.diagnosis(200, {"version": "1.2", "vault_state": "unlocked", "paused": False})
-        self.assertIn("version 1.2, vault unlocked", text)
-        self.assertIn("Actions offered (1): ship_update.", text)
-
-    def test_locked_and_paused(self) -> None:
-        """What stands in the way is named with its remedy."""
-        text = self.diagnosis(200, {"version": "1", "vault_state": "locked", "paused": True})
-        self.assertIn("aileron vault unlock", text)
-        self.assertIn("paused", text)
-
-    def test_token(self) -> None:
-        """A refused token needs another launch."""
-        self.assertIn("aileron launch", self.diagnosis(401, fault("unauthorized")))
-
-    def test_other(self) -> None:
-        """Whatever else goes wrong is told in the daemon's words."""
-        self.assertIn("Disk full.", self.diagnosis(503, fault("store_unavailable", "Disk full.")))
+    def test_told(self) -> None:
+        """Version, vault and tools are told, and what stands in the way, with its remedy or in the daemon's words."""
+        healthy = {"version": "1.2", "vault_state": "unlocked", "paused": False}
+        hindered = {"version": "1", "vault_state": "locked", "paused": True}
+        table: list[tuple[int, dict[str, Any], list[str]]] = [
+            (200, healthy, ["version 1.2, vault unlocked", "Actions offered (1): ship_update."]),
+            (200, hindered, ["aileron vault unlock", "paused"]),
+            (401, fault("unauthorized"), ["aileron launch"]),
+            (503, fault("store_unavailable", "Disk full."), ["Disk full."]),
+        ]
+        for status, body, parts in table:
+            text = self.diagnosis(status, body)
+            for part in parts:
+                self.assertIn(part, text)
+            self.setUp()
 
     def test_away(self) -> None:
         """A daemon that is not there needs to be started, by the user."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonFault, DaemonUnreachable
+from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import ToolResult, mention_answers, render_error, render_run, render_status
 from aileron.values import Attachment, Fault
 
@@ -99,28 +99,26 @@ class StatusTests(SynchronousTestCase):
             self.assertIn(part, text)
         self.assertNotIn("running", text)
 
-    def test_completed(self) -> None:
-        """Status, audit id and result."""
-        body = {"status": "completed", "audit_id": "A", "result": {"output": {"a": 1}}}
-        self.assertEqual(render_status(body), ToolResult('status: completed (audit_id=A)\nresult: {"a":1}'))
-
-    def test_denied(self) -> None:
-        """The user's reason, or that there is none."""
-        self.assertIn("reason: not now", render_status({"status": "denied", "reason": "not now"}).text)
-        self.assertIn("gave no reason", render_status({"status": "denied"}).text)
-
-    def test_failed(self) -> None:
-        """What failed, in the daemon's words."""
+    def test_settled(self) -> None:
+        """A result, the user's reason or that there is none, what failed, and which run is to do it again are told."""
         failure = {"class": "network_error", "message": "Slack was not reached."}
-        text = render_status({"status": "failed", "failure": failure}).text
-        self.assertEqual(text, "status: failed\nSlack was not reached. (class: network_error)")
-
-    def test_again(self) -> None:
-        """Of a run that is to be done again it is said as which, and still that it may have happened."""
-        body = {"status": "unknown", "failure": {"class": "outcome_unknown", "details": {"run_again": "R2"}}}
-        text = render_status(body).text
-        self.assertIn("may have happened or not", text)
-        self.assertIn("check_action_status with R2", text)
+        again = {"class": "outcome_unknown", "details": {"run_again": "R2"}}
+        table: list[tuple[dict[str, Any], list[str]]] = [
+            (
+                {"status": "completed", "audit_id": "A", "result": {"output": {"a": 1}}},
+                ['status: completed (audit_id=A)\nresult: {"a":1}'],
+            ),
+            ({"status": "denied", "reason": "not now"}, ["reason: not now"]),
+            ({"status": "denied"}, ["gave no reason"]),
+            (
+                {"status": "failed", "failure": failure},
+                ["status: failed\nSlack was not reached. (class: network_error)"],
+            ),
+            ({"status": "unknown", "failure": again}, ["may have happened or not", "check_action_status with R2"]),
+        ]
+        for body, parts in table:
+            for part in parts:
+                self.assertIn(part, render_status(body).text)
 
     def test_nothing_sounds_done(self) -> None:
         """Every status but completed says that nothing was sent, or that nobody knows."""
@@ -153,34 +151,26 @@ class ErrorTests(SynchronousTestCase):
         self.assertIn("- odd", render_error(fault("invalid_request", problems=["odd"])).text)
         self.assertNotIn("odd", render_error(fault("invalid_request", problems="odd")).text)
 
-    def test_denied(self) -> None:
-        """A denial says not to try again; a reason stands once."""
-        text = render_error(fault("approval_denied", "The operator denied this. too early", reason="too early")).text
-        self.assertEqual(text.count("too early"), 1)
-        self.assertIn("do not try it again", text)
-
     def test_remedies(self) -> None:
-        """A wrong token and a locked vault come with what the user can do."""
-        self.assertIn("aileron launch", render_error(fault("unauthorized", status=401)).text)
-        self.assertIn("aileron vault unlock", render_error(fault("vault_locked", status=423)).text)
-
-    def test_refused(self) -> None:
-        """What never left says that nothing was done."""
-        result = render_error(DaemonUnreachable("No daemon."))
-        self.assertTrue(result.is_error)
-        self.assertIn("Nothing was sent", result.text)
-
-    def test_lost(self) -> None:
-        """What may have arrived never says so, and must not be repeated."""
-        text = render_error(DaemonUnreachable("Cut off.", sent=True)).text
-        self.assertNotIn("Nothing was sent", text)
-        self.assertIn("do not repeat it", text)
-
-    def test_not_understood(self) -> None:
-        """Of an answer that is not understood, or too long, nobody knows what was done before it."""
-        result = render_error(AnswerNotUnderstood("The daemon's answer is too long.", 200))
-        self.assertIn("It may still happen: do not repeat it", result.text)
-        self.assertNotIn("Nothing was sent", result.text)
+        """Each error says whether anything was sent, whether to try again, and what the user can do."""
+        denied = fault("approval_denied", "The operator denied this. too early", reason="too early")
+        table: list[tuple[DaemonError, str, str]] = [
+            (denied, "do not try it again", "reason: too early"),
+            (fault("unauthorized", status=401), "aileron launch", "cut off"),
+            (fault("vault_locked", status=423), "aileron vault unlock", "cut off"),
+            (DaemonUnreachable("No daemon."), "Nothing was sent", "do not repeat it"),
+            (DaemonUnreachable("Cut off.", sent=True), "do not repeat it", "Nothing was sent"),
+            (
+                AnswerNotUnderstood("The daemon's answer is too long.", 200),
+                "It may still happen: do not repeat it",
+                "Nothing was sent",
+            ),
+        ]
+        for error, said, unsaid in table:
+            result = render_error(error)
+            self.assertTrue(result.is_error)
+            self.assertIn(said, result.text)
+            self.assertNotIn(unsaid, result.text)
 
     def test_their_words(self) -> None:
         """What a person said themselves is not for the model to mend."""
@@ -192,4 +182,3 @@ class ErrorTests(SynchronousTestCase):
     def test_refused_after_a_loss(self) -> None:
         """A refusal that follows a lost attempt says that the first may have arrived."""
         self.assertIn("cut off", render_error(fault("vault_locked"), cut_off=True).text)
-        self.assertNotIn("cut off", render_error(fault("vault_locked")).text)

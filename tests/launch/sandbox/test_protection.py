@@ -146,22 +146,21 @@ class SettingTests(LayoutCase):
             "python3 filter.py -m x": False,
             "tool -m x": False,
         }
+        for command, expected in commands.items():
+            self.assertEqual(self.found(command), ["filter.x.clean"] if expected else [], command)
+
+    def found(self, command: str) -> list[str]:
+        """Return the settings that are found where a filter runs this."""
         git = find_git(os.environ)
         assert git is not None
         git.at("", str(self.project)).run("init", "-q")
-        for command, expected in commands.items():
-            git.at("", str(self.project)).run("config", "filter.x.clean", command)
-            found = list(module_commands(git, str(self.project)))
-            self.assertEqual(found, ["filter.x.clean"] if expected else [], command)
+        git.at("", str(self.project)).run("config", "filter.x.clean", command)
+        return list(module_commands(git, str(self.project)))
 
     def test_long(self) -> None:
         """A long command takes no longer than its length says, however its options could be read."""
-        git = find_git(os.environ)
-        assert git is not None
-        git.at("", str(self.project)).run("init", "-q")
         for command in ("python3 " + "-W " * 20_000, "python3 -W " * 10_000):
-            git.at("", str(self.project)).run("config", "filter.x.clean", command)
-            self.assertEqual(list(module_commands(git, str(self.project))), [])
+            self.assertEqual(self.found(command), [])
 
 
 class TreeTests(LayoutCase):
@@ -175,10 +174,14 @@ class TreeTests(LayoutCase):
     def setUp(self) -> None:
         """Have something in the project."""
         super().setUp()
-        for name in ("sub/.envrc", "sub/.vscode/tasks.json", "inner/.git/HEAD", "text"):
+        self.write("sub/.envrc", "sub/.vscode/tasks.json", "inner/.git/HEAD", "text")
+        self.before = read_tree(str(self.project))
+
+    def write(self, *names: str) -> None:
+        """Have the same text in each of these files."""
+        for name in names:
             (self.project / name).parent.mkdir(parents=True, exist_ok=True)
             (self.project / name).write_text("one")
-        self.before = read_tree(str(self.project))
 
     def test_nothing(self) -> None:
         """What stays as it was, and what nobody obeys, does not count."""
@@ -188,17 +191,8 @@ class TreeTests(LayoutCase):
 
     def test_files(self) -> None:
         """Files count by their names or by the directory of a program that they lie in; one that was put back, too."""
-        for name in ("sub/.vscode/tasks.json", "deep/er/.npmrc", ".idea/run/a.xml", "b.pth", "sitecustomize.py"):
-            (self.project / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.project / name).write_text("one")
-        self.assertEqual(
-            self.changed(),
-            {"sub/.vscode/tasks.json", "deep/er/.npmrc", ".idea/run/a.xml", "b.pth", "sitecustomize.py"},
-        )
-
-    def test_versions(self) -> None:
-        """Files count that choose or load programs for whoever enters the directory, or opens a file in an editor."""
         names = {
+            *("sub/.vscode/tasks.json", "deep/er/.npmrc", ".idea/run/a.xml", "b.pth", "sitecustomize.py"),
             ".tool-versions",
             ".direnv/profile.rc",
             ".config/mise/config.toml",
@@ -206,23 +200,17 @@ class TreeTests(LayoutCase):
             ".RData",
             "shell.nix",
         }
-        for name in names:
-            (self.project / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.project / name).touch()
+        self.write(*names)
         self.assertEqual(self.changed(), names)
 
     def test_dependencies(self) -> None:
         """Settings of packages that lie among the project's dependencies are nobody's, but repositories are."""
-        for name in ("node_modules/a/.npmrc", "node_modules/a/.git/HEAD"):
-            (self.project / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.project / name).touch()
+        self.write("node_modules/a/.npmrc", "node_modules/a/.git/HEAD")
         self.assertEqual(self.changed(), {"node_modules/a/.git"})
 
     def test_repositories(self) -> None:
         """A repository counts by any name that git knows it by, and one that another was put in the place of."""
-        for name in ("bare/HEAD", "bare/objects/x", "bare/refs/x", "linked/HEAD", "linked/commondir", "case/.GIT/x"):
-            (self.project / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.project / name).touch()
+        self.write("bare/HEAD", "bare/objects/x", "bare/refs/x", "linked/HEAD", "linked/commondir", "case/.GIT/x")
         (self.project / "file").mkdir()
         (self.project / "file/.git").write_text("gitdir: ..")
         (self.project / "link").mkdir()

@@ -101,33 +101,30 @@ class SandboxTests(SynchronousTestCase):
     def test_way_out(self) -> None:
         """The socket that comes from within is listened at until the sandbox is over; its processes end with it."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
-            (forwarder,) = self.reactor.readers
-            first = subprocess.Popen(["sleep", "60"])
-            os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
-            with (
-                socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
-                socket.create_server(("127.0.0.1", 0)) as listening,
-            ):
-                socket.send_fds(inside, [b"x"], [listening.fileno()])
-                forwarder.doRead()
-                self.assertEqual(inside.recv(1), b"\0")
+            first = self.begin(runs)
             self.assertEqual((len(self.reactor.adopted), self.reactor.readers, self.reactor.closed), (1, [], 0))
             self.assertIsNone(first.poll())
         self.assertEqual((self.reactor.closed, first.wait()), (1, -signal.SIGKILL))
 
+    def begin(self, runs: LaunchPlan) -> subprocess.Popen[bytes]:
+        """Do what a sandbox does as it begins; return its first process."""
+        (forwarder,) = self.reactor.readers
+        first = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(first.kill)
+        os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
+        with (
+            socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
+            socket.create_server(("127.0.0.1", 0)) as listening,
+        ):
+            socket.send_fds(inside, [b"x"], [listening.fileno()])
+            forwarder.doRead()
+            self.assertEqual(inside.recv(1), b"\0")
+        return first
+
     def test_recorded(self) -> None:
         """Without a repository, too, the next launch ends what a launcher left that was killed, in any project."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
-            (forwarder,) = self.reactor.readers
-            first = subprocess.Popen(["sleep", "60"])
-            self.addCleanup(first.kill)
-            os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
-            with (
-                socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
-                socket.create_server(("127.0.0.1", 0)) as listening,
-            ):
-                socket.send_fds(inside, [b"x"], [listening.fileno()])
-                forwarder.doRead()
+            first = self.begin(runs)
             (directory,) = self.sandboxes.iterdir()
             left = {path.name: path.read_bytes() for path in directory.iterdir()}
             shutil.copytree(directory, self.sandboxes.parent / "left")
