@@ -31,7 +31,7 @@ class Signals(Protocol):
     """A source of signals."""
 
     def catch(self, numbers: Sequence[int], deliver: Deliver) -> AbstractContextManager[None]:
-        """While it lasts, these signals do nothing but call C{deliver}, in the reactor."""
+        """Have these signals do nothing but call C{deliver}, in the reactor, while it lasts."""
 
 
 @frozen

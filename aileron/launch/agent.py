@@ -101,7 +101,7 @@ class Agent:
         return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
     def _refuse_namesake(self, settings: AgentSettings) -> None:
-        """Of two servers of one name the agent would use the user's, or a mixture.
+        """Refuse a server of our name: of the two the agent would use the user's, or a mixture.
 
         :raises InvalidRequest: there is one.
         """

@@ -135,7 +135,7 @@ class AsgiExchange:
 
 
 def _scope(request: McpRequest) -> MutableMapping[str, Any]:
-    """See the specification of ASGI.  The credential stays with us."""
+    """Return the scope of a request, as ASGI specifies it; without the credential, which stays with us."""
     fields = [(name.lower(), value) for name, value in request.fields if name.lower() not in _CREDENTIALS]
     return {
         "type": "http",

@@ -31,7 +31,7 @@ class ThreadBridge:
         self.loop = loop
 
     def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
-        """From the reactor: run a coroutine in the loop.
+        """Run a coroutine in the loop, asked from the reactor.
 
         Cancelling the Deferred cancels the coroutine; where the loop has ended meanwhile, it only fires.
 
@@ -49,7 +49,7 @@ class ThreadBridge:
         return answer
 
     def post(self, act: Callable[[], object]) -> None:
-        """From the reactor: call something in the loop, in order, and do not wait for it.
+        """Call something in the loop, asked from the reactor: in order, and without waiting for it.
 
         :raises SideGone: the loop has ended.
         """
@@ -59,7 +59,7 @@ class ThreadBridge:
             raise SideGone from closed
 
     async def call(self, make: Callable[[], Awaitable[T]]) -> T:
-        """From the loop: await a Deferred, or a coroutine that awaits some, in the reactor.
+        """Await a Deferred, or a coroutine that awaits some, in the reactor, asked from the loop.
 
         Cancelling the awaiting task cancels it there.
         """

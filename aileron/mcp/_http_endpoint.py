@@ -64,7 +64,7 @@ class HttpEndpoint:
     What a server does it asks of the agent site's routes, with the token of its agent: there is no other way in.
 
     :param reactor: provides time.
-    :param beside: the loop, not yet running.
+    :param loop: not yet running.
     :param serving: makes what each server serves.
     """
 
@@ -72,11 +72,11 @@ class HttpEndpoint:
         self,
         reactor: IReactorTime,
         settings: McpSettings,
-        beside: ILoop,
+        loop: ILoop,
         serving: Serving = _OWN_TOOLS,
     ) -> None:
         self._reactor, self._settings, self._serving = reactor, settings, serving
-        self._beside = beside
+        self._loop = loop
         self._key = secrets.token_bytes(_KEY_BYTES)
         self._routes: IAgentRoutes | None = None
         self._servers: dict[str, SessionServer] = {}
@@ -90,14 +90,14 @@ class HttpEndpoint:
         def opened(_: None) -> None:
             self._routes = routes
 
-        return self._beside.start().addCallback(opened)
+        return self._loop.start().addCallback(opened)
 
     def close(self) -> Deferred[None]:
         """End every server and the loop; fires when that is done.  To be called once, after L{open} has fired."""
         self._routes = None
         for session_server in list(self._servers.values()):
             session_server.close()
-        return self._beside.stop()
+        return self._loop.stop()
 
     async def serve(self, request: McpRequest) -> McpReply:
         if self._routes is None:
@@ -119,7 +119,7 @@ class HttpEndpoint:
         listed = self._settings.listed_actions
         session = SessionEnvironment("", request.token, client=request.session.agent, listed_actions=listed)
         daemon = Daemon(InProcessClient(routes, request.token, self._reactor))
-        bridge, sealing = self._beside.bridge, sealing_for(session_id, self._key)
+        bridge, sealing = self._loop.bridge, sealing_for(session_id, self._key)
         served = self._serving(self._reactor, bridge, session, daemon, sealing)
         session_server = SessionServer(
             self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)

@@ -172,7 +172,7 @@ class Subscriptions:
         return await self._listening(ctx, params)
 
     async def look(self) -> Sequence[ToolDefinition]:
-        """Every action there is now; whoever subscribed to a document that is another, came or went, is told."""
+        """Return every action there is now, and tell whoever subscribed to a document that is another, came or went."""
         definitions = await self._actions()
         before, self._known = self._known, {action_uri(definition): definition for definition in definitions}
         for address in sorted(before.keys() | self._known.keys()):

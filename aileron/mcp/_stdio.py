@@ -129,7 +129,7 @@ class JsonLines(LineOnlyReceiver):
         self._end()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Both are gone."""
+        """Note that both are gone."""
         self._end()
 
     def write_line(self, line: bytes) -> None:

@@ -129,7 +129,7 @@ def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
 
 
 def render_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
-    """Why there is no result.
+    """Render why there is no result.
 
     :param cut_off: whether an earlier attempt of the same call got no answer.
     """
@@ -193,7 +193,7 @@ def _failure(failure: Any) -> str | None:
 
 
 def _again(failure: Any) -> str | None:
-    """Of a run that may have happened: which one is to do it again."""
+    """Name the run that is to do again what may have happened."""
     details = failure.get("details") if isinstance(failure, Mapping) else None
     again = details.get("run_again") if isinstance(details, Mapping) else None
     return f"The user is asked whether to do it again: check_action_status with {again}." if again else None

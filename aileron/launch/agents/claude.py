@@ -92,7 +92,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
 
 
 def _configuration(server: McpServer) -> Mapping[str, object]:
-    """With C{alwaysLoad} the tools are before the model, not behind a search for tools."""
+    """Return the configuration of our server; C{alwaysLoad} puts its tools before the model, not behind a search."""
     entry = {
         "type": "stdio",
         "command": server.command,

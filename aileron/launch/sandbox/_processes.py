@@ -73,7 +73,7 @@ def _end(pidfd: int, timeout_seconds: float) -> bool:
 
 
 def _start_time(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty where there is none."""
+    """Return when a process began, in the kernel's ticks; empty where there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):

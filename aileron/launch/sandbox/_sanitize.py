@@ -85,7 +85,7 @@ def _operation(copy: RepositoryCopy) -> str:
 
 
 def _open_directories(root: Path) -> None:
-    """Let us enter every directory, whatever its mode was made."""
+    """Make every directory one that we can enter, whatever its mode was made."""
     root.chmod(0o700)
     for directory, directories, _ in os.walk(root):
         for name in directories:

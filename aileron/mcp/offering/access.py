@@ -121,7 +121,7 @@ def resolve_call(
 
 
 def render_action(definition: ToolDefinition) -> str:
-    """All that there is to know of an action before it is run."""
+    """Render all that there is to know of an action before it is run."""
     parts = [
         f"# {definition.title}",
         definition.description,
@@ -149,7 +149,7 @@ def _pretty(schema: Mapping[str, JSON]) -> str:
 
 
 def search(definitions: Sequence[ToolDefinition], query: str) -> list[ToolDefinition]:
-    """Those of C{definitions} that any word of C{query} is found in, best first; equals by name.
+    """List those of C{definitions} that any word of C{query} is found in, best first; equals by name.
 
     A word counts more in a name than in a title, and there more than in a description; and whole more than as the
     beginning of another.
@@ -199,7 +199,7 @@ class Shortlist:
     _all_were: bool = False
 
     async def of(self, definitions: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-        """Those of C{definitions} that are listed, in their order."""
+        """Return those of C{definitions} that are listed, in their order."""
         if len(definitions) <= self.limit * (2 if self._all_were else 1):
             self._all_were = self._all_were or bool(definitions)
             return tuple(definitions)

@@ -205,7 +205,7 @@ def _resource_key(resource: t.Resource) -> str:
 def page(
     things: Sequence[T], key: Callable[[T], str], params: t.PaginatedRequestParams | None, size: int
 ) -> tuple[Sequence[T], str | None]:
-    """One page, and the cursor of the next.
+    """Return one page, and the cursor of the next.
 
     :param key: by which C{things} are in order, no two alike.
     :param params: of the request: without a cursor, the first page is meant.

@@ -77,7 +77,7 @@ def _kind(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -
 
 
 def _like(typed: str, names: Iterable[str]) -> list[str]:
-    """Those that begin with what was typed, then those that have it elsewhere."""
+    """List those that begin with what was typed, then those that have it elsewhere."""
     wanted = typed.casefold()
     having = [name for name in names if wanted in name.casefold()]
     return sorted(having, key=lambda name: not name.casefold().startswith(wanted))

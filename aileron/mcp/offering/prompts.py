@@ -61,7 +61,7 @@ _SHOWN = (
 
 
 async def render_prompt(name: str, arguments: Mapping[str, str], offers: ITools) -> t.GetPromptResult:
-    """One of L{PROMPTS}, filled in.
+    """Return one of L{PROMPTS}, filled in.
 
     :raises MCPError: there is none of that name, or of what it names.
     :raises DaemonError: it cannot be told.

@@ -47,7 +47,7 @@ class Cancelling:
 
     @contextmanager
     def calling(self, ctx: Context, key: str) -> Iterator[None]:
-        """While a call lasts: it can be cancelled; and just after it was cut off, until the client says why."""
+        """Have a call be cancelled while it lasts, and just after it was cut off, until the client says why."""
         name = _name(ctx, ctx.request_id)
         self._keys[name] = key
         while len(self._keys) > MOST:
@@ -72,7 +72,7 @@ class Cancelling:
 
 
 def _name(ctx: Context, request_id: object) -> _Name:
-    """Every connection counts its requests for itself; over HTTP it is the header that tells them apart."""
+    """Name a request: each connection counts its own, and over HTTP it is the header that tells connections apart."""
     headers: Mapping[str, Any] = getattr(ctx.request, "headers", None) or {}
     return str(headers.get(_SESSION_HEADER, "")), f"{type(request_id).__name__}:{request_id}"
 

@@ -134,7 +134,7 @@ class Client:
 
 
 def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
-    """Whoever made this request."""
+    """Identify the client that made this request."""
     params = ctx.session.client_params
     capabilities = ctx.session.client_capabilities or t.ClientCapabilities()
     profile = find_profile(params.client_info.name if params is not None else "", session.client)
@@ -182,7 +182,7 @@ Beats = Callable[[], Iterator[float]]
 
 
 def usual_beats() -> Iterator[float]:
-    """Soon at first, then steadily."""
+    """Beat soon at first, then steadily."""
     return itertools.chain(_EARLY_SECONDS, itertools.repeat(_BEAT_SECONDS))
 
 

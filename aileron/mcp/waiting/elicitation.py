@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
-    """Of the protocol without a handshake: have it filled in, then call again."""
+    """Have a form filled in by a client without a handshake, which then calls again."""
     schema: Any = plain(form.schema)
     question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
     state = evolve(so_far, forms=so_far.forms + 1).as_state()
@@ -48,7 +48,7 @@ def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) 
 
 
 async def elicit_form(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
-    """Of the protocol with a handshake: have it filled in while the call waits.
+    """Have a form filled in by a client with a handshake, while the call waits.
 
     :param seconds: how long the person has for that.
     :return: what the person said; or why the call is over; L{None}: the client shows no form after all.
@@ -77,7 +77,7 @@ REVIEW = "review"
 
 
 def request_review(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
-    """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run."""
+    """Have the page opened by a client without a handshake, which then calls again and goes on with the same run."""
     state = evolve(so_far, shown=True).as_state()
     return t.InputRequiredResult(input_requests={REVIEW: review_request(pending)}, request_state=state)
 
@@ -93,7 +93,7 @@ def review_request(pending: Pending) -> t.ElicitRequest:
 
 
 async def review_while_waiting(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
-    """Of the protocol with a handshake: have the page opened while the call waits, which ends by itself."""
+    """Have the page opened by a client with a handshake, while the call waits, which ends by itself."""
     asking = asyncio.ensure_future(_open_page(ctx, pending))
     try:
         result = await waiting
