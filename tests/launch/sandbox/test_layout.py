@@ -64,38 +64,18 @@ class LayoutTests(LayoutCase):
         self.assertEqual(self.told("--chdir"), [str(self.project)])
 
     def test_hidden(self) -> None:
-        """Aileron's home, browsers' profiles that are there, and what users share are empty."""
-        profiles = [
-            self.made(f"user/{name}") for name in (".mozilla", ".config/chromium", ".cache/google-chrome", "snap")
-        ]
-        hidden = self.told("--tmpfs")
-        self.assertLessEqual({"/tmp", "/run/user", str(self.state), *map(str, profiles)}, set(hidden))
-        self.assertNotIn(str(self.home / ".config/BraveSoftware"), hidden)
-
-    def test_profiles(self) -> None:
-        """So are profiles of less common browsers, of beta and developer builds, and the caches of each."""
+        """Aileron's home, what users share, and profiles and caches of each browser that is there are empty."""
         names = (
-            ".config/google-chrome-canary",
-            ".cache/google-chrome-canary",
-            ".cache/microsoft-edge-dev",
-            ".cache/opera-beta",
-            ".cache/vivaldi-snapshot",
-            ".local/share/torbrowser",
-            "tor-browser/Browser/TorBrowser/Data",
-            ".tor project",
-            ".mullvad/mullvadbrowser",
-            "mullvad-browser/Browser/TorBrowser/Data",
-            ".moonchild productions",
-            ".cache/moonchild productions",
-            ".waterfox",
-            ".config/waterfox",
-            ".floorp",
-            ".cache/floorp",
-            ".thunderbird",
-            ".config/thunderbird",
+            *".mozilla snap .waterfox .floorp .thunderbird .config/chromium .config/google-chrome-canary".split(),
+            *".config/waterfox .config/thunderbird .local/share/torbrowser .cache/google-chrome".split(),
+            *".cache/google-chrome-canary .cache/microsoft-edge-dev .cache/opera-beta .cache/vivaldi-snapshot".split(),
+            *".cache/floorp tor-browser/Browser/TorBrowser/Data mullvad-browser/Browser/TorBrowser/Data".split(),
+            *(".tor project", ".mullvad/mullvadbrowser", ".moonchild productions", ".cache/moonchild productions"),
         )
-        profiles = [self.made(f"user/{name}") for name in names]
-        self.assertLessEqual(set(map(str, profiles)), set(self.told("--tmpfs")))
+        profiles = [str(self.made(f"user/{name}")) for name in names]
+        hidden = self.told("--tmpfs")
+        self.assertLessEqual({"/tmp", "/run/user", str(self.state), *profiles}, set(hidden))
+        self.assertNotIn(str(self.home / ".config/BraveSoftware"), hidden)
 
     def test_moved_profiles(self) -> None:
         """Profiles are hidden where the environment says that settings, data and caches lie, and where they lay."""
