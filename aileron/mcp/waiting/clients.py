@@ -114,7 +114,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 @frozen
 class Client:
-    """One of them.
+    """One client, as far as one of its requests tells.
 
     :ivar modern: whether it speaks the protocol without a handshake, where a server asks nothing by itself.
     :ivar opens_urls: whether a person will see an address that we ask it to open.
@@ -124,7 +124,6 @@ class Client:
     :ivar hears_changes: whether it hears that the list of tools is another.
     """
 
-    profile: Profile
     modern: bool
     opens_urls: bool
     shows_forms: bool
@@ -148,8 +147,7 @@ def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
     declares_forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     can_be_asked = modern or ctx.session.can_send_request
     return Client(
-        profile,
-        modern,
+        modern=modern,
         opens_urls=attended and profile.opens_urls and declares_urls and can_be_asked,
         shows_forms=(attended or not launched) and profile.shows_forms and declares_forms and can_be_asked,
         runs_tasks=modern and TASKS in (capabilities.extensions or {}),
