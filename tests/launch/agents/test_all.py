@@ -30,6 +30,44 @@ SCREENS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 }
 """With which arguments each agent draws on the whole terminal, and with which it does not."""
 
+DIRECTORIES: Sequence[tuple[str, Mapping[str, str], str, str]] = (
+    (
+        "claude",
+        {},
+        (
+            "/h/.claude/file-history /h/.claude/plans /h/.claude/projects /h/.claude/tasks /h/.claude/todos "
+            "/h/.cache/claude-cli-nodejs"
+        ),
+        "/h/.claude",
+    ),
+    (
+        "claude",
+        {"CLAUDE_CONFIG_DIR": "/o", "XDG_CACHE_HOME": "/c"},
+        "/o/file-history /o/plans /o/projects /o/tasks /o/todos /c/claude-cli-nodejs",
+        "/o",
+    ),
+    ("codex", {}, "/h/.codex/archived_sessions /h/.codex/log /h/.codex/sessions", "/h/.codex"),
+    (
+        "goose",
+        {"XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"},
+        "/h/.local/share/goose /s/goose",
+        "/h/.config/goose",
+    ),
+    ("goose", {"GOOSE_PATH_ROOT": "/r", "XDG_STATE_HOME": "/s"}, "/r/data /r/state", "/r/config"),
+    (
+        "opencode",
+        {"XDG_CACHE_HOME": "/c"},
+        "/h/.local/share/opencode /h/.local/state/opencode /c/opencode",
+        "/h/.config/opencode",
+    ),
+    ("pi", {}, "/h/.pi/agent/sessions", "/h/.pi/agent"),
+    ("pi", {"PI_CODING_AGENT_SESSION_DIR": "/s"}, "/s", "/h/.pi/agent"),
+    ("pi", {"PI_CODING_AGENT_DIR": "/p"}, "/p/sessions", "/p"),
+    ("pi", {"PI_CODING_AGENT_DIR": "~/p"}, "/h/p/sessions", "/h/p"),
+    ("pi", {"PI_CODING_AGENT_DIR": "~"}, "/h/sessions", "/h"),
+)
+"""What each agent writes in a sandbox, and where its settings lie, with which variables."""
+
 
 class AgentsTests(SynchronousTestCase):
     """Each of them makes the same promises."""
@@ -41,6 +79,14 @@ class AgentsTests(SynchronousTestCase):
             for draws, lines in zip((True, False), sides, strict=True):
                 for line in lines:
                     self.assertEqual(find_agents()[name].full_screen(tuple(line.split())), draws, f"{name} {line}")
+
+    def test_directories(self) -> None:
+        """In a sandbox an agent keeps its sessions and logs, and nothing that it reads as settings or starts."""
+        self.assertEqual({name for name, *_ in DIRECTORIES}, set(find_agents()))
+        for name, variables, own, settings in DIRECTORIES:
+            agent, environment = find_agents()[name], {"HOME": "/h", **variables}
+            self.assertEqual(agent.own_directories(environment), tuple(own.split()), name)
+            self.assertEqual(agent.settings_directories(environment), (settings,), name)
 
     def test_no_secret(self) -> None:
         """The session's token and gateway key are in the environment; no argument, note, file or repr shows them."""

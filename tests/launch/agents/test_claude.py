@@ -78,29 +78,6 @@ class ToolsTests(ClaudeCase):
         self.assertIn("background", self.bare("--bg", "do it").notes[0])
 
 
-class DirectoriesTests(ClaudeCase):
-    """What is its own, and what is the user's."""
-
-    def test_own(self) -> None:
-        """Its sessions and logs are its own; the directory around them holds settings and programs, and is not."""
-        own = self.agent.own_directories({"HOME": "/home/me"})
-        self.assertEqual(self.agent.settings_directories({"HOME": "/home/me"}), ("/home/me/.claude",))
-        self.assertIn("/home/me/.claude/projects", own)
-        self.assertIn("/home/me/.cache/claude-cli-nodejs", own)
-        for path in (
-            "/home/me/.claude",
-            *(f"/home/me/.claude/{name}" for name in ("hooks", "jobs", "plugins", "session-env", "skills")),
-        ):
-            self.assertNotIn(path, own)
-
-    def test_moved(self) -> None:
-        """Both follow the variables that move them."""
-        environment = {"HOME": "/home/me", "CLAUDE_CONFIG_DIR": "/other", "XDG_CACHE_HOME": "/cache"}
-        self.assertEqual(self.agent.settings_directories(environment), ("/other",))
-        own = self.agent.own_directories(environment)
-        self.assertTrue(all(Path(path).parts[1] in ("other", "cache") for path in own))
-
-
 class RoutesTests(ClaudeCase):
     """A user with a login and settings."""
 

@@ -69,16 +69,6 @@ class ToolServerTests(GooseCase):
         self.assertIn("goose configure runs by itself", line)
         self.assertIn("ANTHROPIC_HOST", self.registered("run", "-t", "configure").variables)
 
-    def test_directories(self) -> None:
-        """In a sandbox it writes sessions and logs, and nothing that it reads as settings."""
-        agent = self.agent
-        environment = {"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"}
-        self.assertEqual(agent.own_directories(environment), ("/h/.local/share/goose", "/s/goose"))
-        self.assertEqual(agent.settings_directories(environment), ("/h/.config/goose",))
-        rooted = {"GOOSE_PATH_ROOT": "/rooted", **environment}
-        self.assertEqual(agent.own_directories(rooted), ("/rooted/data", "/rooted/state"))
-        self.assertEqual(agent.settings_directories(rooted), ("/rooted/config",))
-
 
 class RoutesTests(GooseCase):
     """Which of its providers go through the gateway."""

@@ -61,16 +61,6 @@ class ToolServerTests(PiCase):
         self.write(".pi/agent/mcp.json", {"mcpServers": {"mine": {"command": "x"}}})
         self.registered()
 
-    def test_directories(self) -> None:
-        """In a sandbox it writes its sessions, and nothing else of its own."""
-        agent = self.agent
-        self.assertEqual(agent.own_directories({"HOME": "/h"}), ("/h/.pi/agent/sessions",))
-        self.assertEqual(agent.settings_directories({"HOME": "/h"}), ("/h/.pi/agent",))
-        self.assertEqual(agent.own_directories({"PI_CODING_AGENT_SESSION_DIR": "/s"}), ("/s",))
-        for named, place in (("/p", "/p"), ("~/p", "/h/p"), ("~", "/h")):
-            moved = {"HOME": "/h", "PI_CODING_AGENT_DIR": named}
-            self.assertEqual(agent.settings_directories(moved), (place,))
-
 
 class RoutesTests(PiCase):
     """Which of its providers go through the gateway."""
