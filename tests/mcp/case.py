@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Literal, TypeVar
 
+from mcp.types import TextContent
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -58,6 +59,13 @@ def action(name: str = "ship-update", **more: Any) -> dict[str, Any]:
         "idempotent": False,
         **more,
     }
+
+
+def text_of(result: Any) -> str:
+    """The text of a result."""
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
 
 
 def offering(generation: int, *items: dict[str, Any], **more: Any) -> dict[str, Any]:

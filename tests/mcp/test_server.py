@@ -19,8 +19,7 @@ from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.waiting.calling import ClientPolicy
-from tests.mcp.case import Era, action, in_a_loop, in_both_eras
-from tests.mcp.waiting.case import text_of
+from tests.mcp.case import Era, action, in_a_loop, in_both_eras, text_of
 
 _LEVEL = t.SetLevelRequest(params=t.SetLevelRequestParams(level="info"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
 from aileron.mcp.waiting.calling import ClientPolicy
 from tests.mcp.case import PATIENCE_SECONDS, Era, action
+from tests.mcp.test_server import ScriptedTools, done
 
 URL = "http://127.0.0.1:9/approvals/R"
 PENDING = ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
@@ -26,7 +27,7 @@ ATTENDED = SessionEnvironment("", "", 45, "claude", attended=True)
 CLAUDE = t.Implementation(name="claude-code", version="2")
 
 
-class WaitingTools:
+class WaitingTools(ScriptedTools):
     """One action that waits for a person until L{decide}.
 
     :ivar manners: how each call was made.
@@ -35,6 +36,7 @@ class WaitingTools:
     """
 
     def __init__(self) -> None:
+        super().__init__(done)
         self.manners: list[CallOptions] = []
         self.withdrawn: list[str] = []
         self.run: Mapping[str, Any] = {"id": "R", "status": "pending_approval", "received_at": "1", "changed_at": "2"}
@@ -53,10 +55,6 @@ class WaitingTools:
         """The same, and one that declares its output."""
         declared = action("declared", output_schema={"type": "object"})
         return read_definitions([action(gated=True), declared])
-
-    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """None."""
-        return []
 
     async def call(self, tool: str, arguments: Mapping[str, Any], options: CallOptions) -> ToolResult:
         """Wait, or say so early."""
@@ -118,13 +116,6 @@ async def connected(
     options.setdefault("client_info", CLAUDE)
     async with asyncio.timeout(PATIENCE_SECONDS), Client(server.server, mode=era, **options) as client:
         yield client
-
-
-def text_of(result: Any) -> str:
-    """The text of a result."""
-    [content] = result.content
-    assert isinstance(content, t.TextContent)
-    return content.text
 
 
 class WaitingCase(SynchronousTestCase):

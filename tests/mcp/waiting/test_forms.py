@@ -16,9 +16,9 @@ from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._forms import Form, fill_in
 from aileron.mcp._texts import Pending, ToolResult, render_form
 from aileron.mcp._tools import CallOptions
-from tests.mcp.case import Era, action, in_a_loop, in_both_eras
+from tests.mcp.case import Era, action, in_a_loop, in_both_eras, text_of
 from tests.mcp.test_forms import ASKS, PROPERTIES, SCHEMA
-from tests.mcp.waiting.case import ATTENDED, URL, WaitingCase, WaitingTools, connected, text_of
+from tests.mcp.waiting.case import ATTENDED, URL, WaitingCase, WaitingTools, connected
 
 HI = {"text": "hi"}
 

@@ -12,8 +12,8 @@ from mcp import MCPError
 from aileron.mcp._forms import Continuation
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp.waiting.elicitation import REVIEW, request_review, review_request
-from tests.mcp.case import Era, in_a_loop, in_both_eras
-from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected, text_of
+from tests.mcp.case import Era, in_a_loop, in_both_eras, text_of
+from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected
 
 
 class ReviewTests(WaitingCase):

@@ -17,8 +17,8 @@ from aileron.mcp._tools import NotifyingCalls
 from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
-from tests.mcp.case import in_a_loop
-from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected, text_of
+from tests.mcp.case import in_a_loop, text_of
+from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected
 
 FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
 NOBODY = evolve(ATTENDED, attended=False)
