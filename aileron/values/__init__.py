@@ -80,7 +80,7 @@ from ._runs import (
     StepRow,
     Transition,
 )
-from ._schemas import fits, plainly, schema_problem, violation
+from ._schemas import fits, schema_problem, violation
 from ._sessions import (
     HandOver,
     HandOverState,
@@ -247,7 +247,6 @@ __all__ = [
     "media_type_of",
     "place",
     "plain",
-    "plainly",
     "regular_base64",
     "schema_problem",
     "set_apart",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 from urllib.parse import unquote
 
 from ._json import JSON, canonical, plain
@@ -83,59 +83,6 @@ def _has(whole: JSON, reference: str) -> bool:
         else:
             return False
     return isinstance(there, (Mapping, bool))
-
-
-Question: TypeAlias = Callable[[JSON], bool]
-
-_UNDERSTOOD = frozenset({"type", "properties", "required", "additionalProperties"})
-_NOTES = frozenset({"type", "title", "description", "default"})
-_BOUND = frozenset({"maxLength"})
-_PLAIN: Mapping[str, type] = {"string": str, "boolean": bool, "object": dict}
-"""Types of which a validator takes all that Python takes for them; not so of numbers."""
-
-
-class Checks(Protocol):
-    """The checks of a validator of one schema."""
-
-    def is_valid(self, instance: Any, /) -> bool:
-        """Tell whether it has the schema's form."""
-
-    def is_type(self, instance: Any, name: str, /) -> bool:
-        """Tell whether it is of a type, by the schema's name for it."""
-
-
-def plainly(schema: Mapping[str, Any], checks: Callable[[Any], Checks]) -> Question:
-    """Make a question that is answered with yes only where a validator of C{schema} would find nothing.
-
-    No says nothing: the validator tells then what is wrong, if anything is.
-
-    :param schema: a closed object's with its members; of any other no is all that is ever said.
-    :param checks: makes the validator of one member's schema.
-    """
-    closed = schema.get("type") == "object" and schema.get("additionalProperties") is False
-    if not closed or not schema.keys() <= _UNDERSTOOD:
-        return lambda _: False
-    members = {name: _member_question(each, checks(each)) for name, each in schema.get("properties", {}).items()}
-    required = frozenset(schema.get("required", ()))
-
-    def plain(value: JSON) -> bool:
-        if not isinstance(value, dict) or not required <= value.keys():
-            return False
-        return all(name in members and members[name](each) for name, each in value.items())
-
-    return plain
-
-
-def _member_question(schema: Mapping[str, Any] | bool, checks: Checks) -> Question:
-    kind = schema.get("type") if isinstance(schema, Mapping) and schema.keys() <= _NOTES | _BOUND else None
-    if not isinstance(kind, str) or not isinstance(schema, Mapping):
-        return checks.is_valid
-    most, plain = schema.get("maxLength"), _PLAIN.get(kind)
-    if most is not None:
-        return (lambda value: isinstance(value, str) and len(value) <= most) if plain is str else checks.is_valid
-    if plain is not None:
-        return lambda value: isinstance(value, plain)
-    return lambda value: checks.is_type(value, kind)
 
 
 _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, json_pointer, plainly, violation
+from aileron.values import JSON, json_pointer, violation
 
 
 @lru_cache(maxsize=256)  # more than our own schemas have
@@ -35,18 +35,12 @@ class Shape:
         self.schema = schema
 
     @cached_property
-    def _plainly_right(self) -> Callable[[JSON], bool]:
-        return plainly(self.schema, _Validator)
-
-    @cached_property
     def _errors(self) -> Callable[[JSON], Iterable[ValidationError]]:
         found: Callable[[JSON], Iterable[ValidationError]] = _Validator(self.schema).iter_errors
         return found
 
     def problems(self, value: JSON, base: str = "") -> list[tuple[str, str]]:
         """Pairs of pointer and message; empty where C{value} has this shape."""
-        if self._plainly_right(value):
-            return []
         found = {pair: None for error in self._errors(value) for pair in _pairs(error, base)}
         return list(found)
 
