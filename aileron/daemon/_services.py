@@ -36,11 +36,20 @@ class Relay:
 
 def make_relay(reactor: Any, settings: GatewaySettings, store: IStore, vault: Vault) -> Relay:
     """Build the gateway; it takes requests once it is opened."""
-    from aileron.gateway import GatewayParts, Tally, build, published
+    from aileron.gateway import Tally, build, published
 
     tally = Tally(time.perf_counter, partial(reactor.callLater, _PAUSE_SECONDS), settings.accounting)
-    parts = GatewayParts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
-    return Relay(build(settings, reactor, parts), tally, partial(published, settings))
+    gateway = build(
+        settings,
+        reactor,
+        sessions=store.sessions,
+        vault=vault,
+        bindings=vault,
+        flags=store.flags,
+        meters=tally,
+        ids=fresh_ids(reactor),
+    )
+    return Relay(gateway, tally, partial(published, settings))
 
 
 def make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:

@@ -4,9 +4,9 @@ L{build} makes it; the agent site's channel asks it about each request; L{Tally}
 takes.
 """
 
-from ._build import GatewayParts, build
+from ._build import build
 from ._gateway import Gateway
 from ._routes import published
 from ._tally import Tally
 
-__all__ = ["Gateway", "GatewayParts", "Tally", "build", "published"]
+__all__ = ["Gateway", "Tally", "build", "published"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVault
@@ -20,32 +19,29 @@ from ._proxies import Proxies, read_proxies
 from ._unreachable import UpstreamUnreachable
 
 
-@frozen
-class GatewayParts:
-    """The collaborators of the gateway, through interfaces alone.
+def build(
+    settings: GatewaySettings,
+    reactor: IDialReactor,
+    *,
+    sessions: ISessions,
+    vault: IVault,
+    bindings: IBindings,
+    flags: IBindingFlags,
+    meters: IMeters,
+    ids: Callable[[], str],
+) -> Gateway:
+    """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked.
 
-    :ivar ids: fresh ULIDs.
+    :param ids: fresh ULIDs.
     """
-
-    sessions: ISessions
-    vault: IVault
-    bindings: IBindings
-    flags: IBindingFlags
-    meters: IMeters
-    ids: Callable[[], str]
-
-
-def build(settings: GatewaySettings, reactor: IDialReactor, parts: GatewayParts) -> Gateway:
-    """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked."""
     proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
-    echoes = LeakRecorder(parts.flags, clock, parts.ids)
     return Gateway(
         settings,
         {each.name: _destination(each, proxies, settings, reactor) for each in settings.providers},
-        sessions=parts.sessions,
-        vault=parts.vault,
-        meters=parts.meters,
-        injection=Injection(parts.bindings, echoes.tell),
+        sessions=sessions,
+        vault=vault,
+        meters=meters,
+        injection=Injection(bindings, LeakRecorder(flags, clock, ids).tell),
         clock=clock,
     )
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from attrs import frozen
 
-from aileron.addresses import Origin, may_be_loopback, read_base_url
+from aileron.addresses import may_be_loopback, read_base_url
 from aileron.http1 import RequestHead, end_to_end
 from aileron.values import Provider
 
@@ -41,7 +41,8 @@ class Destination:
         base = read_base_url(provider.base_url)
         before = forwarding.target_prefix + base.path.encode("ascii")
         host = b" " + base.origin.authority.encode("ascii")
-        return cls(provider, pool, before, host, forwarding.lines, _loopback_port(base.origin))
+        loopback_port = base.origin.port if may_be_loopback(base.origin.host) else None
+        return cls(provider, pool, before, host, forwarding.lines, loopback_port)
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
         """Write the head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
@@ -62,7 +63,3 @@ class Destination:
     def for_proxy(self, head: bytes) -> bytes:
         """Write the same head with what a proxy wants."""
         return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head
-
-
-def _loopback_port(origin: Origin) -> int | None:
-    return origin.port if may_be_loopback(origin.host) else None

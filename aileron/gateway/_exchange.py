@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from aileron.errors import (
     AileronError,
@@ -27,12 +26,10 @@ from aileron.interfaces import IMeter
 from aileron.values import Ending
 
 from ._limits import MOST_WAITING_BYTES, RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
+from ._refusals import answer
 from ._secret_filter import SecretFilter
 from ._tally import UNCOUNTED
-
-if TYPE_CHECKING:
-    from ._gateway import RelayRoute, RelayTerms
-    from ._pool import Connection
+from ._terms import RelayTerms, UpstreamConnection
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -59,7 +56,7 @@ class UpstreamExchange:
     __slots__ = (
         "_account",
         "_answer",
-        "_asked",
+        "_begin",
         "_begun",
         "_buffer",
         "_held",
@@ -84,17 +81,17 @@ class UpstreamExchange:
         "upstream",
     )
 
-    def __init__(self, terms: RelayTerms, length: int, asked: RelayRoute) -> None:
+    def __init__(self, terms: RelayTerms, length: int, begin: Callable[[UpstreamExchange], None]) -> None:
         """Begin to collect a request.
 
-        :param asked: what the gateway wants to know when it begins; not kept longer, since answers may take long.
+        :param begin: finds its upstream; called once and not kept longer, since answers may take long.
         """
         self.terms, self.length = terms, length
-        self._asked: RelayRoute | None = asked
+        self._begin: Callable[[UpstreamExchange], None] | None = begin
         self._write, self._keep = terms.write, terms.keep
         self.stirred, self.over, self.answered, self.refusal = True, False, False, 403
         self.meter: IMeter = UNCOUNTED
-        self.upstream: Connection | None = None
+        self.upstream: UpstreamConnection | None = None
         self.give_up: Callable[[], object] | None = None
         self._request = announced(length)
         self._buffer = RequestBuffer()
@@ -143,12 +140,12 @@ class UpstreamExchange:
             self.upstream_is_slow()
 
     def start(self) -> None:
-        most, asked = self.terms.most_bytes, self._asked
+        most, begin = self.terms.most_bytes, self._begin
         if most is not None and self.length > most:
             self._too_long(most)
-        elif asked is not None:
-            self._asked = None
-            self.terms.gateway.begin(self, asked)
+        elif begin is not None:
+            self._begin = None
+            begin(self)
 
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
@@ -169,7 +166,7 @@ class UpstreamExchange:
         self._screen = screen
         self._count()
 
-    def attach(self, upstream: Connection, *, fresh: bool = False) -> None:
+    def attach(self, upstream: UpstreamConnection, *, fresh: bool = False) -> None:
         """Send what there is of the request, and go on with the rest as it comes.
 
         :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.
@@ -356,7 +353,7 @@ class UpstreamExchange:
         if self._begun:
             self.terms.client.cut(framed=type(self._answer) is not UntilClose and not self._slow)
         else:
-            self.terms.client.dismiss(self.terms.gateway.refusal(self, error, status))
+            self.terms.client.dismiss(answer(error, status, self.terms.dialect))
 
     def _let_go_of_upstream(self) -> None:
         upstream, self.upstream = self.upstream, None
@@ -372,7 +369,7 @@ class UpstreamExchange:
         account, self._account = self._account, None
         if account is not None:
             account.count(self, 0)
-        self.terms.gateway.ended(self)
+        self.terms.ended(self)
         self.meter.ended(ending, self._uploaded)
 
     # what it holds --------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
@@ -21,17 +23,18 @@ from aileron.errors import (
 )
 from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
 from aileron.interfaces import IMeters, ISessions, IVault
-from aileron.values import Dialect, Ending, GatewaySettings, Session
+from aileron.values import Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
 from ._destination import Destination
-from ._eager import Write, writer
+from ._eager import writer
 from ._exchange import UpstreamExchange
 from ._injection import Injection
-from ._limits import ByteBudget, SilenceWatch
+from ._limits import ByteBudget
 from ._refusals import Refusal, answer
 from ._routes import RelayTo, RouteTable, routes
 from ._secret_filter import SecretFilter
+from ._terms import RelayTerms
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -40,23 +43,48 @@ _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 
-@frozen
-class RelayTerms:
-    """The terms that one client's requests have in common that differ in their length alone.
+_LOOKS = 4
+_LONGEST_SECONDS = 10.0
 
-    :ivar write: to the client.
-    :ivar dialect: in which the client expects errors.
-    :ivar keep: whether it may send another request on its connection.
-    :ivar most_bytes: of a body, framing included; L{None}: without limit.
+
+class SilenceWatch:
+    """The exchanges under way, all asked by one clock, since a timer for each would cost more.
+
+    An exchange is told that it is L{UpstreamExchange.silent} once nothing of it has stirred for C{seconds}, and at the
+    latest a quarter or ten seconds after that, whichever is less.
     """
 
-    client: RelayClient
-    write: Write
-    gateway: Gateway
-    method: bytes
-    dialect: Dialect
-    keep: bool
-    most_bytes: int | None
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        looks = max(_LOOKS, math.ceil(seconds / _LONGEST_SECONDS))
+        self.step = seconds / looks
+        self._most = looks - 1
+        self._quiet: dict[UpstreamExchange, int] = {}
+
+    def watch(self, exchange: UpstreamExchange) -> None:
+        """Begin with an exchange."""
+        self._quiet[exchange] = 0
+
+    def forget(self, exchange: UpstreamExchange) -> None:
+        """Note that it is over. Twice is safe."""
+        self._quiet.pop(exchange, None)
+
+    def watched(self) -> list[UpstreamExchange]:
+        """All of them."""
+        return list(self._quiet)
+
+    def look(self) -> None:
+        """Time has gone on by C{step}."""
+        for exchange, quiet in list(self._quiet.items()):
+            if exchange.over:
+                continue  # since this look began
+            if exchange.stirred:
+                exchange.stirred = False
+                self._quiet[exchange] = 0
+            elif quiet < self._most:
+                self._quiet[exchange] = quiet + 1
+            else:
+                exchange.silent(self.seconds)
 
 
 @frozen
@@ -65,15 +93,17 @@ class RelayRoute:
 
     :ivar digest: SHA-256 of the gateway key that they bring; L{None}: they bring none.
     :ivar onward: their heads as they go to the provider, but for what a proxy wants or a credential changes.
+    :ivar begin: finds the connection to the provider for an exchange, or has it fail.
     """
 
     terms: RelayTerms
     to: RelayTo
     digest: bytes | None = field(repr=False)
     onward: HeadCache
+    begin: Callable[[RelayRoute, UpstreamExchange], None]
 
     def exchange(self, length: int) -> UpstreamExchange:
-        return UpstreamExchange(self.terms, length, self)
+        return UpstreamExchange(self.terms, length, partial(self.begin, self))
 
 
 class Gateway:
@@ -133,17 +163,16 @@ class Gateway:
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         found = keyed(head)
-        decision = self._table.decide(head, found.path)
-        if decision is None:
+        to = self._table.decide(head, found.path)
+        if to is None:
             return None
-        to, switching = (decision, False) if isinstance(decision, RelayTo) else (decision.to, True)
         try:
             check(head, found)
         except AileronError as error:
             return Refusal(client, answer(error, to.refusal, to.dialect))
         if not to.sound:
             return Refusal(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
-        if switching:
+        if to.upgrade:
             return Refusal(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
         return self._onward(head, client, found, to)
 
@@ -151,19 +180,17 @@ class Gateway:
         terms = RelayTerms(
             client,
             writer(client.transport),
-            self,
             head.method,
             to.dialect,
             keep=b"close" not in head.fields.get(b"connection", b"").lower(),
             most_bytes=self._settings.max_body_bytes,
+            hindrance=self._hindrance,
+            ended=self._silence.forget,
         )
         onward = self._destinations[to.provider.name].head(head, found, to.path)
-        return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length))
+        return RelayRoute(terms, to, found.digest, HeadCache(onward, head.length), self._begin)
 
-    # for its exchanges ---------------------------------------------------------------------------------------------
-
-    def begin(self, exchange: UpstreamExchange, asked: RelayRoute) -> None:
-        """Find a connection to the provider for an exchange, or have it fail."""
+    def _begin(self, asked: RelayRoute, exchange: UpstreamExchange) -> None:
         digest = asked.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
         if digest is None or session is not None:
@@ -173,18 +200,9 @@ class Gateway:
         if not exchange.over:
             Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_failed, exchange)
 
-    def hindrance(self) -> AileronError | None:
-        """Why nothing may leave now; asked again where an exchange had to wait for its connection."""
+    def _hindrance(self) -> AileronError | None:
         shut = self._door.shut()
         return None if shut is None else VaultLocked(shut)
-
-    def refusal(self, exchange: UpstreamExchange, error: AileronError, status: int) -> bytes:
-        """Write the whole answer in the provider's place."""
-        return answer(error, status, exchange.terms.dialect)
-
-    def ended(self, exchange: UpstreamExchange) -> None:
-        """Note that an exchange is over."""
-        self._silence.forget(exchange)
 
     async def _carry_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, digest: bytes) -> None:
         session = await self._sessions.by_gateway_key(digest)
@@ -205,7 +223,7 @@ class Gateway:
         exchange.count_on(self._budget.account(None if session is None else session.id))
         if exchange.over:
             return
-        hindrance = self.hindrance()
+        hindrance = self._hindrance()
         if hindrance is not None:
             exchange.fail(hindrance, to.refusal)
         elif provider.name in self._looping:

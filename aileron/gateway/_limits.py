@@ -1,21 +1,15 @@
-"""Bounds what exchanges hold and how long they may stand still: bytes for each session and in total, and silence.
+"""Bounds the bytes that exchanges hold: for each session and in total.
 
 An exchange is counted while bytes of it wait, and for a little more while its request has not come whole.  Where a
 bound is passed an exchange gives way, and nobody is refused: first one of the session that is past its own bound, then
 one of the session that holds most.  So a session that holds less than its share of all never gives way to another.
-
-Silence is asked of all exchanges by one clock, since a timer for each would cost more.
 """
 
 from __future__ import annotations
 
-import math
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from weakref import WeakValueDictionary
-
-if TYPE_CHECKING:
-    from ._exchange import UpstreamExchange
 
 MOST_BYTES = 64 * 1024 * 1024
 """That all exchanges hold together."""
@@ -133,47 +127,3 @@ class RequestBuffer:
     def forget(self) -> None:
         """Keep no more of it.  Twice is safe."""
         self.replayable, self._pieces, self.size = False, [], 0
-
-
-_LOOKS = 4
-_LONGEST_SECONDS = 10.0
-
-
-class SilenceWatch:
-    """The exchanges under way.
-
-    An exchange is told that it is L{UpstreamExchange.silent} once nothing of it has stirred for C{seconds}, and at the
-    latest a quarter or ten seconds after that, whichever is less.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        looks = max(_LOOKS, math.ceil(seconds / _LONGEST_SECONDS))
-        self.step = seconds / looks
-        self._most = looks - 1
-        self._quiet: dict[UpstreamExchange, int] = {}
-
-    def watch(self, exchange: UpstreamExchange) -> None:
-        """Begin with an exchange."""
-        self._quiet[exchange] = 0
-
-    def forget(self, exchange: UpstreamExchange) -> None:
-        """Note that it is over. Twice is safe."""
-        self._quiet.pop(exchange, None)
-
-    def watched(self) -> list[UpstreamExchange]:
-        """All of them."""
-        return list(self._quiet)
-
-    def look(self) -> None:
-        """Time has gone on by C{step}."""
-        for exchange, quiet in list(self._quiet.items()):
-            if exchange.over:
-                continue  # since this look began
-            if exchange.stirred:
-                exchange.stirred = False
-                self._quiet[exchange] = 0
-            elif quiet < self._most:
-                self._quiet[exchange] = quiet + 1
-            else:
-                exchange.silent(self.seconds)

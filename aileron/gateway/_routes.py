@@ -35,12 +35,13 @@ _ASK_CHATGPT = frozenset((_RESPONSES,))
 
 
 class RelayTo(NamedTuple):
-    """Carry it on.
+    """The way of a request.
 
     :ivar path: where to, at the provider; before it comes what the provider's C{base_url} says.
     :ivar sound: whether the path can be read in one way only.
     :ivar inference: whether a model is asked, so that its answer tells tokens and a key may be put in.
     :ivar refusal: status of our own refusals on this route: one that its clients show at once.
+    :ivar upgrade: whether to answer 426: the client tries a WebSocket first, and then goes on without.
     """
 
     provider: Provider
@@ -48,17 +49,12 @@ class RelayTo(NamedTuple):
     sound: bool = True
     inference: bool = False
     refusal: int = 403
+    upgrade: bool = False
 
     @property
     def dialect(self) -> Dialect:
         """In which shape the client expects errors."""
         return self.provider.dialect
-
-
-class Upgrade(NamedTuple):
-    """Answer 426: the client tries a WebSocket first, and then goes on without."""
-
-    to: RelayTo
 
 
 class Asking(NamedTuple):
@@ -75,8 +71,7 @@ class Asking(NamedTuple):
     anthropic: bool
 
 
-Decision = RelayTo | Upgrade
-Handler = Callable[..., Decision]
+Handler = Callable[..., RelayTo]
 Declare = Callable[..., Callable[[Handler], Handler]]
 """Klein's own C{route}, which is typed for handlers that render."""
 
@@ -91,27 +86,27 @@ def routes(settings: GatewaySettings) -> Klein:
     @route("/v1/chat/completions", methods=["POST"], endpoint="chat_completions")
     @route("/v1/completions", methods=["POST"], endpoint="completions")
     @route("/v1/embeddings", methods=["POST"], endpoint="embeddings")
-    def ask_openai(asking: Asking) -> Decision:
+    def ask_openai(asking: Asking) -> RelayTo:
         return RelayTo(openai, asking.path, inference=True)
 
     @route("/v1/responses", methods=["GET", "POST"])
-    def responses(asking: Asking) -> Decision:
-        to = RelayTo(openai, asking.path, inference=asking.method == b"POST", refusal=_refusal(asking.path))
-        return Upgrade(to) if asking.upgrade else to
+    def responses(asking: Asking) -> RelayTo:
+        asks = asking.method == b"POST"
+        return RelayTo(openai, asking.path, inference=asks, refusal=_refusal(asking.path), upgrade=asking.upgrade)
 
     @route("/v1/messages", methods=["POST"], endpoint="messages")
     @route("/v1/messages/count_tokens", methods=["POST"], endpoint="count_tokens")
-    def ask_anthropic(asking: Asking) -> Decision:
+    def ask_anthropic(asking: Asking) -> RelayTo:
         return RelayTo(anthropic, asking.path, inference=True)
 
     @route("/v1/models", methods=["GET", "HEAD"], endpoint="models")
     @route("/v1/models/<path:rest>", methods=["GET", "HEAD"], endpoint="model")
-    def models(asking: Asking, rest: str = "") -> Decision:
+    def models(asking: Asking, rest: str = "") -> RelayTo:
         return RelayTo(anthropic if asking.anthropic else openai, asking.path, is_sound(asking.path))
 
     @route("/api/<path:rest>", endpoint="api")
     @route("/", methods=["HEAD"], endpoint="root")
-    def claude_code(asking: Asking, rest: str = "") -> Decision:
+    def claude_code(asking: Asking, rest: str = "") -> RelayTo:
         return RelayTo(anthropic, asking.path, is_sound(asking.path))
 
     for provider in settings.providers:
@@ -127,7 +122,7 @@ def _whole(app: Klein, provider: Provider) -> None:
 
     @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
     @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
-    def whole(asking: Asking, rest: str = "") -> Decision:
+    def whole(asking: Asking, rest: str = "") -> RelayTo:
         onward = asking.path[prefix:]
         inference = asking.method == b"POST" and onward in asks
         return RelayTo(provider, onward, is_sound(onward, encoded_slashes=False), inference, _refusal(onward))
@@ -147,7 +142,7 @@ class RouteTable:
         self._execute: Any = app.execute_endpoint
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
-    def decide(self, head: RequestHead, path: bytes) -> Decision | None:
+    def decide(self, head: RequestHead, path: bytes) -> RelayTo | None:
         """Decide what becomes of a request; L{None}: it is not the gateway's.
 
         :param path: without a query, and without what ties it to a session.
@@ -160,13 +155,13 @@ class RouteTable:
         short = len(path) + len(head.method) < _LONGEST_REMEMBERED  # what is remembered is as long as its sender likes
         return self._remembered(asking) if short else self._decide(asking)
 
-    def _decide(self, asking: Asking) -> Decision | None:
+    def _decide(self, asking: Asking) -> RelayTo | None:
         try:
             endpoint, arguments = self._adapter.match(asking.path.decode("ascii"), asking.method.decode("ascii"))
         except HTTPException:  # not found, another method, a redirect: not ours
             return None
-        decision: Decision = self._execute(endpoint, asking, **arguments)
-        return decision
+        to: RelayTo = self._execute(endpoint, asking, **arguments)
+        return to
 
 
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
@@ -180,8 +175,8 @@ def published(settings: GatewaySettings) -> tuple[RelayedPath, ...]:
 
     def leads_to(rule: Rule, method: str, anthropic: bool) -> str:
         asking = Asking(method.encode("ascii"), rule.rule.encode("ascii"), False, anthropic)
-        decision: RelayTo | Upgrade = execute(rule.endpoint, asking, **dict.fromkeys(rule.arguments, ""))
-        return (decision.to if isinstance(decision, Upgrade) else decision).provider.name
+        to: RelayTo = execute(rule.endpoint, asking, **dict.fromkeys(rule.arguments, ""))
+        return to.provider.name
 
     def paths() -> Iterator[RelayedPath]:
         for rule in app.url_map.iter_rules():

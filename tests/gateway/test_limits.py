@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, field
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.gateway._gateway import SilenceWatch
 from aileron.gateway._limits import (
     MOST_SESSION_BYTES,
     MOST_WAITING_BYTES,
@@ -16,7 +17,6 @@ from aileron.gateway._limits import (
     Account,
     ByteBudget,
     RequestBuffer,
-    SilenceWatch,
 )
 
 from .case import HOST, KEY, OK, GatewayCase, Line, get, request, status_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._routes import RelayTo, RouteTable, routes
+from aileron.gateway._routes import RouteTable, routes
 from aileron.http1 import parse_request
 from aileron.values import ANTHROPIC, OPENAI, GatewaySettings, Provider
 
@@ -28,8 +28,8 @@ class ModelCallsTests(SynchronousTestCase):
 
     def asks(self, method: str, path: str) -> tuple[str, bool] | None:
         """Whom a request goes to, and whether it asks a model; L{None}: it is not the gateway's."""
-        decision = self.table.decide(parse_request(f"{method} {path} HTTP/1.1\r\n\r\n".encode()), path.encode())
-        return (decision.provider.name, decision.inference) if isinstance(decision, RelayTo) else None
+        to = self.table.decide(parse_request(f"{method} {path} HTTP/1.1\r\n\r\n".encode()), path.encode())
+        return None if to is None else (to.provider.name, to.inference)
 
     def test_asked(self) -> None:
         """A named route asks, at the root as below each provider's prefix."""
