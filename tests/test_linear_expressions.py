@@ -25,7 +25,7 @@ TRUSTED: dict[str, str] = {}
 """Expressions that never meet a text of others, by place, each with the reason."""
 
 LATER = {
-    "aileron/manifests/_table.py": "Rule.shape is called while its callers are imported, and what it compiles is tried",
+    "aileron/tables.py": "TextRule.shape is called while its callers are imported, and what it compiles is tried",
     "aileron/api/shapes/problems.py": "of the daemon's own schemas alone, and test_schemas tries each",
 }
 """Where one is compiled or used by its text within a function, each with the reason."""

@@ -49,14 +49,6 @@ def header_value(text: str) -> str:
     return text
 
 
-def credential_header(text: str) -> str:
-    """Read the name of the header that the credential fills.
-
-    :raises ValueError: as in L{header_name}.
-    """
-    return header_name(text)
-
-
 def credential_format(text: str) -> str:
     """Read the format of a credential's header.
 

@@ -11,11 +11,11 @@ from attrs import frozen
 
 from aileron.errors import ExternalApiError
 from aileron.redaction import Redactor
+from aileron.tables import FileTable
 from aileron.values import JSON, Finding, Outcome, Sought
 
 from . import _template
 from ._result import Parts, chosen, read_parts
-from ._table import FileTable
 from ._template import ReferenceScope, Template
 from ._when import PATH, Condition, Steps, at, condition, dotted
 
@@ -24,7 +24,7 @@ SINCE = frozenset({"effect.since", "effect.since_unix"})
 
 _EARLIER = timedelta(minutes=10)  # the service's clock may be behind ours
 _AFTER_SECONDS = 60.0
-_MOST_AFTER_SECONDS = 24 * 3600.0
+_LEAST_AFTER_SECONDS, _MOST_AFTER_SECONDS = 0.001, 24 * 3600.0
 _KEYS = frozenset({"effect.key", "effect.uuid"})
 _MATCH = re.compile(rf"({PATH})\s*(==|contains)\s*(.+)")
 _LONE = re.compile(r"\$\{[^{}]*\}")
@@ -130,15 +130,15 @@ def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup |
     if table is None:
         return None
     lookup = Lookup(
-        operation=table.text("op", required=True),
+        operation=table.text("op"),
         inputs=_inputs(table.table("inputs"), own_inputs),
         items=table.read("items", dotted, ()),
         match=table.read("match", _match, None),
-        result=read_parts(table.table("result")),
-        certain=table.choice("absent", "unknown", "unknown", "did_not_happen") == "did_not_happen",
-        after_seconds=table.number("after_seconds", _AFTER_SECONDS, _MOST_AFTER_SECONDS),
+        result=read_parts(table.optional_table("result")),
+        certain=table.choice("absent", ("unknown", "did_not_happen"), "unknown") == "did_not_happen",
+        after_seconds=table.number("after_seconds", _LEAST_AFTER_SECONDS, _MOST_AFTER_SECONDS) or _AFTER_SECONDS,
         complete=table.read("complete", condition, None),
-        absent_statuses=_statuses(table),
+        absent_statuses=table.integers("absent_statuses", 400, 499),
     )
     if "match" not in table.values and not _KEYS & _template.references(lookup.inputs):
         table.fault("match", "must find it by the effect key, unless an input asks for that")
@@ -146,9 +146,7 @@ def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup |
     return lookup
 
 
-def _inputs(table: FileTable | None, own_inputs: frozenset[str]) -> Mapping[str, Template]:
-    if table is None:
-        return {}
+def _inputs(table: FileTable, own_inputs: frozenset[str]) -> Mapping[str, Template]:
     for name, value in table.values.items():
         for fault in _template.faults(value, SINCE):
             table.fault(name, fault)
@@ -182,11 +180,3 @@ def _quoted(text: str) -> str:
     if not isinstance(value, str):
         raise ValueError("compares with one reference, or with a quoted text that holds one")
     return value
-
-
-def _statuses(table: FileTable) -> frozenset[int]:
-    statuses = table.take("absent_statuses", list, [])
-    if not all(type(each) is int and 400 <= each <= 499 for each in statuses):
-        table.fault("absent_statuses", "must be an array of statuses between 400 and 499")
-        return frozenset()
-    return frozenset(statuses)

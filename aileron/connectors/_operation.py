@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from aileron.values import JSON, READ, WRITE, Operation, canonical, schema_problem
+from aileron.tables import ANY_TEXT, FileTable
+from aileron.values import READ, WRITE, Operation
 
 from . import _template
 from ._headers import header_name, header_value
@@ -14,6 +15,7 @@ from ._result import has_attachments, read_answer_headers, read_parts, read_prec
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
+    LEAST_TIMEOUT_SECONDS,
     MOST_ATTACHED_BYTES,
     MOST_RESPONSE_BYTES,
     MOST_TIMEOUT_SECONDS,
@@ -21,7 +23,6 @@ from ._spec import (
     HttpOperation,
     RequestBody,
 )
-from ._table import FileTable
 from ._template import Template
 from ._when import condition, dotted
 
@@ -36,29 +37,29 @@ def read_operation(name: str, table: FileTable, credential: str | None) -> HttpO
 
     :param credential: the header that the credential fills; the operation may not set it.
     """
-    method = table.choice("method", "", *_METHODS) if "method" in table.values else _missing(table, "method")
-    effect = table.choice("effect", WRITE, READ, WRITE)
+    method = table.choice("method", _METHODS)
+    effect = table.choice("effect", (READ, WRITE), WRITE)
     idempotent = table.flag("idempotent", default=effect == READ)
     segments, query = _path(table), _templates(table, "query")
     headers, body = _header_templates(table, credential), _body(table, method)
-    answer = table.choice("answer", "json", "json", "text", "file", "none")
-    result = read_parts(table.table("result"))
+    answer = table.choice("answer", ("json", "text", "file", "none"), "json")
+    result = read_parts(table.optional_table("result"))
     error = _error(table.table("error"))
     inputs = _inputs([*segments, query, headers, body.template if body else None])
-    timeout = table.number("timeout_seconds", DEFAULT_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
-    lookup = read_lookup(table.table("reconcile"), inputs)
+    timeout = table.number("timeout_seconds", LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
+    lookup = read_lookup(table.optional_table("reconcile"), inputs)
     precondition = read_precondition(table, inputs, effect)
     operation = HttpOperation(
         operation=Operation(
             name,
             effect,
             idempotent,
-            table.text("description"),
-            timeout,
+            table.text("description", ANY_TEXT, required=False),
+            timeout or DEFAULT_TIMEOUT_SECONDS,
             precondition,
             reconcilable=lookup is not None,
             destructive=table.flag("destructive", default=effect == WRITE),
-            output_schema=_output_schema(table),
+            output_schema=table.output_schema(),
         ),
         method=method,
         segments=segments,
@@ -68,9 +69,9 @@ def read_operation(name: str, table: FileTable, credential: str | None) -> HttpO
         answer=answer,
         error=error,
         result=result,
-        refused=_refused(table),
+        refused=table.integers("refused", 400, 599),
         follows=_follows(table, method, effect),
-        max_response_bytes=_whole(table, "max_response_bytes", DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES),
+        max_response_bytes=table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or DEFAULT_MAX_RESPONSE_BYTES,
         inputs=inputs,
         lookup=lookup,
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
@@ -87,24 +88,19 @@ def read_operation(name: str, table: FileTable, credential: str | None) -> HttpO
     return operation
 
 
-def _missing(table: FileTable, key: str) -> str:
-    table.fault(key, "is missing")
-    return ""
-
-
 def _path(table: FileTable) -> tuple[str, ...]:
-    path = table.text("path", required=True)
+    path = table.text("path")
     if not path:
         return ()
     if not path.startswith("/"):
         table.fault("path", "must begin with a slash")
         return ()
-    _check(table, "path", path)
+    _check_references(table, "path", path)
     segments = tuple(path[1:].split("/"))
     for at, each in enumerate(segments):
         last = at == len(segments) - 1
         if not _LONE.fullmatch(each) and not _is_literal(each) and not (last and not each):
-            table.fault("path", f"segment {each!r} must be literal and encoded, or exactly one reference")
+            table.fault("path", f"has a segment {each!r}, which must be literal and encoded, or exactly one reference")
     return segments
 
 
@@ -114,29 +110,26 @@ def _is_literal(segment: str) -> bool:
 
 def _templates(table: FileTable, key: str) -> Mapping[str, Template]:
     inside = table.table(key)
-    if inside is None:
-        return {}
     for name, value in inside.values.items():
         if isinstance(value, dict):
             inside.fault(name, "must be a text, a number, a boolean or an array of them")
         else:
-            _check(inside, name, value)
+            _check_references(inside, name, inside.json(name))
     return dict(inside.values)
 
 
 def _header_templates(table: FileTable, credential: str | None) -> Mapping[str, str]:
     inside = table.table("headers")
-    if inside is None:
-        return {}
-    for name, value in inside.values.items():
+    for name in inside.values:
+        value = inside.text(name, ANY_TEXT)
         try:
             header_name(name)
-            header_value(inside.text(name))
+            header_value(value)
         except ValueError as error:
             inside.fault(name, str(error))
         if credential is not None and name.lower() == credential.lower():
             inside.fault(name, "is the credential's header")
-        _check(inside, name, value)
+        _check_references(inside, name, value)
     if len({name.lower() for name in inside.values}) < len(inside.values):
         table.fault("headers", "names one header twice")
     return dict(inside.values)
@@ -144,6 +137,7 @@ def _header_templates(table: FileTable, credential: str | None) -> Mapping[str, 
 
 def _body(table: FileTable, method: str) -> RequestBody | None:
     given = [key for key in ("json", "form", "text") if key in table.values]
+    table.skip(*given)
     if len(given) > 1:
         table.fault(given[1], f"must not stand beside {given[0]}")
     if given and method in _WITHOUT_BODY:
@@ -153,64 +147,31 @@ def _body(table: FileTable, method: str) -> RequestBody | None:
     kind = given[0]
     if kind == "form":
         return RequestBody(kind, _templates(table, kind))
-    template = table.text(kind) if kind == "text" else table.take(kind, type(table.values[kind]), None)
-    _check(table, kind, template)
-    for other in given[1:]:
-        table.skip(other)
+    template = table.text(kind, ANY_TEXT) if kind == "text" else table.json(kind)
+    _check_references(table, kind, template)
     return RequestBody(kind, template)
 
 
-def _check(table: FileTable, key: str, template: Template) -> None:
-    try:
-        canonical(template)
-    except (TypeError, ValueError) as error:
-        table.fault(key, f"holds what JSON cannot carry: {error}")
-        return
+def _check_references(table: FileTable, key: str, template: Template) -> None:
     for fault in _template.faults(template):
         table.fault(key, fault)
 
 
-def _error(table: FileTable | None) -> ErrorRule:
-    if table is None:
-        return ErrorRule()
+def _error(table: FileTable) -> ErrorRule:
     rule = ErrorRule(
         when=table.read("when", condition, None),
-        kind=table.choice("class", "external_api_error", "external_api_error", "binding_failed"),
+        kind=table.choice("class", ("external_api_error", "binding_failed"), "external_api_error"),
         message=table.read("message", dotted, None),
     )
     table.close()
     return rule
 
 
-def _output_schema(table: FileTable) -> Mapping[str, JSON] | None:
-    schema: Mapping[str, JSON] | None = table.take("output", dict, None)
-    problem = None if schema is None else schema_problem(schema)
-    if problem is not None:
-        table.fault("output", problem)
-    return schema if problem is None else None
-
-
-def _refused(table: FileTable) -> frozenset[int]:
-    statuses = table.take("refused", list, [])
-    if not all(type(each) is int and 400 <= each <= 599 for each in statuses):
-        table.fault("refused", "must be an array of statuses between 400 and 599")
-        return frozenset()
-    return frozenset(statuses)
-
-
 def _follows(table: FileTable, method: str, effect: str) -> bool:
-    follows = table.choice("redirect", "never", "never", "same-origin") == "same-origin"
+    follows = table.choice("redirect", ("never", "same-origin"), "never") == "same-origin"
     if follows and (method != "GET" or effect != READ):
         table.fault("redirect", "may be followed only by a GET whose effect is read")
     return follows
-
-
-def _whole(table: FileTable, key: str, default: int, most: int) -> int:
-    value = table.take(key, int, default)
-    if not 0 < value <= most:
-        table.fault(key, f"must be between 1 and {most}")
-        return default
-    return int(value)
 
 
 def _inputs(templates: list[Template]) -> frozenset[str]:

@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping
 from attrs import frozen
 
 from aileron.redaction import REDACTED, Redactor
+from aileron.tables import FileTable
 from aileron.values import JSON, READ, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
 
 from ._answer import ServiceAnswer
 from ._decode import proper
-from ._table import FileTable
 from ._when import ABSENT, MissingPath, Steps, at, dotted
 
 
@@ -80,13 +80,12 @@ def read_parts(table: FileTable | None) -> Parts | None:
 
 def _part(table: FileTable, name: str) -> Part:
     if isinstance(table.values[name], dict):
-        inside = table.table(name)
-        return Part(()) if inside is None else _attachment(inside)
+        return _attachment(table.table(name))
     return Part(table.read(name, dotted, (), required=True))
 
 
 def _attachment(table: FileTable) -> Part:
-    media_type = table.text("media_type", required=True)
+    media_type = table.text("media_type")
     if media_type and media_type_of(media_type) != media_type:
         table.fault("media_type", "must be a media type in lower case, such as image/png")
     places = [key for key in ("base64", "text") if key in table.values]
@@ -107,12 +106,12 @@ _KEPT_BACK = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authen
 
 def read_precondition(table: FileTable, inputs: Collection[str], effect: str) -> tuple[str, ...]:
     """Read the inputs that C{precondition} names."""
-    names = table.texts("precondition")
+    names = table.texts("precondition", required=False)
     if names and effect == READ:
         table.fault("precondition", "is for what has an effect")
     for name in names:
         if name not in inputs:
-            table.fault("precondition", f"{name!r} is not an input of the operation")
+            table.fault("precondition", f"names {name!r}, which is not an input of the operation")
     return names
 
 
@@ -121,7 +120,7 @@ def read_answer_headers(table: FileTable, effect: str, named: Collection[str] | 
 
     :param named: the other parts of the result; L{None}: it is the whole answer, beside which nothing has room.
     """
-    inside = table.table("answer_headers")
+    inside = table.optional_table("answer_headers")
     if inside is None:
         return {}
     if effect != READ:
@@ -134,7 +133,7 @@ def read_answer_headers(table: FileTable, effect: str, named: Collection[str] | 
 
 
 def _header(inside: FileTable, name: str, named: Collection[str]) -> str:
-    header = inside.text(name, required=True).lower()
+    header = inside.text(name).lower()
     if name in named:
         inside.fault(name, "is part of the result already")
     if header and not _TOKEN.fullmatch(header):

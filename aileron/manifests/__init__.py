@@ -2,8 +2,7 @@
 
 from ._arguments import check_arguments
 from ._directory import DirectoryCatalogue
-from ._faults import ManifestFault
-from ._parse import check, parse
+from ._parse import ManifestFault, check, parse
 from ._references import look_up
 from ._resolve import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
 from ._tool import input_schema, tool_name

@@ -10,10 +10,10 @@ from typing import Any
 from twisted.logger import Logger
 
 from aileron.errors import InvalidRequest
+from aileron.tables import brief
 from aileron.values import JSON, Action, Input, json_pointer, json_problems, violation, visible
 
 from ._checks import MOST_STEPS, Check, TooMuchWork, Work, check_of
-from ._faults import brief
 from ._tool import ArgumentChecks, argument_checks, property_schema
 
 MOST_PROBLEMS = 100

@@ -11,8 +11,7 @@ from aileron.files import Stamp, Unreadable, list_files, printable, read_file
 from aileron.interfaces import ICatalogue
 from aileron.values import Action, Catalogue, LoadError
 
-from ._faults import DUPLICATE, ManifestFault, unreadable
-from ._parse import MAX_FILE_BYTES, parse
+from ._parse import MAX_FILE_BYTES, ManifestFault, parse, unreadable
 from ._tool import told_apart
 
 SUFFIX = ".md"
@@ -91,4 +90,4 @@ def _choose(entries: Collection[_ReadFile]) -> tuple[Mapping[str, Action], tuple
 
 
 def _duplicate(action: Action, message: str) -> LoadError:
-    return LoadError(DUPLICATE, message, action.path)
+    return LoadError("duplicate", message, action.path)

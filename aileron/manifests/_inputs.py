@@ -7,13 +7,13 @@ from typing import Any
 
 from attrs import evolve
 
+from aileron.tables import FileTable, TextRule, repeated
 from aileron.values import JSON, Input
 
 from ._arguments import value_problems
 from ._checks import Work
 from ._formats import FORMATS
 from ._own_schema import TYPES, read_schema
-from ._table import TextRule, TomlTable, repeated
 from ._tool import DEFAULT_MAX_LENGTH, property_schema
 
 _ALWAYS = frozenset({"type", "title", "description", "default"})
@@ -90,19 +90,18 @@ _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "maximum": ("integer", "number"),
     "max_length": ("string", "array"),
 }
-_KEYS = ("name", "type", "description", "required", "label", "default", "schema", "ask", *_ONLY_FOR)
 
 
-def read_inputs(tables: Sequence[TomlTable]) -> tuple[Input, ...]:
+def read_inputs(tables: Sequence[FileTable]) -> tuple[Input, ...]:
     """Read the inputs, in order; what is wrong with them is kept with their tables."""
     work = Work(MOST_STEPS_OF_A_FILE)
     inputs = tuple(_read_input(table, work) for table in tables)
     for index in repeated([one.name for one in inputs]):
-        tables[index].fault("name", f"the input `{inputs[index].name}` is declared twice")
+        tables[index].fault("name", f"{inputs[index].name!r} is declared twice")
     return inputs
 
 
-def _read_input(table: TomlTable, work: Work) -> Input:
+def _read_input(table: FileTable, work: Work) -> Input:
     default = table.json("default")
     has_default = default is not None
     one = Input(
@@ -117,7 +116,7 @@ def _read_input(table: TomlTable, work: Work) -> Input:
         ask=table.flag("ask", default=False),
     )
     one = _by_schema(table, one) if "schema" in table.values else _by_keys(table, one)
-    table.close(_KEYS)
+    table.close()
     if one.type in TYPES:
         _check_keys_fit(table, one.type)
         _check_values(table, one, work)
@@ -125,12 +124,12 @@ def _read_input(table: TomlTable, work: Work) -> Input:
     return one
 
 
-def _by_schema(table: TomlTable, one: Input) -> Input:
+def _by_schema(table: FileTable, one: Input) -> Input:
     schema = read_schema(table)
     return one if schema is None else evolve(one, type=str(schema["type"]), schema=schema)
 
 
-def _by_keys(table: TomlTable, one: Input) -> Input:
+def _by_keys(table: FileTable, one: Input) -> Input:
     kind = table.text("type", _TYPE)
     return evolve(
         one,
@@ -144,37 +143,37 @@ def _by_keys(table: TomlTable, one: Input) -> Input:
     )
 
 
-def _read_enum(table: TomlTable) -> tuple[JSON, ...] | None:
+def _read_enum(table: FileTable) -> tuple[JSON, ...] | None:
     values = table.json("enum")
     if values is None:
         return None
     if isinstance(values, str) or not isinstance(values, Sequence) or not 1 <= len(values) <= MAX_CHOICES:
-        table.fault("enum", f"`enum` must be an array of 1 to {MAX_CHOICES} values")
+        table.fault("enum", f"must be an array of 1 to {MAX_CHOICES} values")
         return None
     if any(value in values[:index] for index, value in enumerate(values)):
-        table.fault("enum", "`enum` has a value twice")
+        table.fault("enum", "has a value twice")
     return tuple(values)
 
 
-def _check_keys_fit(table: TomlTable, kind: str) -> None:
+def _check_keys_fit(table: FileTable, kind: str) -> None:
     for key, kinds in _ONLY_FOR.items():
         if key in table.values and kind not in kinds:
-            table.fault(key, f"`{key}` is for inputs of type {' or '.join(kinds)}")
+            table.fault(key, f"is for inputs of type {' or '.join(kinds)}")
 
 
-def _check_asking(table: TomlTable, one: Input) -> None:
+def _check_asking(table: FileTable, one: Input) -> None:
     problem = asking_problem(property_schema(one)) if one.ask else None
     if problem is not None:
-        table.fault("ask", f"`ask`: {problem}")
+        table.fault("ask", f"cannot be: {problem}")
 
 
-def _check_values(table: TomlTable, one: Input, work: Work) -> None:
+def _check_values(table: FileTable, one: Input, work: Work) -> None:
     """Check that what the declaration itself holds is what it allows."""
     if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
-        table.fault("minimum", "`minimum` is greater than `maximum`")
+        table.fault("minimum", "is greater than `maximum`")
     if one.has_default and table.flag("required", default=False):
-        table.fault("required", "an input with a `default` cannot be required")
+        table.fault("required", "cannot be true beside a `default`")
     for key, values in (("enum", one.enum or ()), ("default", (one.default,) if one.has_default else ())):
         problems = [message for value in values for message in value_problems(one, value, work)]
         if problems:
-            table.fault(key, f"`{key}`: a value {problems[0]}")
+            table.fault(key, f"has a value that {problems[0]}")

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from aileron.tables import FileTable
 from aileron.values import JSON, canonical, json_pointer
 
-from ._faults import brief
 from ._formats import MOST_CHARACTERS, pattern_problem, size_of
-from ._table import TomlTable
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 MAX_SCHEMA_BYTES = 16 * 1024
@@ -23,20 +22,18 @@ _MOST_INSTRUCTIONS = 10_000
 _REPLACED = ("type", "items_type", "enum", "minimum", "maximum", "max_length", "format")
 
 
-def read_schema(table: TomlTable) -> Mapping[str, JSON] | None:
+def read_schema(table: FileTable) -> Mapping[str, JSON] | None:
     """Read the schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table."""
     beside = [key for key in _REPLACED if key in table.values]
     for key in beside:
-        table.fault(key, f"`{key}` cannot stand beside `schema`: say it inside")
-    schema = table.json("schema")
+        table.fault(key, "cannot stand beside `schema`: say it inside")
+    table.skip(*beside)
+    schema = table.object("schema")
     if schema is None:
-        return None
-    if not isinstance(schema, Mapping):
-        table.fault("schema", "`schema` must be a table")
         return None
     problem = next(_problems(schema), None)
     if problem is not None:
-        table.fault("schema", f"`schema` {brief(problem)}")
+        table.fault("schema", problem)
     return schema if problem is None and not beside else None
 
 

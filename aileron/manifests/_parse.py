@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from attrs import frozen
+from attrs import define, frozen
 from twisted.logger import Logger
 
 from aileron.files import Unreadable, printable, read_file
+from aileron.tables import FileFaults, FileTable, TextRule, brief, repeated
 from aileron.toml import NotToml, Toml, read_toml
-from aileron.values import JSON, SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes, schema_problem
+from aileron.values import SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes
 
-from ._faults import PARSE, UNREADABLE, Faults, ManifestFault, brief, unreadable
 from ._inputs import MAX_INPUTS, read_inputs
 from ._rules import read_approval, read_limits, with_preview
 from ._steps import MAX_STEPS, StepScope, read_steps
-from ._table import TextRule, TomlTable, repeated
 from ._tool import input_schema, tool_name
 
 MAX_FILE_BYTES = 256 * 1024
 _FENCE = "+++"
+
+
+@define(eq=False)
+class ManifestFault(Exception):
+    """A file is no action.
+
+    :ivar errors: every fault that was found, in the order of lines; never empty.
+    """
+
+    errors: tuple[LoadError, ...]
+
+    def __str__(self) -> str:
+        """One line for each fault."""
+        return "\n".join(f"{error.file}:{error.line or 1}: {error.message}" for error in self.errors)
+
+
+def unreadable(fault: Unreadable) -> LoadError:
+    """Make the fault of a file or directory that is not read."""
+    return LoadError("unreadable", fault.problem, fault.path)
 
 
 @frozen
@@ -75,7 +91,7 @@ def _front_matter(text: str, file: str, offset: int, end: int) -> Toml:
 
 
 def _fault(file: str, line: int | None, message: str) -> ManifestFault:
-    return ManifestFault((LoadError(PARSE, message, file, line),))
+    return ManifestFault((LoadError("parse_error", message, file, line),))
 
 
 _log = Logger()
@@ -97,21 +113,6 @@ _FQN = TextRule.shape(
 )
 _HASH = TextRule.shape(r"sha256:\S+", "must begin with sha256: and go on")
 
-_KEYS = (
-    "name",
-    "version",
-    "source",
-    "requires",
-    "match",
-    "inputs",
-    "execute",
-    "approval",
-    "limits",
-    "output",
-    "timeout_seconds",
-)
-_LATER_KEYS = ("late_fields",)
-
 
 def parse(data: bytes, path: str) -> Action:
     """Parse the action that C{data} describes.
@@ -125,18 +126,21 @@ def parse(data: bytes, path: str) -> Action:
         raise
     except Exception as error:  # whatever a file makes of our reading, the other files are read
         _log.failure("reading the action file {path}", path=path)
-        raise ManifestFault((LoadError(UNREADABLE, f"the file cannot be read: {brief(repr(error))}", path),)) from error
+        raise ManifestFault(
+            (unreadable(Unreadable(path, f"the file cannot be read: {brief(repr(error))}")),)
+        ) from error
 
 
 def _parsed(data: bytes, path: str) -> Action:
     source = read_source(data, path)
-    root = TomlTable(source.toml.values, (), Faults(path, source.toml, source.offset))
-    action = _read_action(root, data, source.body, path)
-    root.faults.raise_if_any()
+    faults = FileFaults(path, source.toml, "action", source.offset)
+    action = _read_action(FileTable(source.toml.values, (), faults), data, source.body, path)
+    if faults.found:
+        raise ManifestFault(faults.in_order())
     return action
 
 
-def _read_action(root: TomlTable, data: bytes, body: str, path: str) -> Action:
+def _read_action(root: FileTable, data: bytes, body: str, path: str) -> Action:
     name, version = _read_name(root), root.text("version", _VERSION)
     requires = _read_pins(root)
     inputs = read_inputs(root.tables("inputs", MAX_INPUTS, required=False))
@@ -162,32 +166,32 @@ def _read_action(root: TomlTable, data: bytes, body: str, path: str) -> Action:
         path=path,
         text=data.decode("utf-8"),
         caps=read_limits(root.table("limits"), {one.name for one in inputs}),
-        output_schema=_read_output(root),
+        output_schema=root.output_schema(),
     )
-    root.close(_KEYS, _LATER_KEYS)
+    root.close()
     return action
 
 
-def _read_name(root: TomlTable) -> str:
+def _read_name(root: FileTable) -> str:
     name = root.text("name", _NAME)
     if tool_name(name) in RESERVED_TOOL_NAMES:
-        root.fault("name", f"the tool name `{tool_name(name)}` is Aileron's own; choose another name")
+        root.fault("name", f"makes the tool name `{tool_name(name)}`, which is Aileron's own; choose another name")
     return name
 
 
-def _read_pins(root: TomlTable) -> tuple[ConnectorPin, ...]:
+def _read_pins(root: FileTable) -> tuple[ConnectorPin, ...]:
     requires = root.table("requires", required=True)
-    requires.close(("connectors",))
     if "requires" not in root.values:
         return ()
     tables = requires.tables("connectors", MAX_CONNECTORS)
+    requires.close()
     pins = [_read_pin(table) for table in tables]
     for index in repeated([pin.name for pin in pins]):
-        tables[index].fault("name", f"the connector `{pins[index].name}` is required twice")
+        tables[index].fault("name", f"{pins[index].name!r} is required twice")
     return tuple(pins)
 
 
-def _read_pin(table: TomlTable) -> ConnectorPin:
+def _read_pin(table: FileTable) -> ConnectorPin:
     name = table.text("name", _FQN)
     pin = ConnectorPin(
         name=name,
@@ -195,31 +199,22 @@ def _read_pin(table: TomlTable) -> ConnectorPin:
         capabilities=table.texts("capabilities"),
         hash=table.text("hash", _HASH, required=not name.startswith(("builtin://", "local://"))) or None,
     )
-    table.close(("name", "version", "hash", "capabilities"))
+    table.close()
     return pin
 
 
-def _read_intent(root: TomlTable, body: str) -> str:
-    match = root.table("match")
-    match.close(("intent",))
-    if not body.strip() and not match.values:
-        root.fault(None, "write a body, or `[match] intent`: the model must be told what the action is for")
-    return match.text("intent", required=isinstance(root.values.get("match"), dict))
+def _read_intent(root: FileTable, body: str) -> str:
+    match = root.optional_table("match")
+    if match is None:
+        if not body.strip() and "match" not in root.values:
+            root.faults.add((), "write a body, or `[match] intent`: the model must be told what the action is for")
+        return ""
+    intent = match.text("intent")
+    match.close()
+    return intent
 
 
-def _read_output(root: TomlTable) -> Mapping[str, JSON] | None:
-    schema = root.json("output") if "output" in root.values else None
-    if not isinstance(schema, Mapping):
-        if "output" in root.values:
-            root.fault("output", "`output` must be a table")
-        return None
-    problem = schema_problem(schema)
-    if problem is not None:
-        root.fault("output", f"`output` {problem}")
-    return schema
-
-
-def _read_timeout(root: TomlTable) -> float:
+def _read_timeout(root: FileTable) -> float:
     seconds = root.number("timeout_seconds", 1, MAX_TIMEOUT_SECONDS)
     return DEFAULT_TIMEOUT_SECONDS if seconds is None else float(seconds)
 

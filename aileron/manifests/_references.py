@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from aileron.tables import shown
 from aileron.values import JSON
-
-from ._faults import shown
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
 _ARGUMENT = re.compile(r"args\.([a-z][a-z0-9_]*)")

@@ -6,18 +6,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from aileron.tables import FileTable, TextRule, repeated, shown
 from aileron.toml import Path
 from aileron.values import JSON, ConnectorPin, Step
 
-from ._faults import shown
 from ._references import ArgumentReference, OutputReference, PreviewReference, Reference, template_parts
-from ._table import TextRule, TomlTable, repeated
 
 MAX_STEPS = 16
 _ID = TextRule.shape(
     r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "must match ^[A-Za-z0-9][A-Za-z0-9_-]*$, with at most 64 characters"
 )
-_KEYS = ("id", "connector", "op", "idempotent", "inputs")
 
 
 @frozen
@@ -47,7 +45,7 @@ class Place:
     earlier: Collection[str] = ()
 
 
-def read_steps(tables: Sequence[TomlTable], scope: StepScope) -> tuple[Step, ...]:
+def read_steps(tables: Sequence[FileTable], scope: StepScope) -> tuple[Step, ...]:
     """Read the steps, in order; what is wrong with them is kept with their tables."""
     steps: list[Step] = []
     for table in tables:
@@ -55,20 +53,19 @@ def read_steps(tables: Sequence[TomlTable], scope: StepScope) -> tuple[Step, ...
         capability_faults(table, step.connector, step.operation, scope)
         steps.append(step)
     for index in repeated([step.id for step in steps]):
-        tables[index].fault("id", f"the step `{steps[index].id}` stands twice")
+        tables[index].fault("id", f"{steps[index].id!r} stands twice")
     return tuple(steps)
 
 
-def read_inputs_of(table: TomlTable, key: str, scope: StepScope, place: Place) -> Mapping[str, JSON]:
+def read_inputs_of(table: FileTable, key: str, scope: StepScope, place: Place) -> Mapping[str, JSON]:
     """Read what an operation is given, its references checked."""
-    values = table.json(key) if table.table(key).values else {}
-    inputs = values if isinstance(values, Mapping) else {}
+    inputs = table.object(key) or {}
     for path, message in _template_faults(inputs, (), scope, place):
         table.faults.add((*table.path, key, *path), message)
     return inputs
 
 
-def capability_faults(table: TomlTable, connector: str, operation: str, scope: StepScope) -> None:
+def capability_faults(table: FileTable, connector: str, operation: str, scope: StepScope) -> None:
     """Keep what is wrong with calling C{operation} of C{connector}: the pins do not say it."""
     pin = scope.pins.get(connector)
     if pin is None and connector:
@@ -77,7 +74,7 @@ def capability_faults(table: TomlTable, connector: str, operation: str, scope: S
         table.fault("op", f"{shown(operation)} is not among the `capabilities` of {shown(pin.name)}")
 
 
-def _read_step(table: TomlTable, scope: StepScope, earlier: Collection[str]) -> Step:
+def _read_step(table: FileTable, scope: StepScope, earlier: Collection[str]) -> Step:
     step = Step(
         id=table.text("id", _ID),
         connector=table.text("connector"),
@@ -85,7 +82,7 @@ def _read_step(table: TomlTable, scope: StepScope, earlier: Collection[str]) -> 
         inputs=read_inputs_of(table, "inputs", scope, Place("step", earlier)),
         idempotent=table.flag("idempotent", default=False) if "idempotent" in table.values else None,
     )
-    table.close(_KEYS)
+    table.close()
     return step
 
 

@@ -152,7 +152,7 @@ class SchemaTests(SynchronousTestCase):
 
     def test_missing(self) -> None:
         """An empty file misses its tables."""
-        self.assertEqual({"connector: is missing", "operations: is missing"}, {each.message for each in problems("")})
+        self.assertEqual({"`connector` is missing", "`operations` is missing"}, {each.message for each in problems("")})
 
     def test_version(self) -> None:
         """A version is one that an action can pin."""

@@ -119,7 +119,7 @@ class PagesTests(SynchronousTestCase):
             (lift, 'answer_headers = { title = "ETag" }', "is part of the result already"),
             (lift, 'answer_headers = { etag = "E Tag" }', "is no name of a header"),
             (lift, 'answer_headers = { etag = "Set-Cookie" }', "not handed on"),
-            (lift, "answer_headers = { etag = 1 }", "must be a text"),
+            (lift, "answer_headers = { etag = 1 }", "must be a string"),
             (lift, 'precondition = ["x"]\n', "is for what has an effect"),
             ('result = { title = "title" }\n', "", "needs a result"),
             ('precondition = ["if_match"]', 'answer = "none"\nanswer_headers = { etag = "ETag" }', "is for reads"),

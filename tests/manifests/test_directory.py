@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.interfaces import ICatalogue
 from aileron.manifests import DirectoryCatalogue, _parse, check, parse
-from aileron.manifests._table import TomlTable
+from aileron.tables import FileTable
 from aileron.testing import CatalogueContract, MemoryCatalogue
 
 from .files import manifest
@@ -65,7 +65,7 @@ class ReadingTests(DirectoryTests):
     def test_broken_reader(self) -> None:
         """A file of which reading makes an exception of ours is told as unreadable and logged; the others load."""
 
-        def read_limits(table: TomlTable, names: object) -> NoReturn:
+        def read_limits(table: FileTable, names: object) -> NoReturn:
             raise TypeError("\x1b" * 9000)
 
         self.write("a.md", named("a"))

@@ -202,11 +202,11 @@ class FaultTests(Faults):
         """The keys that go with it are checked by it."""
         text = '{ type = "string", pattern = "^[a-z]+$" }'
         self.assertEqual(action(own(text, 'default = "x"')).inputs[0].default, "x")
-        self.assert_fault(manifest(inputs=own(text, 'default = "X"')), "a value must match ^[a-z]+$", "default =")
+        self.assert_fault(manifest(inputs=own(text, 'default = "X"')), "a value that must match ^[a-z]+$", "default =")
         self.assert_fault(manifest(inputs=own('{ type = "array" }', "multiline = true")), "for inputs of type string")
         self.assert_fault(
             manifest(inputs=PLACE.replace("\n\n", "\ndefault = { lat = 200, lon = 1 }\n\n", 1)),
-            "`default`: a value at /lat must be 180 or less",
+            "`default` has a value that at /lat must be 180 or less",
             "default =",
         )
 

@@ -59,11 +59,11 @@ class PreviewTests(Faults):
         for old, new, part, line in (
             ('op = "list_channels"\n', "", "`op` is missing", None),
             ('"list_channels"', '"delete_all"', "not among the `capabilities`", "op ="),
-            ('render = { Topic = "topic.value", Members = "members.0" }', "", "at least one label", None),
-            ('{ Topic = "topic.value", Members = "members.0" }', "{}", "at least one label", "render ="),
+            ('render = { Topic = "topic.value", Members = "members.0" }', "", "there must be 1 to 32", None),
+            ('{ Topic = "topic.value", Members = "members.0" }', "{}", "there must be 1 to 32", "render ="),
             ('"topic.value"', '"topic..value"', "dotted path", None),
             ('"topic.value"', "1", "must be a string", None),
-            ('["Topic"]', '["Topics"]', "not a label of `render`", "multiline ="),
+            ('["Topic"]', '["Topics"]', "no label of `render`", "multiline ="),
             ("${args.channel}", "${args.nobody}", "not a declared input", "args ="),
             ("${args.channel}", "${preview.topic}", "a preview comes first", "args ="),
             ("${args.channel}", "${steps.post.ts}", "a preview comes first", "args ="),
@@ -75,13 +75,13 @@ class PreviewTests(Faults):
 
     def test_unknown_key(self) -> None:
         """A misspelt key is a fault."""
-        self.assert_fault(made(PREVIEW + "show = 1\n"), "'show'", kind="parse_error")
+        self.assert_fault(made(PREVIEW + "show = 1\n"), "`show` is not a known key")
 
     def test_too_many(self) -> None:
         """A preview shows at most so many labels."""
         labels = ", ".join(f'L{number} = "a"' for number in range(33))
         tail = PREVIEW.replace('{ Topic = "topic.value", Members = "members.0" }', f"{{ {labels} }}")
-        self.assert_fault(made(tail.replace(_LONG, "")), "32 are allowed")
+        self.assert_fault(made(tail.replace(_LONG, "")), "there must be 1 to 32")
 
     def test_steps_need_it(self) -> None:
         """A step takes nothing from a preview that is not there."""

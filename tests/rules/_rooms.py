@@ -22,8 +22,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "toml": frozenset(),
     "waiting": frozenset(),
     "credentials": _GROUND,
-    "manifests": _GROUND | {"files", "toml"},
-    "connectors": _GROUND | {"credentials", "files", "redaction", "toml", "waiting"},
+    "tables": _GROUND | {"toml"},
+    "manifests": _GROUND | {"files", "tables", "toml"},
+    "connectors": _GROUND | {"credentials", "files", "redaction", "tables", "toml", "waiting"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"credentials", "home", "waiting"},
     "audit": _GROUND,
