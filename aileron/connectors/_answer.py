@@ -14,21 +14,14 @@ class OutgoingRequest:
     """A request as it leaves, its credential among the headers: never shown.
 
     :ivar headers: name and value, in order.
+    :ivar private_network: whether loopback and private addresses may be connected to.
+    :ivar max_response_bytes: what its answer may have.
     """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes | None = field(repr=False)
-
-
-@frozen
-class Terms:
-    """The terms of a sending.
-
-    :ivar private_network: whether loopback and private addresses may be connected to.
-    """
-
     private_network: bool
     max_response_bytes: int
 
@@ -80,7 +73,7 @@ class TooLarge(Exception):
 class Transport(Protocol):
     """Sends one request on a connection of its own."""
 
-    def send(self, message: OutgoingRequest, terms: Terms, flight: Flight) -> Deferred[ServiceAnswer]:
+    def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send C{message}, once; C{flight} is kept true to what happens.
 
         Follows no redirect.  Cancelling drops the connection and errbacks with C{CancelledError}.

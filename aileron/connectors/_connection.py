@@ -37,7 +37,7 @@ from aileron.addresses import (
     system_authorities,
 )
 
-from ._answer import AddressRefused, Flight, ServiceUnreachable, Terms
+from ._answer import AddressRefused, Flight, ServiceUnreachable
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -56,12 +56,14 @@ _MOST_HEAD_BYTES = 256 * 1024
 class ServiceConnection:
     """The state of one connection while a request is on it.
 
+    :ivar private_network: whether loopback and private addresses may be connected to.
     :ivar head_arrived: set when the answer's head was read: before, little may arrive.
     :ivar closed_cleanly: whether the service closed it in order.
     :ivar given_up: set when nobody waits any more: no further address is tried.
     """
 
     flight: Flight
+    private_network: bool
     head_arrived: bool = False
     closed_cleanly: bool = False
     given_up: bool = False
@@ -145,35 +147,33 @@ class ConnectionOpener:
     tls: Callable[[str], IOpenSSLClientConnectionCreator]
     own_ports: Callable[[], Collection[int]]
 
-    async def open(
-        self, origin: Origin, terms: Terms, connection: ServiceConnection, speakers: IProtocolFactory
-    ) -> IProtocol:
+    async def open(self, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory) -> IProtocol:
         """Connect to C{origin}: to the very addresses that were checked, one after the other.
 
-        :raises Refused: it has no address that may be connected to.
-        :raises Unreachable: none of them answers, or none is who it should be.
+        :raises AddressRefused: it has no address that may be connected to.
+        :raises ServiceUnreachable: none of them answers, or none is who it should be.
         """
-        for address in await self._permitted(origin, terms):
+        for address in await self._permitted(origin, connection.private_network):
             protocol = await self._tried(address, origin, connection, speakers)
             if protocol is not None:
                 return protocol
         raise ServiceUnreachable
 
-    async def _permitted(self, origin: Origin, terms: Terms) -> Sequence[str]:
+    async def _permitted(self, origin: Origin, private_network: bool) -> Sequence[str]:
         addresses = await self.resolve(origin.host)
         if not addresses:
             raise ServiceUnreachable
-        good = [each for each in addresses if self._may(each, origin, terms)]
+        good = [each for each in addresses if self._may(each, origin, private_network)]
         if not good:
             raise AddressRefused
         return good[:_MOST_ADDRESSES]
 
-    def _may(self, address: str, origin: Origin, terms: Terms) -> bool:
+    def _may(self, address: str, origin: Origin, private_network: bool) -> bool:
         if may_be_loopback(address) and origin.port in self.own_ports():
             return False
         if origin.scheme == "http":
-            return terms.private_network and is_loopback(address)
-        allowed = {Network.PUBLIC, Network.PRIVATE, Network.LOOPBACK} if terms.private_network else {Network.PUBLIC}
+            return private_network and is_loopback(address)
+        allowed = {Network.PUBLIC, Network.PRIVATE, Network.LOOPBACK} if private_network else {Network.PUBLIC}
         return network_of(address) in allowed
 
     async def _tried(

@@ -32,7 +32,6 @@ from ._answer import (
     OutgoingRequest,
     ServiceAnswer,
     ServiceUnreachable,
-    Terms,
     TooLarge,
     Transport,
 )
@@ -66,11 +65,9 @@ class HttpConnector:
     in_thread: Callable[..., Awaitable[Outcome]] | None = field(default=None, repr=False)
 
     def describe(self) -> ConnectorDescription:
-        """As the file says."""
         return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Build the request that the file declares."""
         return prepare(self.spec, self._declared(operation), base_url, ReferenceScope(inputs, effect_key))
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
@@ -83,7 +80,6 @@ class HttpConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Send it, once."""
         return await self._sent(request, self._own(request), credential, seconds, late_seconds)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
@@ -92,7 +88,7 @@ class HttpConnector:
         if lookup is None:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         try:
-            asked = lookup.asked(lookup.scope(sought))
+            asked = lookup.asked(sought)
             request = self.prepare(lookup.operation, asked, sought.base_url, sought.effect_key)
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
@@ -135,7 +131,14 @@ class HttpConnector:
         echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
-        message = OutgoingRequest(request.method, request.url, (*request.headers, *header), request.body)
+        message = OutgoingRequest(
+            method=request.method,
+            url=request.url,
+            headers=(*request.headers, *header),
+            body=request.body,
+            private_network=self.spec.private_network,
+            max_response_bytes=operation.max_response_bytes,
+        )
         return await attempt.outcome(message)
 
     async def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
@@ -227,9 +230,8 @@ class _Attempt:
         return answer
 
     async def _once(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
-        spec, clock = self.connector.spec, self.connector.clock
-        terms = Terms(spec.private_network, self.operation.max_response_bytes)
-        sending, left = self.connector.transport.send(message, terms, self.flight), max(deadline - clock.seconds(), 0.0)
+        clock = self.connector.clock
+        sending, left = self.connector.transport.send(message, self.flight), max(deadline - clock.seconds(), 0.0)
         soon = clock.callLater(left, self._give_up, sending)
         try:
             return await sending.addTimeout(left + self.late_seconds, clock)

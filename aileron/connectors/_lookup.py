@@ -73,16 +73,12 @@ class Lookup:
     complete: Condition | None = None
     absent_statuses: frozenset[int] = frozenset()
 
-    def scope(self, sought: Sought) -> ReferenceScope:
-        """Return what references mean for C{sought}."""
-        return ReferenceScope(sought.inputs, sought.effect_key, sought.first_at - _EARLIER)
-
-    def asked(self, scope: ReferenceScope) -> Mapping[str, JSON]:
+    def asked(self, sought: Sought) -> Mapping[str, JSON]:
         """Return the inputs of the read.
 
         :raises InvalidRequest: they need an input that was not given.
         """
-        rendered = _template.render(self.inputs, scope)
+        rendered = _template.render(self.inputs, _scope(sought))
         return rendered if isinstance(rendered, Mapping) else {}
 
     def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Redactor) -> Finding:
@@ -99,12 +95,13 @@ class Lookup:
         if items is None:
             fault = ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
             return Finding(None, fault=fault, notes=outcome.notes)
-        scope = self.scope(sought)
+        scope = _scope(sought)
         found = [each for each in items if self.match is None or self.match.holds(each, scope)]
         if not found:
             return Finding(self._absent(outcome.output, sought, now), notes=outcome.notes)
         more: Mapping[str, JSON] = {"matches": len(found)} if len(found) > 1 else {}
-        return Finding(True, self._output(found[0], echo), notes={**outcome.notes, **more})
+        result = found[0] if self.result is None else chosen(self.result, found[0], echo)
+        return Finding(True, result, notes={**outcome.notes, **more})
 
     def _items(self, output: JSON) -> Sequence[JSON] | None:
         there = at(output, self.items) if self.items else output
@@ -112,14 +109,15 @@ class Lookup:
             return [there]
         return there if isinstance(there, Sequence) and not isinstance(there, str) else None
 
-    def _output(self, item: JSON, echo: Redactor) -> JSON:
-        return item if self.result is None else chosen(self.result, item, echo)
-
     def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:
         """C{False} where nothing found settles it."""
         whole = self.complete is None or self.complete.holds(output)
         late_enough = (now - sought.last_at).total_seconds() >= self.after_seconds
         return False if self.certain and whole and late_enough else None
+
+
+def _scope(sought: Sought) -> ReferenceScope:
+    return ReferenceScope(sought.inputs, sought.effect_key, sought.first_at - _EARLIER)
 
 
 def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup | None:

@@ -55,27 +55,22 @@ class Screened:
     connector: IConnector
 
     def describe(self) -> ConnectorDescription:
-        """As it describes itself."""
         return self.connector.describe()
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """As it prepares."""
         return self.connector.prepare(operation, inputs, base_url, effect_key)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Its outcome, without an echo."""
         return await self._screened(lambda heard: self.connector.read(request, heard, seconds), credential)
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Its outcome, without an echo."""
         return await self._screened(
             lambda heard: self.connector.invoke(request, heard, seconds, late_seconds), credential
         )
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Its finding, without an echo."""
         return await self._screened(lambda heard: self.connector.reconcile(sought, heard, seconds), credential)
 
     async def _screened(

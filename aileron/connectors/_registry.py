@@ -64,27 +64,21 @@ class Registry:
         self._loaded = self._load()
 
     def get(self, fqn: str) -> IConnector | None:
-        """Return the connector of that name."""
         return self._loaded.connectors.get(fqn)
 
     def descriptions(self) -> tuple[ConnectorDescription, ...]:
-        """All that loaded, by name."""
         return tuple(each.describe() for _, each in sorted(self._loaded.connectors.items()))
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """Return the user's files that loaded, by name."""
         return tuple(each for _, each in sorted(self._loaded.candidates.items()))
 
     def problems(self) -> tuple[LoadError, ...]:
-        """All that did not."""
         return self._loaded.problems
 
     def generation(self) -> int:
-        """Grows with each refresh that changed something."""
         return self._generation
 
     def refresh(self) -> None:
-        """Read the user's files again."""
         loaded = self._load()
         if loaded != self._loaded:
             self._loaded = loaded

@@ -28,7 +28,7 @@ from aileron import __version__
 from aileron.addresses import Origin, read_address, read_origin
 from aileron.waiting import given_up_at_once
 
-from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, Terms, TooLarge
+from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge
 from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
 
 
@@ -41,16 +41,16 @@ class HttpTransport:
 
     opener: ConnectionOpener = field(repr=False)
 
-    def send(self, message: OutgoingRequest, terms: Terms, flight: Flight) -> Deferred[ServiceAnswer]:
+    def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
-        connection = ServiceConnection(flight)
-        return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, terms, connection)), connection.give_up)
+        connection = ServiceConnection(flight, message.private_network)
+        return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, connection)), connection.give_up)
 
-    async def _exchanged(self, message: OutgoingRequest, terms: Terms, connection: ServiceConnection) -> ServiceAnswer:
+    async def _exchanged(self, message: OutgoingRequest, connection: ServiceConnection) -> ServiceAnswer:
         try:
-            response = await self._response(message, terms, connection)
+            response = await self._response(message, connection)
             connection.head_arrived = True
-            body = await _collected(response, terms.max_response_bytes, connection)
+            body = await _collected(response, message.max_response_bytes, connection)
             return ServiceAnswer(response.code, _first_values(response.headers), body, tuple(_head(response)))
         except (AddressRefused, TooLarge, ServiceUnreachable):
             raise
@@ -59,9 +59,9 @@ class HttpTransport:
         finally:
             connection.drop()
 
-    def _response(self, message: OutgoingRequest, terms: Terms, connection: ServiceConnection) -> Deferred[IResponse]:
+    def _response(self, message: OutgoingRequest, connection: ServiceConnection) -> Deferred[IResponse]:
         reactor, origin = self.opener.reactor, read_origin(message.url)
-        endpoint = _CheckedEndpoint(self.opener, origin, terms, connection)
+        endpoint = _CheckedEndpoint(self.opener, origin, connection)
         agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
         body = None if message.body is None else _Bytes(message.body)
         request: Deferred[IResponse] = agent.request(
@@ -77,7 +77,6 @@ class _CheckedEndpoint:
 
     opener: ConnectionOpener
     origin: Origin
-    terms: Terms
     connection: ServiceConnection
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
@@ -85,8 +84,7 @@ class _CheckedEndpoint:
         return self
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Connect, once."""
-        return Deferred.fromCoroutine(self.opener.open(self.origin, self.terms, self.connection, protocolFactory))
+        return Deferred.fromCoroutine(self.opener.open(self.origin, self.connection, protocolFactory))
 
 
 @implementer(IBodyProducer)
@@ -102,7 +100,6 @@ class _Bytes:
         return len(self.body)
 
     def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        """All at once."""
         consumer.write(self.body)
         return succeed(None)
 
@@ -185,16 +182,13 @@ class _Addresses:
             self._resolution.cancel()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:
-        """Note that it may be cancelled from now on."""
         self._resolution = resolutionInProgress
 
     def addressResolved(self, address: IAddress) -> None:
-        """One more."""
         if isinstance(address, IPv4Address | IPv6Address):
             self._found.append(address.host)
 
     def resolutionComplete(self) -> None:
-        """Note that this is all."""
         if not self.done.called:
             self.done.callback(self._found)
 

@@ -100,7 +100,6 @@ class TlsLayer(Protocol):
     # For the protocol above.
 
     def write(self, data: bytes) -> None:
-        """Encrypt and send."""
         if not self._open or not data:
             return
         sent = self._tls.write(data)
@@ -109,7 +108,6 @@ class TlsLayer(Protocol):
         self._send(self._outgoing.read())
 
     def writeSequence(self, data: Iterable[bytes]) -> None:
-        """Encrypt and send."""
         self.write(b"".join(data))
 
     def loseConnection(self) -> None:
@@ -149,23 +147,20 @@ class TlsLayer(Protocol):
         self.transport.registerProducer(producer, streaming)
 
     def unregisterProducer(self) -> None:
-        """Note that it has written all."""
         self.transport.unregisterProducer()
 
     def getPeer(self) -> IAddress:
-        """Return the transport's."""
         return self.transport.getPeer()
 
     def getHost(self) -> IAddress:
-        """Return the transport's."""
         return self.transport.getHost()
 
     def setTcpNoDelay(self, enabled: bool) -> None:
-        """As of the transport."""
+        """Set it on the transport below."""
         self.transport.setTcpNoDelay(enabled)
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
-        """As of the transport."""
+        """Set it on the transport below."""
         self.transport.setTcpKeepAlive(enabled)
 
     # Inside.
