@@ -60,11 +60,7 @@ def _unparsed(what: str, file: str, line: int | None = None) -> FileReading:
 
 
 def _connector(document: FileTable, content_hash: str, scheme: str | None) -> HttpSpec:
-    if "connector" not in document.values:
-        head = FileTable({}, (), FileFaults("", document.faults.toml, BOUNDARY))
-        document.fault("connector", "is missing")
-    else:
-        head = document.table("connector")
+    head = document.table("connector", required=True)
     need = _credential(document.optional_table("credential"))
     private_network = head.flag("private_network", default=False)
     operations = _operations(document, need.header if need else None)

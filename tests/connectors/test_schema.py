@@ -152,7 +152,8 @@ class SchemaTests(SynchronousTestCase):
 
     def test_missing(self) -> None:
         """An empty file misses its tables."""
-        self.assertEqual({"`connector` is missing", "`operations` is missing"}, {each.message for each in problems("")})
+        messages = {each.message for each in problems("")}
+        self.assertLessEqual({"`connector` is missing", "`operations` is missing"}, messages)
 
     def test_version(self) -> None:
         """A version is one that an action can pin."""
