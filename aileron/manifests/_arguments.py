@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from twisted.logger import Logger
 
@@ -44,9 +43,9 @@ def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
 
     :param work: what may be done for the schemas of the file's author.
     """
-    check = check_of(property_schema(one))
+    check, bounded = check_of(property_schema(one)), Work() if one.schema is None else work
     try:
-        found = [*json_problems(value)] or [*islice(_one(check, value, "", _bounded(one, work)), MOST_PROBLEMS)]
+        found = [*json_problems(value)] or [*islice(_one(check, value, "", bounded), MOST_PROBLEMS)]
     except TooMuchWork:
         return [_TOO_MUCH]
     return [f"at {visible(pointer)} {message}" if pointer else message for pointer, message in found]
@@ -83,21 +82,13 @@ def _problems(checks: ArgumentChecks, arguments: Mapping[str, JSON]) -> Iterator
             yield from _one(checks.each[name], value, pointer, work if name in checks.costly else free)
 
 
-def _bounded(one: Input, work: Work) -> Work:
-    return Work() if one.schema is None else work
-
-
 def _one(check: Check, value: JSON, pointer: str, work: Work) -> Iterator[tuple[str, str]]:
     for problem in check(value, work):
-        yield json_pointer(pointer, *problem.path), _said(problem.keyword, problem.wanted)
+        message = _ABOUT_NAMES.get(problem.keyword) or violation(problem.keyword, problem.wanted)
+        yield json_pointer(pointer, *problem.path), brief(message)  # a schema's author may have written some of it
 
 
 _ABOUT_NAMES = {"required": "is missing", "additionalProperties": "is not known here"}
-
-
-def _said(keyword: str, wanted: Any) -> str:
-    """Return what a constraint asks for, in words of which a schema's author may have written some."""
-    return brief(_ABOUT_NAMES.get(keyword) or violation(keyword, wanted))
 
 
 def _refusal(problems: list[tuple[str, str]]) -> InvalidRequest:
