@@ -172,7 +172,11 @@ class RewrittenTests(RollbackCase):
         await self.assert_refused(session, GATED)
 
     async def test_scope(self) -> None:
-        """Another host in the file for a credential: no life of the daemon opens it."""
+        """Another host in the file for a credential: no life of the daemon opens it.
+
+        The command that unlocks refuses the file first.  That the daemon refuses it too, should it be altered between
+        the two, is shown where it starts without that command: C{tests.vault.test_altered}.
+        """
         await self.furnish()
         session = await self.session()
         sound = self.copied("secrets.json")

@@ -89,7 +89,10 @@ class DecisionTests(RowsTestCase):
         await self.assert_asked_anew(waits, sent=1)
 
     async def test_done_and_set_back(self) -> None:
-        """A run that was done does not run again when its row says approved, its own true decision beside it."""
+        """A run that was done does not run again when its row says approved, its own true decision beside it.
+
+        The record tells of it here.  Where that is hidden the vault does: C{StillTests.test_once_unrecorded}.
+        """
         await self.furnish()
         run_id = await self.asked(await self.session())
         await self.approve(run_id)
