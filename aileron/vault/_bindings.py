@@ -24,12 +24,14 @@ from ._vault_file import OpenVault
 
 @implementer(IBindings)
 class FileBindings:
-    """Bindings; a secret opens only if everything that its entry says is what was sealed."""
+    """The bindings of a vault that this is a part of.
 
-    def __init__(self, file: OpenVault, clock: IReactorTime) -> None:
-        self._file = file
-        self._clock = clock
-        self._turns: defaultdict[str, DeferredLock] = defaultdict(DeferredLock)
+    A secret opens only if everything that its entry says is what was sealed.
+    """
+
+    _file: OpenVault
+    _clock: IReactorTime
+    _turns: defaultdict[str, DeferredLock]
 
     def list(self) -> tuple[Binding, ...]:
         document = self._file.look()
@@ -50,7 +52,7 @@ class FileBindings:
         return binding
 
     async def revoke(self, name: str) -> Binding:
-        _key, document = self._file.opened()
+        document = self._file.current()
         entry = _found(document, name)
         self._file.write(document.without(name))
         return entry.binding

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from zope.interface import implementer
 
 from aileron.errors import Conflict
@@ -15,7 +15,6 @@ from aileron.interfaces import IControl
 from aileron.values import JSON, Mark, canonical
 
 from ._cipher import DataKey
-from ._document import VaultDocument
 from ._vault_file import OpenVault
 
 _ID_BYTES = 8
@@ -58,10 +57,12 @@ class ControlKey:
 
 @implementer(IControl)
 class FileControl:
-    """The control key, derived anew at each use: the data key alone is kept, so that it can be wiped."""
+    """The control key of a vault that this is a part of, derived anew at each use.
 
-    def __init__(self, file: OpenVault) -> None:
-        self._file = file
+    The data key alone is kept, so that it can be wiped.
+    """
+
+    _file: OpenVault
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
         return self._control_key().sign(statement)
@@ -71,44 +72,35 @@ class FileControl:
         return self._control_key().verify
 
     def revision(self) -> tuple[str, int]:
-        _key, document = self._file.opened()
+        document = self._file.current()
         return document.vault, document.revision
 
     def sealed(self) -> tuple[int, str] | None:
-        _key, document = self._file.opened()
-        return document.sealed
+        return self._file.current().sealed
 
     def seal(self, sequence: int, head: str) -> None:
-        _key, document = self._file.opened()
-        if document.sealed != (sequence, head):
-            self._file.write(evolve(document, sealed=(sequence, head)))
+        self._file.change(sealed=(sequence, head))
 
     def spent(self, mark: bytes) -> bool:
-        _key, document = self._file.opened()
-        return mark.hex() in document.spent
+        return mark.hex() in self._file.current().spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
         """One that has ended already is remembered until the next write."""
-        _key, document = self._file.opened()
-        if mark.hex() in document.spent:
+        if self.spent(mark):
             raise Conflict("This decision was used.")
-        self._use(document, mark.hex(), until, (sequence, head))
+        self._use(mark.hex(), until, (sequence, head))
 
     def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
-        _key, document = self._file.opened()
-        used = _name_of(run)
-        self._use(document, used, max(until, document.spent.get(used, until)), (sequence, head))
+        self._use(_name_of(run), max(until, self.outdated(run) or until), (sequence, head))
 
     def outdated(self, run: str) -> datetime | None:
-        _key, document = self._file.opened()
-        return document.spent.get(_name_of(run))
+        return self._file.current().spent.get(_name_of(run))
 
     def forgotten(self) -> datetime | None:
-        _key, document = self._file.opened()
-        return document.forgotten
+        return self._file.current().forgotten
 
-    def _use(self, document: VaultDocument, used: str, until: datetime, sealed: tuple[int, str]) -> None:
-        self._file.write(evolve(document, spent={**document.spent, used: until}, sealed=sealed))
+    def _use(self, used: str, until: datetime, sealed: tuple[int, str]) -> None:
+        self._file.change(spent={**self._file.current().spent, used: until}, sealed=sealed)
 
     def _control_key(self) -> ControlKey:
         key, _document = self._file.opened()

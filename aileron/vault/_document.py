@@ -94,15 +94,6 @@ class VaultDocument:
         """Return the same vault without one entry."""
         return evolve(self, entries=tuple(entry for entry in self.entries if entry.binding.name != name))
 
-    def trusting(self, records: Iterable[Trusted]) -> VaultDocument:
-        """Return the same vault with these trust records, each in the place of an earlier one."""
-        by_name = {trust_key(record): record for record in (*self.trust, *records)}
-        return evolve(self, trust=tuple(by_name[key] for key in sorted(by_name)))
-
-    def distrusting(self, kind: TrustKind, name: str) -> VaultDocument:
-        """Return the same vault without one trust record."""
-        return evolve(self, trust=tuple(record for record in self.trust if trust_key(record) != (kind, name)))
-
     def remembering(self, now: datetime, fresh: Iterable[str]) -> VaultDocument:
         """Return the same vault without what was used and has ended by now, but for the C{fresh}.
 

@@ -13,7 +13,6 @@ from aileron.errors import Conflict, NotFound
 from aileron.interfaces import IGrants
 from aileron.values import MOST_LIVE_GRANTS, Grant, GrantState, utc
 
-from ._document import VaultDocument
 from ._vault_file import OpenVault
 
 
@@ -26,34 +25,26 @@ class FileGrants:
         self._clock = clock
 
     def all(self) -> tuple[Grant, ...]:
-        return self._file.known.grants if self._file.known is not None else ()
+        return self._file.verified.grants
 
     def get(self, grant_id: str) -> Grant | None:
         return next((grant for grant in self.all() if grant.id == grant_id), None)
 
     def put(self, grant: Grant) -> None:
-        _key, document = self._file.opened()
-        self._become(document, with_new(document.grants, grant, self._now()))
+        self._file.change(grants=with_new(self._file.current().grants, grant, self._now()))
 
     def use(self, grant_id: str, sequence: int, head: str) -> Grant:
-        _key, document = self._file.opened()
-        used = with_use(document.grants, grant_id, self._now())
-        self._file.write(evolve(document, grants=used, sealed=(sequence, head)))
+        used = with_use(self._file.current().grants, grant_id, self._now())
+        self._file.change(grants=used, sealed=(sequence, head))
         return found(used, grant_id)
 
     def revoke(self, grant_id: str, at: datetime) -> Grant:
-        _key, document = self._file.opened()
-        ended = with_end(document.grants, grant_id, at)
-        self._become(document, ended)
+        ended = with_end(self._file.current().grants, grant_id, at)
+        self._file.change(grants=ended)
         return found(ended, grant_id)
 
     def void(self) -> None:
-        _key, document = self._file.opened()
-        self._become(document, ())
-
-    def _become(self, document: VaultDocument, grants: tuple[Grant, ...]) -> None:
-        if grants != document.grants:
-            self._file.write(evolve(document, grants=grants))
+        self._file.change(grants=())
 
     def _now(self) -> datetime:
         return utc(self._clock.seconds())

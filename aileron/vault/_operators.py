@@ -18,7 +18,7 @@ from aileron.values import HandOver, HandOverState, OperatorSession, SignedReque
 from ._attempts import ReplayCache, Throttle
 from ._cipher import Randomness
 from ._logins import HandOvers, Login, Logins
-from ._passphrase import generate_words
+from ._passphrase import are_same_words, generate_two_words
 from ._proofs import NONCE_BYTES, LoginExchange, base64url, check_nonce, client_proof, daemon_proof, same
 from ._signatures import Signatures, read_public_key
 
@@ -26,8 +26,6 @@ TOKEN_PREFIX = "ail_o_"
 _TOKEN_BYTES = 32
 _ONCE_SECONDS = 60.0
 _MAX_OPEN = 8192
-_WORDS = 2
-_CHOICE_BYTES = 8
 _AGAIN = "Run `aileron open` again."
 _WHY_NOT = {
     HandOverState.MADE: "No browser has opened it yet.",
@@ -124,7 +122,7 @@ class Operators:
             self._hand_overs.end(hand_over, HandOverState.TWICE)
             raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": maker.session.id})
         cookie, page_key = self._fresh(), self._fresh()
-        self._hand_overs.open(hand_over, _hashed(cookie), _hashed(page_key), generate_words(_WORDS, self._choose))
+        self._hand_overs.open(hand_over, _hashed(cookie), _hashed(page_key), generate_two_words(self._randomness))
         return cookie, page_key, maker.session
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:
@@ -148,7 +146,7 @@ class Operators:
         if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:
             state = HandOverState.MADE if hand_over is None else hand_over.state
             raise Conflict(_WHY_NOT[state], {"state": state.value})
-        if not same(hand_over.words, " ".join(words.casefold().split())):
+        if not are_same_words(hand_over.words, words):
             self._hand_overs.end(hand_over, HandOverState.WRONG)
             raise Forbidden(f"These are not the words that the page shows, so nobody was let in. {_AGAIN}")
         self._hand_overs.end(hand_over, HandOverState.CONFIRMED)
@@ -178,9 +176,6 @@ class Operators:
 
     def _fresh(self) -> str:
         return base64url(self._randomness(_TOKEN_BYTES))
-
-    def _choose(self, below: int) -> int:
-        return int.from_bytes(self._randomness(_CHOICE_BYTES), "big") % below
 
     def _end_all(self, _result: None) -> None:
         self._challenges.clear()

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
-from attrs import evolve, frozen
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
@@ -19,8 +19,8 @@ from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
 
 from ._attempts import ReplayCache
 from ._cipher import Randomness
-from ._passphrase import generate_words
-from ._proofs import NONCE_BYTES, base64url, same
+from ._passphrase import are_same_words, generate_two_words
+from ._proofs import NONCE_BYTES, base64url
 
 SITE = "localhost"
 """What a passkey belongs to (WebAuthn's rpId); an address of numbers cannot be one."""
@@ -29,15 +29,8 @@ _LABEL = "aileron.passkey.v1"
 _USER = b"operator"
 _ANSWER_SECONDS, _WORDS_SECONDS = 60.0, 120.0
 _MAX_ASKED, _MAX_KEYS = 256, 16
-_WORDS, _CHOICE_BYTES = 2, 8
 _OFFERED, _PROPOSED = "offered", "proposed"
 _NEEDED = "This needs your passkey: decide it on its page, by `aileron open`."
-
-
-@frozen
-class _Proposal:
-    key: Passkey
-    words: str
 
 
 @implementer(IPasskeys)
@@ -60,7 +53,7 @@ class Passkeys:
         self._randomness = randomness
         self._asked: ReplayCache[bytes] = ReplayCache(clock, _ANSWER_SECONDS, _MAX_ASKED)
         self._offered: ReplayCache[bytes] = ReplayCache(clock, _ANSWER_SECONDS, 1)
-        self._proposed: ReplayCache[_Proposal] = ReplayCache(clock, _WORDS_SECONDS, 1)
+        self._proposed: ReplayCache[tuple[Passkey, str]] = ReplayCache(clock, _WORDS_SECONDS, 1)
 
     def passkeys(self) -> tuple[Passkey, ...]:
         return self._book.passkeys()
@@ -104,22 +97,23 @@ class Passkeys:
         if key_id in {each.id for each in self._book.passkeys()}:
             raise Conflict("This passkey counts already.")
         made_at = utc(self._clock.seconds())
-        words = generate_words(_WORDS, self._choose)
+        words = generate_two_words(self._randomness)
         key = Passkey(key_id, name, found.credential_public_key, made_at, found.sign_count)
-        self._proposed.put(_PROPOSED, _Proposal(key, words))
+        self._proposed.put(_PROPOSED, (key, words))
         return words
 
     def confirm(self, words: str) -> Passkey:
         proposal = self._proposed.take(_PROPOSED)
         if proposal is None:
             raise Conflict("No passkey waits: add one on the page first.")
-        if not same(proposal.words, " ".join(words.casefold().split())):
+        key, shown = proposal
+        if not are_same_words(shown, words):
             raise Forbidden("These are not the words that the page shows, so nothing was added. Begin again there.")
         keys = self._book.passkeys()
         if len(keys) >= _MAX_KEYS:
             raise Conflict("There are as many passkeys as there can be.")
-        self._book.keep_passkeys((*keys, proposal.key), self._book.passkey_rule())
-        return proposal.key
+        self._book.keep_passkeys((*keys, key), self._book.passkey_rule())
+        return key
 
     def require(self, rule: PasskeyRule) -> None:
         keys = self._book.passkeys()
@@ -194,9 +188,6 @@ class Passkeys:
         except ImportError:
             raise Conflict("Passkeys need what `pip install 'aileron[passkey]'` installs.") from None
         return webauthn
-
-    def _choose(self, below: int) -> int:
-        return int.from_bytes(self._randomness(_CHOICE_BYTES), "big") % below
 
 
 def _challenge(nonce: str, about: Mapping[str, JSON]) -> bytes:

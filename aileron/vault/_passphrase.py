@@ -9,11 +9,14 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
+from ._cipher import Randomness
 from ._errors import WeakPassphrase
+from ._proofs import same
 
 MIN_LENGTH = 12
 MAX_LENGTH = 1024
 _MIN_DIFFERENT = 6
+_CHOICE_BYTES = 8
 
 # Long enough for the length rule, and among the first that anybody would try.
 _COMMON = """
@@ -59,6 +62,16 @@ def _is_run(text: str) -> bool:
 def words() -> tuple[str, ...]:
     """Return the 2048 words that passphrases are made of (ADR 5 says whose they are)."""
     return tuple(files(__package__).joinpath("words.txt").read_text("ascii").split())
+
+
+def generate_two_words(randomness: Randomness) -> str:
+    """Make the two words that a page shows and a person types in a terminal."""
+    return generate_words(2, lambda below: int.from_bytes(randomness(_CHOICE_BYTES), "big") % below)
+
+
+def are_same_words(shown: str, typed: str) -> bool:
+    """Tell whether a person typed what was shown, in constant time, whatever the case and the spaces."""
+    return same(shown, " ".join(typed.casefold().split()))
 
 
 def generate_words(count: int = 6, choose: Callable[[int], int] = secrets.randbelow) -> str:

@@ -26,8 +26,8 @@ class FileRecordKeys:
         self._file = file
 
     def public_key(self) -> str | None:
-        document = self._file.known
-        return None if document is None or document.record is None else document.record.public_key
+        record = self._file.verified.record
+        return None if record is None else record.public_key
 
     def make_key(self) -> str:
         key, document = self._file.opened()
@@ -37,7 +37,7 @@ class FileRecordKeys:
         public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
         secret = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
         sealed = seal_part(document, key, SIGNING, secret)
-        self._file.write(evolve(document, record=RecordKeys(public, sealed)))
+        self._file.change(record=RecordKeys(public, sealed))
         return public
 
     def endorse(self, statement: Mapping[str, JSON]) -> str:
@@ -53,7 +53,7 @@ class FileRecordKeys:
     def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
         key, document = self._file.opened()
         sealed = tuple(Stretch(each.id, seal_part(document, key, each.id, each.key)) for each in periods)
-        self._file.write(evolve(document, record=evolve(_made(document.record), stretches=sealed)))
+        self._file.change(record=evolve(_made(document.record), stretches=sealed))
 
 
 def _made(record: RecordKeys | None) -> RecordKeys:

@@ -17,6 +17,8 @@ from ._format import body_json, part_json
 SIGNING = "record signing"
 """The part that is the record's private key."""
 
+_PARTS, _ENTRIES = "aileron sealed parts v1", "aileron vault entries v1"
+
 
 def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
     """Write what the wrapped data key is bound to."""
@@ -45,7 +47,7 @@ def _mac(document: VaultDocument, key: DataKey) -> bytes:
 
 def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> VaultEntry:
     """Keep a secret so that it opens only as this binding, with its scope, of this vault."""
-    return VaultEntry(binding, seal(_entry_key(key), secret, _entry_context(document.vault, binding)))
+    return VaultEntry(binding, seal(key.subkey(_ENTRIES), secret, _entry_context(document.vault, binding)))
 
 
 def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> bytes:
@@ -53,12 +55,12 @@ def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> by
 
     :raises VaultDamaged: the entry or anything it is bound to was altered.
     """
-    return unseal(_entry_key(key), entry.sealed, _entry_context(document.vault, entry.binding))
+    return unseal(key.subkey(_ENTRIES), entry.sealed, _entry_context(document.vault, entry.binding))
 
 
 def seal_part(document: VaultDocument, key: DataKey, name: str, secret: bytes) -> Sealed:
     """Keep a secret of the vault's own so that it opens only as this part of this vault."""
-    return seal(_part_key(key), secret, _part_context(document.vault, name))
+    return seal(key.subkey(_PARTS), secret, _part_context(document.vault, name))
 
 
 def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed) -> bytes:
@@ -66,19 +68,11 @@ def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed
 
     :raises VaultDamaged: it was altered, or is another part.
     """
-    return unseal(_part_key(key), sealed, _part_context(document.vault, name))
-
-
-def _part_key(key: DataKey) -> bytes:
-    return key.subkey("aileron sealed parts v1")
+    return unseal(key.subkey(_PARTS), sealed, _part_context(document.vault, name))
 
 
 def _part_context(vault: str, name: str) -> JSON:
     return {"tag": "aileron.vault.part.v1", "vault": vault, "part": name}
-
-
-def _entry_key(key: DataKey) -> bytes:
-    return key.subkey("aileron vault entries v1")
 
 
 def _entry_context(vault: str, binding: Binding) -> JSON:

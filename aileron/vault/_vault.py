@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.interfaces import IVault
 from aileron.values import VaultState
 
-from ._authority import FileBrakes, FilePasskeys, FileTrust
+from ._authority import FileAuthority
 from ._bindings import FileBindings
 from ._cipher import DataKey
 from ._control import FileControl
@@ -23,7 +24,7 @@ from ._vault_file import OpenVault
 
 
 @implementer(IVault)
-class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
+class Vault(FileBindings, FileAuthority, FileControl):
     """The vault at C{path}: state, bindings, trust, grants, brakes, passkeys and keys over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
@@ -43,12 +44,9 @@ class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         key: DataKey | None = None,
     ) -> None:
         self._file = OpenVault(path, clock, has_history, key)
-        FileBindings.__init__(self, self._file, clock)
-        FileTrust.__init__(self, self._file)
-        FileControl.__init__(self, self._file)
+        self._clock = clock
+        self._turns = defaultdict(DeferredLock)
         self.grants = FileGrants(self._file, clock)
-        FileBrakes.__init__(self, self._file)
-        FilePasskeys.__init__(self, self._file)
         self.record_keys = FileRecordKeys(self._file)
 
     def __repr__(self) -> str:

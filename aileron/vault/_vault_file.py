@@ -10,6 +10,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -20,7 +21,7 @@ from aileron.home import atomic_write, read_private
 from aileron.values import VaultState, utc
 from aileron.waiting import Waiting
 
-from ._cipher import DataKey
+from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
 from ._document import VaultDocument
 from ._errors import NoVault, VaultDamaged, damaged
 from ._format import decode, encode
@@ -106,6 +107,8 @@ _HINTS = {
     " or run `aileron vault reset` in your own terminal.",
 }
 
+_NEVER_UNLOCKED = VaultDocument("", KdfParameters(bytes(SALT_BYTES)), Sealed(b"", b""))
+
 
 class OpenVault:
     """The vault at C{path}, unlocked for as long as it holds the key that it was given.
@@ -127,6 +130,11 @@ class OpenVault:
         self._attempted: VaultDocument | None = None
         found = self._stored.read()
         self.known: VaultDocument | None = None if key is None else _checked(found, key)
+
+    @property
+    def verified(self) -> VaultDocument:
+        """The contents that were verified last; those of an empty vault if none were in this life of the daemon."""
+        return _NEVER_UNLOCKED if self.known is None else self.known
 
     def state(self) -> VaultState:
         """Tell the state now. A file that vanished while unlocked is lost."""
@@ -173,6 +181,11 @@ class OpenVault:
             raise self._not_open()
         return key, self._expected(found)
 
+    def current(self) -> VaultDocument:
+        """Return what the holder of the key wrote last.  Errors as of L{opened}."""
+        _key, document = self.opened()
+        return document
+
     def write(self, changed: VaultDocument) -> None:
         """Let the file say C{changed}, durably, in another revision and without marks that have ended.
 
@@ -189,6 +202,13 @@ class OpenVault:
         except OSError as error:
             raise StoreUnavailable(f"The vault could not be written: {error.strerror}.") from error
         self.known = self._attempted
+
+    def change(self, **changes: Any) -> None:
+        """Let these members of the file be others, by L{write}; where they are so already nothing is written."""
+        known = self.current()
+        changed = evolve(known, **changes)
+        if changed != known:
+            self.write(changed)
 
     def _expected(self, found: VaultDocument) -> VaultDocument:
         if found is not self.known:

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from aileron.errors import Conflict, StoreUnavailable
+from aileron.values import Binding
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
 from ._document import RecordKeys, Stretch, VaultDocument
@@ -36,7 +37,6 @@ from ._vault_file import VaultFile
 __all__ = [
     "DataKey",
     "LoginExchange",
-    "Misaddressed",
     "NoVault",
     "VaultDamaged",
     "WeakPassphrase",
@@ -82,29 +82,14 @@ def open_vault(path: Path, passphrase: str) -> DataKey:
     return opened(_present(VaultFile(path)), passphrase)
 
 
-@frozen
-class Misaddressed:
-    """A binding that does not open, for it points where no binding may.
-
-    :ivar problem: what is wrong with its base URL, as the end of a sentence.
-    """
-
-    binding: str
-    connector: str
-    problem: str
-
-
-def check_file(path: Path) -> tuple[Misaddressed, ...]:
+def check_file(path: Path) -> tuple[Binding, ...]:
     """Look whether the file at C{path} has the form of a vault; whether it was altered only its key can tell.
 
     :return: the bindings in it that an earlier release took and this one does not open.
     :raises NoVault: there is none.
     :raises VaultDamaged: it is no vault of this version.
     """
-    bindings = [entry.binding for entry in _present(VaultFile(path)).entries]
-    return tuple(
-        Misaddressed(each.name, each.connector, each.address_problem) for each in bindings if each.address_problem
-    )
+    return tuple(entry.binding for entry in _present(VaultFile(path)).entries if entry.binding.address_problem)
 
 
 def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:

@@ -135,7 +135,7 @@ class EarlierTests(VaultCase):
 
     def test_file(self) -> None:
         """A look at the file without its key names each of them."""
-        found = [(each.binding, each.connector) for each in keys.check_file(self.path)]
+        found = [(each.name, each.connector) for each in keys.check_file(self.path)]
         self.assertEqual(found, [(each.name, each.connector) for each in self.kept[:-1]])
 
     def test_revoked(self) -> None:

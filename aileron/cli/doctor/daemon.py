@@ -48,8 +48,8 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
             return
         for each in misaddressed:
             yield wrong(
-                f"{each.binding} does not open: its address, which an earlier release took, {each.problem}.",
-                f"Bind it anew: aileron binding revoke {each.binding}, then aileron binding setup {each.connector} "
+                f"{each.name} does not open: its address, which an earlier release took, {each.address_problem}.",
+                f"Bind it anew: aileron binding revoke {each.name}, then aileron binding setup {each.connector} "
                 "--base-url URL",
             )
 
