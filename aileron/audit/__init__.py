@@ -3,8 +3,7 @@
 from ._chain_verifier import PRUNED
 from ._checkpoints import fingerprint, is_signed
 from ._commit_observer import CommitObserver
-from ._export import Exporting
-from ._export_line import record_line
+from ._export import Exporting, record_line
 from ._key_file import KeyFile
 from ._retention import Retention
 from ._seal import GENESIS, check_chain, payload_digest, seal

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aileron.values import Actor, Break, ChainLink, Event, Row, from_timestamp, timestamp
+from aileron.values import Break, Row
 
-from ._seal import seal
+from ._seal import seal_row
 
 _NEAR = 256
 """How far a record may have been moved and still be told from one that was altered."""
@@ -70,21 +70,13 @@ def _near(expected: int) -> Iterable[int]:
 
 
 def _number_of(row: Row, numbers: Iterable[int]) -> int | None:
-    """Under which of C{numbers} the row's hash is that of what it says."""
+    """Find the one of C{numbers} under which the row's hash is that of what it says."""
     return next((number for number in numbers if _hash((number, *row[1:])) == row[13]), None)
 
 
 def _hash(row: Row) -> str | None:
-    """Hash what a row says, its contents by the digest that it names; L{None}: it says nothing that has one."""
-    sequence, id_, type_, at, actor_type, actor_id, *about, digest, before = row[:13]
-    texts = (id_, type_, at, actor_type, actor_id, digest, before)
-    if not all(type(text) is str for text in texts) or not all(type(text) in {str, type(None)} for text in about):
-        return None
+    """Hash what a row says, its contents by the digest that it names; L{None}: it says nothing that has a hash."""
     try:
-        moment = from_timestamp(at)
-        if timestamp(moment) != at:
-            return None
-        event = Event(id_, type_, moment, Actor(actor_type, actor_id), {}, *about)
-        return seal(before, ChainLink(sequence, event, digest))
+        return seal_row(row[12], row)
     except ValueError:
         return None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from attrs import frozen
 
-from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, to_json
+from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, to_json, writer
 
-from ._export_line import json_line, read_json, read_own_line
 from ._seal import GENESIS
 
 FORMAT = "aileron.audit.export.v1"
@@ -23,6 +24,8 @@ _RECORD, _HEADER, _END = (
     )
 )
 _NO_END = "it does not end as an export does"
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_to_json = writer(sort_keys=False, allow_nan=False)
 SLICE = 1000
 """How many records are in hand at once."""
 
@@ -51,7 +54,7 @@ class Exporting:
 
         :param version: of who writes it.
         """
-        yield json_line(
+        yield _json_line(
             {
                 "kind": "header",
                 "format": FORMAT,
@@ -64,11 +67,11 @@ class Exporting:
             }
         )
         for each in self.checkpoints:
-            yield json_line({"kind": "checkpoint", **to_json(each)})
+            yield _json_line({"kind": "checkpoint", **to_json(each)})
 
     def end(self) -> str:
         """Return the line after them."""
-        return json_line({"kind": "end", "until": self.until})
+        return _json_line({"kind": "end", "until": self.until})
 
 
 @frozen
@@ -81,6 +84,31 @@ class Export:
 
     exported: Exporting
     rows: Iterator[list[Row]]
+
+
+def _json_line(value: dict[str, JSON]) -> str:
+    """Write C{value} as a line of an export."""
+    return _without_delete(_to_json(value)) + "\n"
+
+
+def record_line(row: Row) -> str:
+    """Write a record as a line.  Its contents stand there as they were kept and hashed: nothing is written anew."""
+    rest = dict(zip(ROW[:_PAYLOAD], row[:_PAYLOAD], strict=True))
+    line = f'{{"kind":"record",{_to_json(rest)[1:-1]},"payload":{_contents(row[_PAYLOAD])}}}'
+    return _without_delete(line) + "\n"
+
+
+def _contents(payload: str | None) -> str:
+    """Give C{payload} as it is, if we can have written it; else, as a text, what a strange file has in its place."""
+    if payload is None:
+        return "null"
+    ours = isinstance(payload, str) and payload.isascii() and not _CONTROL.search(payload)
+    return payload if ours and payload else _to_json(str(payload))
+
+
+def _without_delete(line: str) -> str:
+    """Escape the one control character that JSON leaves as it is."""
+    return line.replace("\x7f", "\\u007f")
 
 
 def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
@@ -138,13 +166,11 @@ def _rows(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
     """
     last: JSON = after
     for line in lines:
-        row = read_own_line(line)
-        if row is None:
-            found = _object(line)
-            if found.get("kind") != "record":
-                _check_end(found, last, until)
-                break
-            row = _row(found)
+        found = _object(line)
+        if found.get("kind") != "record":
+            _check_end(found, last, until)
+            break
+        row = _row(found)
         last = row[0]
         yield row
     else:
@@ -177,9 +203,20 @@ def _checkpoint(found: dict[str, JSON]) -> Checkpoint:
 
 def _object(line: str, kind: str | None = None) -> dict[str, JSON]:
     try:
-        found = read_json(line) if line else {}
+        found = _read_json(line) if line else {}
     except (ValueError, RecursionError) as error:
         raise NotAnExport("a line of it is no JSON") from error
     if not isinstance(found, dict) or (kind is not None and found.get("kind") != kind):
         raise NotAnExport("it is no export of a record")
     return found
+
+
+def _unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    """Make an object; of a name that stands twice, two readers could believe another one each."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+_read_json = json.JSONDecoder(object_pairs_hook=_unique).decode

@@ -13,8 +13,7 @@ from aileron.errors import Conflict
 from aileron.interfaces import IArchive
 from aileron.values import Checkpoint, Verdict
 
-from ._export import Exporting
-from ._export_line import record_line
+from ._export import Exporting, record_line
 from ._seal import GENESIS
 from .verify import BEFORE_ALL, Verification
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring
 
-from aileron.values import ChainLink, Record, compact, timestamp
+from aileron.values import ChainLink, Record, Row, compact, timestamp
 
 GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
@@ -41,10 +41,24 @@ def seal(previous_hash: str, link: ChainLink) -> str:
     :param previous_hash: of the record before it, or L{GENESIS}.
     :raises ValueError: a text in it is no Unicode (a lone surrogate).
     """
+    return _hash(sealed(previous_hash, link))
+
+
+def seal_row(previous_hash: str, row: Row) -> str:
+    """Compute the same of a record as it is kept, whatever its columns hold.
+
+    :raises ValueError: a text in it is no Unicode.
+    """
+    sequence, id_, type_, at, actor_type, actor_id, run_id, session_id, action, connector, failure, digest = row[:12]
+    about = (action, actor_id, actor_type, at, connector, failure)
+    return _hash((*about, _FORM, id_, digest, previous_hash, run_id, sequence, session_id, type_))
+
+
+def _hash(values: Sequence[object]) -> str:
     written = _WRITTEN % tuple(
         [
             encode_basestring(value) if isinstance(value, str) else "null" if value is None else str(value)
-            for value in sealed(previous_hash, link)
+            for value in values
         ]
     )
     return "sha256:" + hashlib.sha256(written.encode("utf-8")).hexdigest()

@@ -16,8 +16,7 @@ from aileron.values import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 from ._chain_verifier import ChainVerifier
 from ._checkpoints import Endorsement, fingerprint
 from ._diagnosis import diagnose
-from ._export import Export, Exporting, NotAnExport, read_anchor, read_export
-from ._export_line import record_line
+from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
 from ._seal import GENESIS
 
 __all__ = [

@@ -64,8 +64,8 @@ GUARDS = (
     _guard(
         "contents are held against their digest",
         "audit/_chain_verifier.py",
-        '                elif "sha256:" + sha256(f"{salt}\\n{payload}".encode()).hexdigest() != digest:\n',
-        "                elif False:\n",
+        "            if not is_bare and payload_digest(salt, payload) != digest:\n",
+        "            if False:\n",
         f"{_RECORD}.test_while_none_runs",
     ),
     _guard(
