@@ -12,7 +12,7 @@ from attrs import field, frozen
 from twisted.logger import Logger
 
 from aileron import __version__
-from aileron.audit import GENESIS, CommitObserver, payload_digest, seal
+from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.interfaces import IStore
@@ -25,7 +25,7 @@ from aileron.vault import Passkeys, Vault
 from ._config_file import ConfigFile
 from ._life import Life
 from ._process import fresh_ids, in_thread, settle_heap
-from ._record import keep_on, make_observer, take_over
+from ._record import keep_on, take_over
 from ._settings import DaemonSettings
 from ._sites import Sites
 
@@ -49,12 +49,7 @@ class _Own:
     urls: set[str] = field(factory=set)
 
 
-def as_they_are(collaborators: Collaborators) -> Collaborators:
-    """Put nothing between the runner and what it works with."""
-    return collaborators
-
-
-async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Around = as_they_are) -> None:
+async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Around | None = None) -> None:
     """Build everything and serve; C{life} learns how each part is taken down.
 
     :param around: given what the runner will work with, returns what it works with: where a crash is tried.
@@ -66,7 +61,7 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     prepare(home)
     acquire_lock(home)
     life.at_end(lambda: release_lock(home))
-    observer = make_observer(home)
+    observer = CommitObserver(KeyFile(home.audit_key))
     store = await _open_store(reactor, home, observer, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
     vault = Vault(home.secrets, reactor, lambda: has_history, settings.key)
@@ -110,7 +105,7 @@ async def _start_runner(
     config_file: ConfigFile,
     own: _Own,
     life: Life,
-    around: Around,
+    around: Around | None,
 ) -> tuple[Runner, Registry, Passkeys]:
     home = settings.home
     transport = system_transport(reactor, lambda: own.ports)
@@ -141,7 +136,7 @@ async def _start_runner(
         brakes=vault,
         passkeys=passkeys,
     )
-    runner = build(around(collaborators))
+    runner = build(collaborators if around is None else around(collaborators))
     catalogue.refresh()
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()

@@ -20,8 +20,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, Retention
-from aileron.home import Home
+from aileron.audit import CheckpointSigner, CommitObserver, Retention
 from aileron.interfaces import IAnchor, IStore
 from aileron.notices import post
 from aileron.values import DAEMON, JSON, Checkpoint, Event, to_json, utc
@@ -39,11 +38,6 @@ _log = Logger()
 
 Deliver = Callable[[bytes], Awaitable[None]]
 """Keeps one line, or raises."""
-
-
-def make_observer(home: Home) -> CommitObserver:
-    """Make the observer of every commit."""
-    return CommitObserver(KeyFile(home.audit_key))
 
 
 async def take_over(

@@ -15,14 +15,14 @@ from aileron.errors import AileronError
 from aileron.hardening import harden
 from aileron.home import prepare
 
-from ._compose import Around, as_they_are, start
+from ._compose import Around, start
 from ._life import AileronService
 from ._settings import DaemonSettings, Options
 
 _LOG_BYTES, _LOG_FILES = 5_000_000, 5
 
 
-def _service(reactor: Any, settings: DaemonSettings, around: Around = as_they_are) -> AileronService:
+def _service(reactor: Any, settings: DaemonSettings, around: Around | None = None) -> AileronService:
     return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life, around)))
 
 
@@ -73,7 +73,7 @@ def choose_reactor() -> None:
         install()
 
 
-def live(settings: DaemonSettings, around: Around = as_they_are) -> int:
+def live(settings: DaemonSettings, around: Around | None = None) -> int:
     """As L{serve}, of settings that are read.
 
     :param around: see L{aileron.daemon._compose.start}.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from attrs import fields
 from twisted.internet.defer import Deferred
@@ -15,16 +17,23 @@ from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
 from aileron.interfaces import IStore
+from aileron.notices import MessageComposer, Notifier, build_channels
 from aileron.runner import Runner
-from aileron.values import timestamp, utc
+from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath, timestamp, utc
 from aileron.vault import Operators, Passkeys, Vault
 
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
-from ._services import make_mcp, make_notifier, make_relay
 from ._settings import DaemonSettings
 from ._watchdog import watchdog_of
+
+if TYPE_CHECKING:
+    from aileron.gateway import Gateway, Tally
+    from aileron.mcp import HttpEndpoint
+
+_PAUSE_SECONDS = 0.004
+"""Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
 
 
 class Sites:
@@ -52,9 +61,9 @@ class Sites:
         self._launch_key = api.mint(api.LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
-        self._relay = make_relay(reactor, settings.config.gateway, store, vault)
-        self.notifier = make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
-        self._mcp = make_mcp(reactor, settings.config.mcp)
+        self._gateway, totals, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
+        self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
+        self._mcp = _make_mcp(reactor, settings.config.mcp)
         self._parts = api.Dependencies(
             submission=runner.submission,
             decisions=runner.decisions,
@@ -81,8 +90,8 @@ class Sites:
             instance=self._instance,
             gateway=settings.config.gateway,
             metrics_token_digest=settings.config.metrics_token_digest,
-            totals=self._relay.totals,
-            relayed=self._relay.published,
+            totals=totals,
+            relayed=relayed,
             notices=settings.config.notices,
             notifier=self.notifier,
             mcp=self._mcp,
@@ -92,7 +101,7 @@ class Sites:
         )
         site, most = api.agent_site(self._parts), most_connections(allow_descriptors())
         self._agent_routes, rules = site.routes, api.SiteRules()
-        self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=self._relay.gateway)
+        self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=self._gateway)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = api.GuardedSite(pages, rules, reactor)
 
@@ -126,8 +135,8 @@ class Sites:
         self._bound = (agent, operator)
         self._agent_site.listens_at(agent.ports)
         self._operator_site.listens_at(operator.ports)
-        self._relay.gateway.open((agent.port, operator.port))
-        life.at_end(self._relay.gateway.close)
+        self._gateway.open((agent.port, operator.port))
+        life.at_end(self._gateway.close)
         if self._mcp is not None:
             await self._mcp.open(self._agent_routes)
             life.at_end(self._mcp.close)
@@ -158,6 +167,54 @@ class Sites:
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
+
+
+def _make_gateway(
+    reactor: Any, settings: GatewaySettings, store: IStore, vault: Vault
+) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
+    """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
+    from aileron.gateway import Tally, build, published
+
+    tally = Tally(time.perf_counter, partial(reactor.callLater, _PAUSE_SECONDS), settings.accounting)
+    gateway = build(
+        settings,
+        reactor,
+        sessions=store.sessions,
+        vault=vault,
+        bindings=vault,
+        flags=store.flags,
+        meters=tally,
+        ids=fresh_ids(reactor),
+    )
+    return gateway, tally, partial(published, settings)
+
+
+def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:
+    """Build what serves MCP over HTTP; L{None}: it is not wanted, and nothing was loaded for it."""
+    if not settings.http:
+        return None
+    from aileron.mcp import over_http
+
+    return over_http(reactor, settings)
+
+
+def _make_notifier(
+    reactor: Any, settings: NoticeSettings, store: IStore, vault: Vault, operator_url: Callable[[], str]
+) -> Notifier:
+    """Build the notifier; it tells once it is started."""
+    composer = MessageComposer(
+        runs=store.runs,
+        sessions=store.sessions,
+        vault=vault,
+        clock=reactor,
+        ids=fresh_ids(reactor),
+        operator_url=operator_url,
+        contents=settings.contents,
+    )
+    channels = build_channels(
+        settings, bindings=vault, reactor=reactor, in_thread=in_thread(reactor), environ=os.environ
+    )
+    return Notifier(audit=store.audit, watermarks=store.watermarks, composer=composer, clock=reactor, channels=channels)
 
 
 def _landing() -> Any:
