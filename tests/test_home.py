@@ -67,21 +67,15 @@ class HomeCase(SynchronousTestCase):
 
 
 class FindTests(SynchronousTestCase):
-    def test_named(self) -> None:
-        """AILERON_HOME wins over HOME."""
+    def test_found(self) -> None:
+        """AILERON_HOME wins over HOME; without it, or with an empty one, the home lies in the user's."""
         self.assertEqual(find_home({"AILERON_HOME": "/a", "HOME": "/b"}).root, Path("/a"))
-
-    def test_default(self) -> None:
-        """Without it, or with an empty one, the home lies in the user's."""
         self.assertEqual(find_home({"AILERON_HOME": "", "HOME": "/b"}).root, Path("/b/.aileron"))
 
-    def test_relative(self) -> None:
-        """A relative path, which would mean another place in every directory, is refused."""
-        self.assertRaises(InvalidRequest, find_home, {"AILERON_HOME": "here"})
-
-    def test_nowhere(self) -> None:
-        """An environment that names no place is an error."""
-        self.assertRaises(InvalidRequest, find_home, {})
+    def test_refused(self) -> None:
+        """A relative path, which would mean another place in every directory, is refused, and so is no place."""
+        for environ in ({"AILERON_HOME": "here"}, {}):
+            self.assertRaises(InvalidRequest, find_home, environ)
 
 
 class PrepareTests(HomeCase):
@@ -178,25 +172,19 @@ class ReadPrivateTests(HomeCase):
         prepare(self.home)
         self.path = self.home.root / "file"
 
-    def test_missing(self) -> None:
-        """No file is no error."""
+    def test_kinds(self) -> None:
+        """No file is no error; a link is not followed, and a pipe refused at once."""
         self.assertIsNone(read_private(self.path))
-
-    def test_link(self) -> None:
-        """A link is not followed."""
-        self.path.symlink_to("/etc/passwd")
-        self.assertRaises(Forbidden, read_private, self.path)
+        for make in (lambda path: path.symlink_to("/etc/passwd"), os.mkfifo):
+            make(self.path)
+            self.assertRaises(Forbidden, read_private, self.path)
+            self.path.unlink()
 
     def test_foreign(self) -> None:
         """A file that belongs to somebody else is not read."""
         self.path.write_bytes(b"theirs")
         uid = os.getuid()
         self.patch(os, "getuid", lambda: uid + 1)
-        self.assertRaises(Forbidden, read_private, self.path)
-
-    def test_pipe(self) -> None:
-        """A pipe is refused at once and does not block."""
-        os.mkfifo(self.path)
         self.assertRaises(Forbidden, read_private, self.path)
 
     def test_size(self) -> None:
@@ -217,22 +205,12 @@ class DiscoveryTests(HomeCase):
         prepare(self.home)
 
     def test_round_trip(self) -> None:
-        """What was written is read, from a private file."""
+        """What was written is read, from a private file; its key shows in no repr, and newer fields are ignored."""
+        self.assertIsNone(read_discovery(self.home))
         write_discovery(self.home, DISCOVERY)
         self.assertEqual(read_discovery(self.home), DISCOVERY)
         self.assertEqual(mode_of(self.home.discovery), 0o600)
-
-    def test_none(self) -> None:
-        """No file, no discovery."""
-        self.assertIsNone(read_discovery(self.home))
-
-    def test_hides_the_key(self) -> None:
-        """The launch key shows in no repr."""
         self.assertNotIn("canary", repr(DISCOVERY))
-
-    def test_newer_fields(self) -> None:
-        """Fields of a newer version are ignored."""
-        write_discovery(self.home, DISCOVERY)
         text = json.loads(self.home.discovery.read_bytes())
         self.home.discovery.write_text(json.dumps(text | {"mcp_url": "x"}))
         self.assertEqual(read_discovery(self.home), DISCOVERY)
@@ -353,18 +331,12 @@ class LockTests(HomeCase):
 
 
 class PortsTests(HomeCase):
-    def setUp(self) -> None:
-        super().setUp()
+    def test_remembered(self) -> None:
+        """Ports are remembered; none, damaged or impossible ones mean that the system chooses."""
         prepare(self.home)
-
-    def test_round_trip(self) -> None:
-        """Ports are remembered."""
+        self.assertEqual(load_ports(self.home), Ports())
         save_ports(self.home, Ports(1024, 65535))
         self.assertEqual(load_ports(self.home), Ports(1024, 65535))
-
-    def test_nothing_useful(self) -> None:
-        """None, damaged or impossible ports mean that the system chooses."""
-        self.assertEqual(load_ports(self.home), Ports())
         for text in ("[]", "{", '{"agent": 0}', '{"agent": 65536}', '{"agent": "80"}'):
             self.home.ports.write_text(text)
             self.assertEqual(load_ports(self.home), Ports())

@@ -118,13 +118,10 @@ class LimitTests(SynchronousTestCase):
     """The limit that is set."""
 
     def test_raised_limit(self) -> None:
-        """It is raised to what is wanted, or to what may be had."""
+        """It is raised to what is wanted, or to what may be had; what is more already stays."""
         self.assertEqual(
             [raised_limit(1024, hard) for hard in (1024, 4096, 1 << 20, _INFINITE)], [1024, 4096, WANTED, WANTED]
         )
-
-    def test_never_lowered(self) -> None:
-        """What is more already stays."""
         self.assertEqual([raised_limit(1 << 18, 1 << 20), raised_limit(_INFINITE, _INFINITE)], [1 << 18, _INFINITE])
 
     def test_set(self) -> None:

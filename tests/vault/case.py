@@ -100,6 +100,12 @@ class OpenCase(VaultCase):
         super().setUp()
         self.vault = self.unlocked()
 
+    def lock(self) -> None:
+        self.vault.lock()
+
+    def break_disk(self) -> None:
+        self.fill_disk()
+
     def set_up(self, new: NewBinding) -> Binding:
         return self.successResultOf(Deferred.fromCoroutine(self.vault.set_up(new)))
 

@@ -25,18 +25,12 @@ _STATEMENT: dict[str, JSON] = {"run": "run-1"}
 _NEW = "Another battery staple 43"
 
 
-class VaultFileTrustTests(TrustContract, OpenCase):
+class VaultFileTrustTests(OpenCase, TrustContract):
     def make_trust(self) -> Vault:
         return self.vault
 
-    def lock(self) -> None:
-        self.vault.lock()
 
-    def break_disk(self) -> None:
-        self.fill_disk()
-
-
-class VaultFileControlTests(ControlContract, OpenCase):
+class VaultFileControlTests(OpenCase, ControlContract):
     def make_control(self) -> Vault:
         return self.vault
 
@@ -44,22 +38,10 @@ class VaultFileControlTests(ControlContract, OpenCase):
         path = self.path.with_suffix(".another")
         return Vault(path, self.clock, lambda: True, keys.create(path, PASSPHRASE))
 
-    def lock(self) -> None:
-        self.vault.lock()
 
-    def break_disk(self) -> None:
-        self.fill_disk()
-
-
-class VaultFileBrakesTests(BrakesContract, OpenCase):
+class VaultFileBrakesTests(OpenCase, BrakesContract):
     def make_brakes(self) -> Vault:
         return self.vault
-
-    def lock(self) -> None:
-        self.vault.lock()
-
-    def break_disk(self) -> None:
-        self.fill_disk()
 
     def test_survives(self) -> None:
         """What is braked is known in the daemon's next life, with all that was said, once it has the key."""

@@ -24,6 +24,16 @@ from aileron.values import JSON, Mark, VaultState
 from aileron.vault import LoginExchange, daemon_proof
 
 
+class MemoryCase(SynchronousTestCase):
+    """With a vault in memory."""
+
+    def setUp(self) -> None:
+        self.vault = MemoryVault()
+
+    def lock(self) -> None:
+        self.vault.lock()
+
+
 class MemoryVaultTests(VaultContract, SynchronousTestCase):
     def make_vault(self) -> MemoryVault:
         return MemoryVault()
@@ -32,42 +42,30 @@ class MemoryVaultTests(VaultContract, SynchronousTestCase):
         return MemoryVault(VaultState.LOCKED)
 
 
-class MemoryBindingsTests(BindingsContract, SynchronousTestCase):
-    def setUp(self) -> None:
-        self.vault = MemoryVault()
-
+class MemoryBindingsTests(MemoryCase, BindingsContract):
     def make_bindings(self) -> MemoryBindings:
         return MemoryBindings(self.vault)
 
-    def lock(self) -> None:
-        self.vault.lock()
 
-
-class MemoryBrakesTests(BrakesContract, SynchronousTestCase):
+class MemoryBrakesTests(MemoryCase, BrakesContract):
     def setUp(self) -> None:
-        self.vault = MemoryVault()
+        super().setUp()
         self.brakes = MemoryBrakes(self.vault)
 
     def make_brakes(self) -> MemoryBrakes:
         return self.brakes
 
-    def lock(self) -> None:
-        self.vault.lock()
-
     def break_disk(self) -> None:
         self.brakes.full = True
 
 
-class MemoryTrustTests(TrustContract, SynchronousTestCase):
+class MemoryTrustTests(MemoryCase, TrustContract):
     def setUp(self) -> None:
-        self.vault = MemoryVault()
+        super().setUp()
         self.trust = MemoryTrust(self.vault)
 
     def make_trust(self) -> MemoryTrust:
         return self.trust
-
-    def lock(self) -> None:
-        self.vault.lock()
 
     def break_disk(self) -> None:
         self.trust.full = True
@@ -79,9 +77,9 @@ class MemoryTrustTests(TrustContract, SynchronousTestCase):
         self.assertEqual(MemoryTrust(MemoryVault(VaultState.LOCKED), [word]).trusted(), ())
 
 
-class MemoryControlTests(ControlContract, SynchronousTestCase):
+class MemoryControlTests(MemoryCase, ControlContract):
     def setUp(self) -> None:
-        self.vault = MemoryVault()
+        super().setUp()
         self.control = MemoryControl(self.vault)
 
     def make_control(self) -> MemoryControl:
@@ -91,9 +89,6 @@ class MemoryControlTests(ControlContract, SynchronousTestCase):
         other = MemoryControl()
         other.change_key()
         return other
-
-    def lock(self) -> None:
-        self.vault.lock()
 
     def break_disk(self) -> None:
         self.control.full = True
@@ -108,17 +103,14 @@ class MemoryControlTests(ControlContract, SynchronousTestCase):
         self.assertEqual(found, [Mark.EARLIER, Mark.SOUND])
 
 
-class MemoryOperatorsTests(OperatorsContract, SynchronousTestCase):
+class MemoryOperatorsTests(MemoryCase, OperatorsContract):
     def setUp(self) -> None:
-        self.vault = MemoryVault()
+        super().setUp()
         self.clock = Clock()
         self.operators = MemoryOperators(self.vault, self.clock)
 
     def make_operators(self) -> MemoryOperators:
         return self.operators
-
-    def lock(self) -> None:
-        self.vault.lock()
 
     def prove(self, client_nonce: str, daemon_nonce: str) -> str:
         return self.operators.prove(daemon_nonce, client_nonce)

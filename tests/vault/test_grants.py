@@ -17,7 +17,7 @@ from .case import PASSPHRASE, OpenCase
 _NEW = "Another battery staple 43"
 
 
-class FileGrantsTests(GrantsContract, OpenCase):
+class FileGrantsTests(OpenCase, GrantsContract):
     """The vault's file as a keeper of grants."""
 
     def make_grants(self) -> FileGrants:
@@ -27,14 +27,6 @@ class FileGrantsTests(GrantsContract, OpenCase):
     def make_control(self) -> Vault:
         """Its control key."""
         return self.vault
-
-    def lock(self) -> None:
-        """Lock it."""
-        self.vault.lock()
-
-    def break_disk(self) -> None:
-        """Fill it."""
-        self.fill_disk()
 
     def test_another_life(self) -> None:
         """What was granted and used is so in the next life, once the vault is open, and unknown while it never was."""

@@ -26,16 +26,12 @@ class MemoryRecordKeysTests(RecordKeysContract, SynchronousTestCase):
         self.vault.lock()
 
 
-class VaultFileRecordKeysTests(RecordKeysContract, OpenCase):
+class VaultFileRecordKeysTests(OpenCase, RecordKeysContract):
     """The real ones."""
 
     def make_record_keys(self) -> IRecordKeys:
         """The vault's."""
         return self.vault.record_keys
-
-    def lock(self) -> None:
-        """Lock it."""
-        self.vault.lock()
 
     def test_another_life(self) -> None:
         """They are there in the next life, and after the passphrase was changed."""

@@ -61,31 +61,20 @@ class ChangeTests(RekeyCase):
         self.assertNotEqual(before["kdf"]["salt"], after["kdf"]["salt"])
         self.assertNotEqual(before["entries"][0]["ciphertext"], after["entries"][0]["ciphertext"])
 
-    def test_running(self) -> None:
-        """A daemon that runs with the old key refuses the file."""
-        keys.change_passphrase(self.path, PASSPHRASE, _NEW)
-        self.refused(self.vault)
-
-    def test_old_copy(self) -> None:
-        """A copy under the old passphrase does not open with the new one, nor with the new key."""
+    def test_old_and_new(self) -> None:
+        """A daemon with the old key refuses the file; a copy under the old passphrase opens by nothing that is new."""
         key = keys.change_passphrase(self.path, PASSPHRASE, _NEW)
+        self.refused(self.vault)
         self.put_back(self.before)
         self.assertRaises(WrongPassphrase, keys.open_vault, self.path, _NEW)
         self.assertRaises(VaultDamaged, self.opened, key)
 
-    def test_wrong(self) -> None:
-        """A wrong old passphrase changes nothing, and neither is repeated."""
-        error = self.assertRaises(WrongPassphrase, keys.change_passphrase, self.path, PASSPHRASE + "x", _NEW)
-        self.assertNotIn("battery", f"{error}{error!r}")
-        self.unchanged()
-
-    def test_weak(self) -> None:
-        """A weak new passphrase changes nothing."""
-        self.assertRaises(WeakPassphrase, keys.change_passphrase, self.path, PASSPHRASE, "short")
-        self.unchanged()
-
-    def test_none(self) -> None:
-        """Where there is no vault, none is made."""
+    def test_refused(self) -> None:
+        """A wrong old or weak new passphrase changes nothing and is not repeated; without a vault none is made."""
+        for refusal, old, new in ((WrongPassphrase, PASSPHRASE + "x", _NEW), (WeakPassphrase, PASSPHRASE, "battery")):
+            error = self.assertRaises(refusal, keys.change_passphrase, self.path, old, new)
+            self.assertNotIn("battery", f"{error}{error!r}")
+            self.unchanged()
         self.path.unlink()
         self.assertRaises(NoVault, keys.change_passphrase, self.path, PASSPHRASE, _NEW)
         self.assertFalse(self.path.exists())
@@ -151,13 +140,10 @@ class ResetTests(RekeyCase):
         self.path.mkdir()
         self.empty(keys.reset(self.path, _NEW, replace=True))
 
-    def test_weak(self) -> None:
-        """A weak passphrase makes no vault and moves none."""
+    def test_nothing_made(self) -> None:
+        """A weak passphrase makes no vault and moves none; nor does a full disk."""
         self.assertRaises(WeakPassphrase, keys.reset, self.path, "short", replace=True)
         self.unchanged()
-
-    def test_full_disk(self) -> None:
-        """Where the new file cannot be written, the old one lies where it lay."""
         self.fill_disk()
         self.assertRaises(StoreUnavailable, keys.reset, self.path, _NEW, replace=True)
         self.unchanged()

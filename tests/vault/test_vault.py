@@ -35,22 +35,15 @@ class VaultFileBindingsTests(BindingsContract, VaultCase):
 
 
 class StateTests(VaultCase):
-    def test_missing(self) -> None:
-        """No file and no history: there is no vault yet, nothing is listed, and nothing can be set up."""
+    def test_no_file(self) -> None:
+        """Without a file and history there is no vault, with history it is lost; nothing can be set up in either."""
         self.path.unlink()
-        vault = Vault(self.path, self.clock, lambda: False)
-        self.assertEqual((vault.state(), vault.list()), (VaultState.MISSING, ()))
-        failure = self.failureResultOf(Deferred.fromCoroutine(vault.set_up(new_binding())), VaultLocked)
-        self.assertEqual(failure.value.details["state"], "missing")
-
-    def test_lost(self) -> None:
-        """No file, but history: it is lost, not missing."""
-        self.path.unlink()
-        vault = Vault(self.path, self.clock, lambda: True)
-        self.assertEqual(vault.state(), VaultState.LOST)
-        failure = self.failureResultOf(Deferred.fromCoroutine(vault.set_up(new_binding())), VaultLocked)
-        self.assertEqual(failure.value.details["state"], "lost")
-        self.assertIn("aileron vault reset", failure.value.message)
+        for state, hint in ((VaultState.MISSING, "aileron vault init"), (VaultState.LOST, "aileron vault reset")):
+            vault = Vault(self.path, self.clock, lambda state=state: state is VaultState.LOST)  # type: ignore[misc]
+            self.assertEqual((vault.state(), vault.list()), (state, ()))
+            failure = self.failureResultOf(Deferred.fromCoroutine(vault.set_up(new_binding())), VaultLocked)
+            self.assertEqual(failure.value.details["state"], state.value)
+            self.assertIn(hint, failure.value.message)
 
     def test_appears(self) -> None:
         """A vault that is made while the daemon runs is seen, locked."""
@@ -61,31 +54,21 @@ class StateTests(VaultCase):
         self.assertEqual(vault.state(), VaultState.LOCKED)
 
     def test_vanishes(self) -> None:
-        """A file that goes away while unlocked is lost, and nothing opens or is written in its place."""
+        """A file that goes away while unlocked is lost; nothing opens or is written in its place until it is back."""
         vault = self.unlocked()
+        content = self.path.read_bytes()
         self.path.unlink()
         self.assertEqual(vault.state(), VaultState.LOST)
         self.assertRaises(VaultLocked, vault.operator_key)
         self.failureResultOf(Deferred.fromCoroutine(vault.set_up(new_binding())), VaultLocked)
         self.assertRaises(VaultLocked, vault.spend, b"mark", NOON, 1, "head")
         self.assertFalse(self.path.exists())
-
-    def test_comes_back(self) -> None:
-        """The same file, put back, is the vault again."""
-        vault = self.unlocked()
-        content = self.path.read_bytes()
-        self.path.unlink()
-        self.assertRaises(VaultLocked, vault.sealed)
         self.path.write_bytes(content)
         self.assertEqual((vault.state(), vault.sealed()), (VaultState.UNLOCKED, None))
 
     def test_foreign_key(self) -> None:
-        """A key that is not this vault's does not start a daemon."""
-        foreign = DataKey(b"f" * 32)
-        self.assertRaises(VaultDamaged, Vault, self.path, self.clock, lambda: True, foreign)
-
-    def test_key_without_vault(self) -> None:
-        """A key without a file does not start a daemon."""
+        """A key that is not this vault's, or without a file, does not start a daemon."""
+        self.assertRaises(VaultDamaged, Vault, self.path, self.clock, lambda: True, DataKey(b"f" * 32))
         self.path.unlink()
         self.assertRaises(NoVault, Vault, self.path, self.clock, lambda: True, self.key())
 
@@ -101,19 +84,11 @@ class StateTests(VaultCase):
 
 class FileTests(OpenCase):
     def test_survives(self) -> None:
-        """A binding is there in the daemon's next life, with its secret."""
+        """A binding is there in the daemon's next life, with its secret, and listed where that starts locked."""
         made = self.set_up(new_binding())
         again = self.unlocked()
-        self.assertEqual(again.list(), (made,))
-        self.assertEqual(
-            opened(self, again.credential(made, example_scope())),
-            new_binding().secret,
-        )
-
-    def test_listed_while_locked(self) -> None:
-        """A daemon that starts locked lists what is bound."""
-        made = self.set_up(new_binding())
-        self.assertEqual(self.locked().list(), (made,))
+        self.assertEqual((again.list(), self.locked().list()), ((made,), (made,)))
+        self.assertEqual(opened(self, again.credential(made, example_scope())), new_binding().secret)
 
     def test_private_and_encrypted(self) -> None:
         """The file is for this user only and holds neither a secret nor a key in the clear."""
