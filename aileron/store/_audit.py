@@ -125,41 +125,31 @@ class SQLiteArchive:
     _readers: Readers
 
     async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:
-        """Read records as rows, oldest first."""
         return await self._readers.read(tables.rows, after, limit, until)
 
     async def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """Find the sequences between which the records of a time lie."""
         return await self._readers.read(tables.bounds, since, until)
 
     async def checkpoints(self, after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
-        """Read checkpoints from the database."""
         return await self._readers.read(tables.checkpoints, after, until)
 
     async def latest_checkpoint(self) -> Checkpoint | None:
-        """Read the newest checkpoint."""
-        return await self._readers.read(tables.latest_checkpoint)
+        return await self._readers.read(tables.CHECKPOINTS.find, "ORDER BY number DESC LIMIT 1")
 
     async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Add a checkpoint; the write completes even if its caller goes away."""
-        await shielded(self._writer.write(tables.insert_checkpoint, checkpoint))
+        await shielded(self._writer.write(tables.CHECKPOINTS.insert, (checkpoint,)))
 
     async def first_of(self, period: str) -> int | None:
-        """Find the first record of a locked period."""
         return await self._readers.read(tables.first_mac, period)
 
     async def count_of(self, period: str) -> int:
-        """Count the records of a locked period."""
         return await self._readers.read(tables.count_macs, period)
 
     async def macs(self, after: int, limit: int) -> Sequence[Maced]:
-        """Read records with their MACs from the database."""
         return await self._readers.read(tables.macs_along, after, limit)
 
     async def oldest_contents(self) -> int | None:
-        """Find the oldest record that still has its contents."""
         return await self._readers.read(tables.oldest_payload)
 
     async def prune(self, up_to: int, limit: int) -> int:
-        """Delete contents of old records; the write completes even if its caller goes away."""
         return await shielded(self._writer.write(tables.delete_payloads, up_to, limit))

@@ -187,16 +187,6 @@ def delete_payloads(cursor: sqlite3.Cursor, up_to: int, limit: int) -> int:
         cursor.execute("PRAGMA secure_delete=OFF")
 
 
-def insert_checkpoint(cursor: sqlite3.Cursor, checkpoint: Checkpoint) -> None:
-    """Keep one, after all others."""
-    CHECKPOINTS.insert(cursor, [checkpoint])
-
-
-def latest_checkpoint(cursor: sqlite3.Cursor) -> Checkpoint | None:
-    """Return the newest, or L{None}."""
-    return CHECKPOINTS.find(cursor, "ORDER BY number DESC LIMIT 1")
-
-
 def checkpoints(cursor: sqlite3.Cursor, after: int, until: int | None = None) -> tuple[Checkpoint, ...]:
     """Those about records after the sequence C{after}, up to C{until}, oldest first."""
     most = _MOST if until is None else until

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from attrs import frozen
@@ -32,8 +32,10 @@ ATTEMPTS = Table(
         "sent": FLAG.or_null(),
     },
 )
-_STEP_IN_PLACE = STEPS.overwriting("run_id", "step_id")
-_ATTEMPT_IN_PLACE = ATTEMPTS.overwriting("run_id", "step_id", "number", keep=("started_at",))
+STEPS_OF_RUN = "WHERE run_id = ? ORDER BY position, step_id"
+ATTEMPTS_OF_RUN = "WHERE run_id = ? ORDER BY ordinal"
+STEP_IN_PLACE = STEPS.overwriting("run_id", "step_id")
+ATTEMPT_IN_PLACE = ATTEMPTS.overwriting("run_id", "step_id", "number", keep=("started_at",))
 
 
 @frozen
@@ -51,26 +53,6 @@ _FORGET = """
 """
 _KEPT = timedelta(days=2)
 _FORGOTTEN = 2  # of the oldest, for each that comes: they grow fewer
-
-
-def put_steps(cursor: sqlite3.Cursor, steps: Iterable[StepRow]) -> None:
-    """Keep steps that ended, each in place of what stood there."""
-    STEPS.insert(cursor, steps, _STEP_IN_PLACE)
-
-
-def steps_of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[StepRow, ...]:
-    """Return the steps of a run, in order."""
-    return STEPS.select(cursor, "WHERE run_id = ? ORDER BY position, step_id", run_id)
-
-
-def put_attempts(cursor: sqlite3.Cursor, attempts: Iterable[AttemptRow]) -> None:
-    """Keep attempts; one that is there already gets its end and keeps its start."""
-    ATTEMPTS.insert(cursor, attempts, _ATTEMPT_IN_PLACE)
-
-
-def attempts_of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[AttemptRow, ...]:
-    """Return the attempts of a run, in the order they began."""
-    return ATTEMPTS.select(cursor, "WHERE run_id = ? ORDER BY ordinal", run_id)
 
 
 def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from attrs import evolve, frozen
@@ -16,6 +16,7 @@ from aileron.values import (
     Approval,
     AttemptRow,
     Charge,
+    Decision,
     Page,
     PendingLimits,
     Progress,
@@ -35,7 +36,7 @@ from ._audit import Seals
 from ._memories import put_flags
 from ._queries import make_page, read_cursor
 from ._readers import Readers
-from ._transitions import Standing, advanced
+from ._runs_table import RUNS
 from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
@@ -69,7 +70,7 @@ class SQLiteRuns:
         await self._writer.write(_progress, self._seals, progress)
 
     async def get(self, run_id: str) -> Run | None:
-        return await self._readers.read(runs_table.get, run_id)
+        return await self._readers.read(RUNS.find, "WHERE id = ?", run_id)
 
     async def approval(self, run_id: str) -> Approval | None:
         return await self._readers.read(_approval, run_id)
@@ -91,13 +92,13 @@ class SQLiteRuns:
         return await self._readers.read(approvals_table.unshown)
 
     async def unfinished(self) -> tuple[Run, ...]:
-        return await self._readers.read(runs_table.unfinished)
+        return await self._readers.read(RUNS.select, runs_table.UNFINISHED)
 
     async def steps(self, run_id: str) -> tuple[StepRow, ...]:
-        return await self._readers.read(details_tables.steps_of_run, run_id)
+        return await self._readers.read(details_tables.STEPS.select, details_tables.STEPS_OF_RUN, run_id)
 
     async def attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
-        return await self._readers.read(details_tables.attempts_of_run, run_id)
+        return await self._readers.read(details_tables.ATTEMPTS.select, details_tables.ATTEMPTS_OF_RUN, run_id)
 
     async def room(self, charges: Sequence[Charge]) -> None:
         await self._readers.read(details_tables.check_room, tuple(charges), utc(self._clock.seconds()))
@@ -115,10 +116,10 @@ def _receive(
     earlier = _earlier(cursor, run)
     if earlier is not None:
         return earlier, False
-    standing = advanced(Standing(run), transitions)
+    standing = _advanced(_Standing(run), transitions)
     if standing.run.state is RunState.PENDING:
         _refuse_beyond(cursor, run, limits)
-    runs_table.insert(cursor, standing.run)
+    RUNS.insert(cursor, [standing.run])
     _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run, True
 
@@ -161,9 +162,9 @@ def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transitio
     return standing.run
 
 
-def _changed(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
+def _changed(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
     before = _standing(cursor, transitions)
-    standing = advanced(before, transitions)
+    standing = _advanced(before, transitions)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):
@@ -184,8 +185,8 @@ def _keep_rest(
 
 
 def _keep_details(cursor: sqlite3.Cursor, done: Transition | Progress) -> None:
-    details_tables.put_steps(cursor, done.steps)
-    details_tables.put_attempts(cursor, done.attempts)
+    details_tables.STEPS.insert(cursor, done.steps, details_tables.STEP_IN_PLACE)
+    details_tables.ATTEMPTS.insert(cursor, done.attempts, details_tables.ATTEMPT_IN_PLACE)
     put_flags(cursor, done.flags)
 
 
@@ -197,20 +198,78 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
     seals.append(cursor, progress.events)
 
 
-def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
+def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
     """Return the run, and its approval if it is asked for, whatever the run's own row says of being gated."""
     run = _known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
-    return Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
+    return _Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
 
 
 def _known(cursor: sqlite3.Cursor, run_id: str) -> Run:
-    run = runs_table.get(cursor, run_id)
+    run = RUNS.find(cursor, "WHERE id = ?", run_id)
     if run is None:
         raise NotFound("There is no such run.")
     return run
 
 
 def _approval(cursor: sqlite3.Cursor, run_id: str) -> Approval | None:
-    run = runs_table.get(cursor, run_id)
+    run = RUNS.find(cursor, "WHERE id = ?", run_id)
     return None if run is None else approvals_table.of_run(cursor, run)
+
+
+@frozen
+class _Standing:
+    """A run as it stands in the transaction, and its approval if it has one."""
+
+    run: Run
+    approval: Approval | None = None
+
+
+def _advanced(standing: _Standing, transitions: Iterable[Transition]) -> _Standing:
+    """Return what C{standing} is after C{transitions}, in order.
+
+    :raises StateConflict: the run is not where one of them starts.
+    :raises ValueError: one is of another run, or decides where nothing was asked.
+    """
+    for transition in transitions:
+        standing = _advance(standing, transition)
+    return standing
+
+
+def _advance(standing: _Standing, transition: Transition) -> _Standing:
+    run = standing.run
+    if transition.run_id != run.id:
+        raise ValueError("a transition of another run")
+    if run.state is not transition.start:
+        raise StateConflict(run)
+    if transition.verify is not None:
+        transition.verify(run, standing.approval)
+    run = transition.applied(run)
+    return _Standing(run, _approval_after(run, standing.approval, transition))
+
+
+def _approval_after(run: Run, approval: Approval | None, transition: Transition) -> Approval | None:
+    if transition.ask is not None:
+        ask = transition.ask
+        approval = Approval(
+            run, ask.digest, ask.review, ask.requested_at, ask.expires_at, ask.stale, changes=ask.changes
+        )
+    if transition.decision is not None:
+        if approval is None:
+            raise ValueError("a decision on a run that nobody was asked about")
+        approval = _decided(approval, transition.decision, transition)
+    return approval if approval is None else evolve(approval, run=run)
+
+
+def _decided(approval: Approval, decision: Decision, transition: Transition) -> Approval:
+    return evolve(
+        approval,
+        approved=decision.approved,
+        decided_at=decision.decided_at or transition.at,
+        decided_by=decision.decided_by,
+        reason=decision.reason,
+        not_before=decision.not_before,
+        not_after=decision.not_after,
+        mark=decision.mark,
+        grant_id=decision.grant_id,
+    )

@@ -46,7 +46,7 @@ _BY_KEY = """
     WHERE idempotency_key = ? AND action = ? AND session_id IS ? AND received_at > ?
     ORDER BY ordinal DESC LIMIT 1
 """
-_UNFINISHED = """
+UNFINISHED = """
     WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'executing') ORDER BY ordinal
 """
 _MOST_USED = """
@@ -55,11 +55,6 @@ _MOST_USED = """
     )
     GROUP BY action ORDER BY count(*) DESC, action LIMIT ?
 """
-
-
-def insert(cursor: sqlite3.Cursor, run: Run) -> None:
-    """Add a run."""
-    cursor.execute(RUNS.insertion, RUNS.row_of(run))
 
 
 def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
@@ -76,19 +71,9 @@ def edit(cursor: sqlite3.Cursor, run: Run) -> None:
     cursor.execute(f"UPDATE runs SET {_EDITED.assignments()} WHERE id = ?", (*_EDITED.row_of(run), run.id))
 
 
-def get(cursor: sqlite3.Cursor, run_id: str) -> Run | None:
-    """Return the run, or L{None}."""
-    return RUNS.find(cursor, "WHERE id = ?", run_id)
-
-
 def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
     """Return the newest run after C{since} that used the idempotency key, or L{None}."""
     return RUNS.find(cursor, _BY_KEY, key, action, session_id, timestamp(since))
-
-
-def unfinished(cursor: sqlite3.Cursor) -> tuple[Run, ...]:
-    """List runs that are not settled, oldest first."""
-    return RUNS.select(cursor, _UNFINISHED)
 
 
 def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:

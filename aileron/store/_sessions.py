@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -16,12 +16,12 @@ from zope.interface import implementer
 
 from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
 from aileron.interfaces import ISessions
-from aileron.values import Event, Page, Session, SessionEnding, SessionTally, utc
+from aileron.values import Event, Page, Process, Session, SessionEnding, SessionTally, from_timestamp, timestamp, utc
 
-from . import _sessions_table as sessions_table
 from ._audit import Seals
-from ._queries import make_page, read_cursor
+from ._queries import conditions, make_page, read_cursor
 from ._readers import Readers, shielded
+from ._table import FLAG, MOMENT, PLAIN, Table, enum, value
 from ._writer import Writer
 
 MOST_LIVE = 64
@@ -34,7 +34,41 @@ _MINUTE = timedelta(seconds=60)
 _FLUSH_SECONDS = 60.0
 _RETRY_AFTER_SECONDS = 60
 
-_Find = Callable[[sqlite3.Cursor, bytes], Session | None]
+_COLUMNS = {
+    "id": PLAIN,
+    "agent": PLAIN,
+    "working_dir": PLAIN,
+    "started_at": MOMENT,
+    "seen_at": MOMENT,
+    "ended_at": MOMENT.or_null(),
+    "exit_code": PLAIN,
+    "peer": value(Process).or_null(),
+    "leased": FLAG,
+    "ends_at": MOMENT.or_null(),
+    "ending": enum(SessionEnding).or_null(),
+}
+SESSIONS = Table("sessions", Session, _COLUMNS)
+_WRITTEN = Table("sessions", Session, {**_COLUMNS, "token_digest": PLAIN, "gateway_digest": PLAIN})
+_END = "UPDATE sessions SET ended_at = ?, exit_code = ?, ending = ? WHERE id = ? AND ended_at IS NULL"
+_SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
+_LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
+_OPENED = "SELECT started_at FROM sessions ORDER BY ordinal DESC LIMIT 1 OFFSET ?"
+_FORGET = """
+    DELETE FROM sessions
+    WHERE ordinal <= (SELECT max(ordinal) FROM sessions) - ? AND (ended_at IS NOT NULL OR seen_at <= ?)
+"""
+_TALLY = """
+    SELECT
+        count(*),
+        count(*) FILTER (WHERE state = 'pending_approval'),
+        count(*) FILTER (WHERE approved = 1),
+        count(*) FILTER (WHERE approved = 0),
+        count(*) FILTER (WHERE state = 'completed'),
+        count(*) FILTER (WHERE state = 'unknown')
+    FROM runs LEFT JOIN approvals ON run_id = id
+    WHERE session_id = ?
+"""
+_DAWN = datetime.min.replace(tzinfo=UTC)
 
 _log = Logger()
 
@@ -100,10 +134,10 @@ class SQLiteSessions:
         await self._writer.write(_open, self._seals, new, seen, self._now() - _ORPHANED_AFTER)
 
     async def by_token(self, token_digest: bytes) -> Session | None:
-        return await self._known(self._by_token, sessions_table.by_token, token_digest)
+        return await self._known(self._by_token, "token_digest", token_digest)
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        return await self._known(self._by_gateway_key, sessions_table.by_gateway_key, gateway_digest)
+        return await self._known(self._by_gateway_key, "gateway_digest", gateway_digest)
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
         session = self._by_gateway_key.get(gateway_digest)
@@ -122,14 +156,14 @@ class SQLiteSessions:
         return await shielded(written.addCallback(self._forget))
 
     async def get(self, session_id: str) -> Session | None:
-        session = await self._readers.read(sessions_table.get, session_id)
+        session = await self._readers.read(SESSIONS.find, "WHERE id = ?", session_id)
         return None if session is None else self._fresh(session)
 
     async def tally(self, session_id: str) -> SessionTally:
-        return await self._readers.read(sessions_table.tally, session_id)
+        return await self._readers.read(_tally, session_id)
 
     async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
-        rows = await self._readers.read(sessions_table.select, live_only, limit, read_cursor("sessions", cursor))
+        rows = await self._readers.read(_select, live_only, limit, read_cursor("sessions", cursor))
         return make_page("sessions", [(ordinal, self._fresh(session)) for ordinal, session in rows], limit)
 
     def flush(self) -> Deferred[None]:
@@ -138,17 +172,17 @@ class SQLiteSessions:
         self._flushed_at = self._clock.seconds()
         if not seen:
             return succeed(None)
-        return self._writer.write(sessions_table.note_seen, seen).addErrback(_note_lost)
+        return self._writer.write(_note_seen, seen).addErrback(_note_lost)
 
-    async def _known(self, recent: SessionCache, find: _Find, digest: bytes) -> Session | None:
+    async def _known(self, recent: SessionCache, column: str, digest: bytes) -> Session | None:
         session = recent.get(digest)
         if session is None:
             ticket = recent.ticket()
-            session = await self._readers.read(find, digest)
+            session = await self._readers.read(SESSIONS.find, f"WHERE {column} = ?", digest)
             if session is None:
                 return None
             recent.put(digest, session, ticket)
-        return session.seen(self._see(session)) if session.live else session
+        return evolve(session, seen_at=self._see(session)) if session.live else session
 
     def _now(self) -> datetime:
         return utc(self._clock.seconds())
@@ -162,7 +196,7 @@ class SQLiteSessions:
 
     def _fresh(self, session: Session) -> Session:
         seen = self._seen.get(session.id)
-        return session if seen is None else session.seen(max(seen, session.seen_at))
+        return session if seen is None else evolve(session, seen_at=max(seen, session.seen_at))
 
     def _forget(self, session: Session) -> Session:
         self._seen.pop(session.id, None)
@@ -191,27 +225,53 @@ class _SessionEnd:
 def _open(
     cursor: sqlite3.Cursor, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime
 ) -> None:
-    sessions_table.note_seen(cursor, seen)
-    if sessions_table.live(cursor, since) >= MOST_LIVE:
+    _note_seen(cursor, seen)
+    if cursor.execute(_LIVE, (timestamp(since),)).fetchone()[0] >= MOST_LIVE:
         raise LimitExceeded(f"{MOST_LIVE} sessions are live; end one first.", {"retry_after": _RETRY_AFTER_SECONDS})
-    if sessions_table.opened(cursor, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
+    if _opened_at(cursor, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
         raise LimitExceeded(
             f"{MOST_A_MINUTE} sessions were opened within a minute; wait.", {"retry_after": _RETRY_AFTER_SECONDS}
         )
-    sessions_table.insert(cursor, new.session, new.token_digest, new.gateway_digest)
-    sessions_table.forget(cursor, MOST_KEPT, since)
+    cursor.execute(_WRITTEN.insertion, (*SESSIONS.row_of(new.session), new.token_digest, new.gateway_digest))
+    cursor.execute(_FORGET, (MOST_KEPT, timestamp(since)))
     seals.append(cursor, new.events)
 
 
 def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _SessionEnd) -> Session:
     if ending.seen_at is not None:
-        sessions_table.note_seen(cursor, [(session_id, ending.seen_at)])
-    if sessions_table.end(cursor, session_id, ending.at, ending.exit_code, ending.ending):
+        _note_seen(cursor, [(session_id, ending.seen_at)])
+    cursor.execute(_END, (timestamp(ending.at), ending.exit_code, ending.ending, session_id))
+    if cursor.rowcount == 1:
         seals.append(cursor, ending.events)
-    session = sessions_table.get(cursor, session_id)
+    session = SESSIONS.find(cursor, "WHERE id = ?", session_id)
     if session is None:
         raise NotFound("There is no such session.")
     return session
+
+
+def _note_seen(cursor: sqlite3.Cursor, seen: Iterable[tuple[str, datetime]]) -> None:
+    """Keep when sessions made their last request; never earlier than what stands there."""
+    for session_id, moment in seen:
+        at = timestamp(moment)
+        cursor.execute(_SEEN, (at, session_id, at))
+
+
+def _opened_at(cursor: sqlite3.Cursor, back: int) -> datetime:
+    """Return when the session C{back} places back was opened, the newest being 1; the dawn of time: there is none."""
+    row = cursor.execute(_OPENED, (back - 1,)).fetchone()
+    return _DAWN if row is None else from_timestamp(row["started_at"])
+
+
+def _tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
+    """Tell what became of what a session asked for; all nought of one that asked for nothing."""
+    return SessionTally(*cursor.execute(_TALLY, (session_id,)).fetchone())
+
+
+def _select(cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None) -> list[tuple[int, Session]]:
+    """Sessions below the ordinal C{before}, each with its own, newest first, one more than C{limit} if there are."""
+    where, values = conditions(("ordinal < ?", before), ("(ended_at IS NULL) = ?", live_only or None))
+    statement = f"SELECT ordinal, {SESSIONS.selection} FROM sessions {where} ORDER BY ordinal DESC LIMIT ?"
+    return [(row["ordinal"], SESSIONS.value_of(row)) for row in cursor.execute(statement, (*values, limit + 1))]
 
 
 def _note_lost(failure: Failure) -> None:

@@ -134,7 +134,7 @@ GUARDS = (
     Guard(
         2,
         "the mark is looked at inside the transaction",
-        "store/_transitions.py",
+        "store/_runs.py",
         "    if transition.verify is not None:\n",
         "    if False:\n",
         "WrittenRowsTests.test_written_while_it_begins",

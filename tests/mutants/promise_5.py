@@ -115,7 +115,7 @@ GUARDS = (
     Guard(
         5,
         "a change is made from the state that was seen",
-        "store/_transitions.py",
+        "store/_runs.py",
         "    if run.state is not transition.start:\n        raise StateConflict(run)\n",
         "",
         "OnceTests.test_taken_back_while_it_begins",
