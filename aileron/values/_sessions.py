@@ -81,22 +81,6 @@ class Session:
         """True while it has not ended."""
         return self.ended_at is None
 
-    def seen(self, at: datetime) -> Session:
-        """Return the same, its last request made at C{at}."""
-        return Session(  # written out: every request pays for it, and attrs.evolve takes three times as long
-            self.id,
-            self.agent,
-            self.working_dir,
-            self.started_at,
-            at,
-            self.ended_at,
-            self.exit_code,
-            self.peer,
-            self.leased,
-            self.ends_at,
-            self.ending,
-        )
-
 
 @frozen
 class OperatorSession:
