@@ -4,8 +4,7 @@ from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word
 from ._brakes import BrakesContract, MemoryBrakes, example_caps, example_pauses
 from ._browser import SigningBrowser
-from ._catalogue import MemoryCatalogue
-from ._catalogue_contract import CatalogueContract
+from ._catalogue import CatalogueContract, MemoryCatalogue
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
 from ._connectors import (
     EFFECT_HEADER,
@@ -22,8 +21,8 @@ from ._grants_contract import GrantsContract
 from ._operators_contract import OperatorsContract
 from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
+from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
-from ._runs_contract import RunsContract
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import example_signer, memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, SessionsContract

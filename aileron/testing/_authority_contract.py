@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import attrs
 from zope.interface.verify import verifyObject
@@ -13,12 +12,8 @@ from aileron.errors import Conflict, StoreUnavailable, VaultLocked
 from aileron.interfaces import IControl, ITrust
 from aileron.values import JSON, Mark, Trusted, TrustKind
 
+from ._case import MixedIn
 from ._examples import NOON
-
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
 
 _DIGEST = "sha256:" + "a" * 64
 _STATEMENT: dict[str, JSON] = {"tag": "test.v1", "run": "run-1", "approved": True}
@@ -30,7 +25,7 @@ def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, 
     return Trusted(kind, name, digest, NOON, "operator-1")
 
 
-class _AuthorityCase(_Case):
+class _AuthorityCase(MixedIn):
     """A test case with one vault, and what may happen to it."""
 
     def lock(self) -> None:

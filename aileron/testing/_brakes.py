@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
@@ -12,13 +11,9 @@ from aileron.errors import StoreUnavailable, VaultLocked
 from aileron.interfaces import IBrakes
 from aileron.values import Cap, OwnCap, Pause
 
+from ._case import MixedIn
 from ._examples import NOON
 from ._vault import MemoryVault
-
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
 
 
 @implementer(IBrakes)
@@ -69,7 +64,7 @@ def example_caps() -> tuple[OwnCap, ...]:
     )
 
 
-class BrakesContract(_Case):
+class BrakesContract(MixedIn):
     """Mix into a test case whose L{make_brakes} makes an unlocked vault's brakes, with nothing on them."""
 
     def make_brakes(self) -> IBrakes:

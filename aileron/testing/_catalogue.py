@@ -1,12 +1,15 @@
-"""A catalogue that holds what it was given."""
+"""A catalogue in memory, and what every catalogue must do."""
 
 from __future__ import annotations
 
 from attrs import define, field
 from zope.interface import implementer
+from zope.interface.verify import verifyObject
 
 from aileron.interfaces import ICatalogue
 from aileron.values import Action, Catalogue
+
+from ._case import MixedIn
 
 
 @implementer(ICatalogue)
@@ -40,3 +43,30 @@ class MemoryCatalogue:
     def refresh(self) -> Catalogue:
         self._catalogue = self._catalogue.after_a_look(dict(self._actions), ())
         return self._catalogue
+
+
+class CatalogueContract(MixedIn):
+    """Mix into a test case that makes a catalogue and knows how to change what it follows."""
+
+    def make(self) -> ICatalogue:
+        """Make a catalogue of nothing yet."""
+        raise NotImplementedError
+
+    def change(self, number: int) -> None:
+        """Make the next refresh of the catalogue find an action named C{action-<number>}."""
+        raise NotImplementedError
+
+    def test_interface(self) -> None:
+        """It provides the interface."""
+        self.assertTrue(verifyObject(ICatalogue, self.make()))
+
+    def test_refreshed(self) -> None:
+        """What changed is seen once it is looked for, under a generation of its own."""
+        catalogue = self.make()
+        before = catalogue.current()
+        self.assertEqual(catalogue.refresh(), before)
+        self.change(1)
+        after = catalogue.refresh()
+        self.assertEqual(list(after.actions), ["action-1"])
+        self.assertEqual(after.generation, before.generation + 1)
+        self.assertEqual(catalogue.current(), after)

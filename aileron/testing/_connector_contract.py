@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import define
 from twisted.internet.defer import CancelledError, Deferred
@@ -14,10 +14,7 @@ from aileron.errors import BindingFailed, CapabilityDenied
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, WRITE, Outcome, Request, Sought, to_json, utc
 
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Mixed
-else:
-    _Mixed = object
+from ._case import MixedIn
 
 _LONG = 3600.0
 
@@ -71,7 +68,7 @@ class ConnectorRig(Protocol):
         """Count the requests that the service has got."""
 
 
-class ConnectorContract(_Mixed):
+class ConnectorContract(MixedIn):
     """Mix into a C{SynchronousTestCase}, and say what L{rig} is.
 
     :ivar rig: makes a fresh connector and its service.

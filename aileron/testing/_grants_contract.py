@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
@@ -12,15 +11,11 @@ from aileron.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
 from aileron.interfaces import IControl, IGrants
 from aileron.values import MOST_LIVE_GRANTS, GrantState, Predicate, PredicateKind, utc
 
+from ._case import MixedIn
 from ._grants import example_grant
 
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
 
-
-class GrantsContract(_Case):
+class GrantsContract(MixedIn):
     """Mix into a test case with a C{clock} whose L{make_grants} makes an unlocked vault's grants, none yet."""
 
     clock: Clock

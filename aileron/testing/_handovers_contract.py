@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 from twisted.internet.task import Clock
@@ -12,16 +12,12 @@ from aileron.interfaces import IOperators
 from aileron.values import HandOverState, OperatorSession
 
 from ._browser import SigningBrowser
-
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
+from ._case import MixedIn
 
 ASKED, STATE = ("GET", "/v1/runs?limit=5"), ("GET", "/handover/state")
 
 
-class HandOversContract(_Case):
+class HandOversContract(MixedIn):
     """Mix into a test case whose L{make_operators} makes a table of no logins, over an unlocked vault."""
 
     clock: Clock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,12 +15,8 @@ from aileron.errors import Conflict, VaultLocked
 from aileron.interfaces import IRecordKeys
 from aileron.values import JSON, NO_CHECKPOINT, Checkpoint, LockedPeriod, canonical
 
+from ._case import MixedIn
 from ._vault import MemoryVault
-
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
 
 
 @implementer(IRecordKeys)
@@ -63,7 +58,7 @@ class MemoryRecordKeys:
             raise Conflict("The record has no key yet.")
 
 
-class RecordKeysContract(_Case):
+class RecordKeysContract(MixedIn):
     """Mix into a test case with C{make_record_keys} and C{lock}."""
 
     def make_record_keys(self) -> IRecordKeys:

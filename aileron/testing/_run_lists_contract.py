@@ -1,4 +1,4 @@
-"""The contract of finding and listing runs, for every keeper of runs."""
+"""The contract of every keeper of runs; here what it finds and lists."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from attrs import evolve
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, PendingLimits, Run, RunQuery, RunState
 
+from ._apply_contract import ApplyContract
 from ._examples import NOON, example_ask, example_decision, example_run, example_transition
-from ._runs_case import RunsCase
+from ._receive_contract import ReceiveContract
 
 _S = RunState
 
 
-class ListContract(RunsCase):
-    """Lists.  Mix into a test case with C{make_runs}."""
+class RunsContract(ReceiveContract, ApplyContract):
+    """All of it: receiving, changing, listing.  Mix into a test case with C{make_runs}."""
 
     def ids(self, query: RunQuery) -> list[str]:
         """Ids of the runs that match."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from twisted.internet.defer import Deferred
+from typing import Any
 
 from aileron.interfaces import IAudit, IRuns
 from aileron.values import (
@@ -16,18 +13,13 @@ from aileron.values import (
     RunState,
 )
 
+from ._case import StoreCase
 from ._examples import example_ask, example_run, example_transition
 
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
-
-T = TypeVar("T")
 LIMITS = PendingLimits(per_session=2, per_home=3)
 
 
-class RunsCase(_Case):
+class RunsCase(StoreCase):
     """The base of tests of runs."""
 
     runs: IRuns
@@ -44,14 +36,6 @@ class RunsCase(_Case):
         """Make them."""
         super().setUp()
         self.runs, self.audit = self.make_runs()
-
-    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what C{coroutine} came to."""
-        return self.successResultOf(Deferred.fromCoroutine(coroutine))
-
-    def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
-        """Return the error of type C{error} that C{coroutine} ended with."""
-        return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
 
     def recorded(self) -> list[str]:
         """Types of all events on record, oldest first."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Coroutine
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -17,26 +15,12 @@ from aileron.errors import InvalidRequest, LimitExceeded, NotFound
 from aileron.interfaces import IAudit, ISessions
 from aileron.values import AuditQuery, Session, SessionEnding, SessionTally
 
+from ._case import StoreCase
 from ._examples import AGENT, NOON, example_event, example_session
 
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
 
-T = TypeVar("T")
-
-
-class _RecordCase(_Case):
+class _RecordCase(StoreCase):
     audit: IAudit
-
-    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what C{coroutine} came to."""
-        return self.successResultOf(Deferred.fromCoroutine(coroutine))
-
-    def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
-        """Return the error of type C{error} that C{coroutine} ended with."""
-        return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
 
     def types(self, query: AuditQuery | None = None) -> list[str]:
         """Types of the matching events, newest first."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -14,10 +12,7 @@ from aileron.errors import AileronError, BindingFailed, Conflict, InvalidRequest
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import Binding, NewBinding, Scope, VaultState, to_json
 
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
+from ._case import MixedIn
 
 CANARY = b"canary-7Qx2-secret"
 
@@ -45,7 +40,7 @@ def does_not_open(case: SynchronousTestCase, credential: ICredential, kind: type
     return failure.value
 
 
-class VaultContract(_Case):
+class VaultContract(MixedIn):
     """Mix into a test case whose L{make_vault} makes an unlocked vault."""
 
     def make_vault(self) -> IVault:
@@ -107,7 +102,7 @@ class VaultContract(_Case):
         self.assertIsNone(self.successResultOf(other))
 
 
-class BindingsContract(_Case):
+class BindingsContract(MixedIn):
     """Mix into a test case whose L{make_bindings} makes empty bindings of an unlocked vault."""
 
     def make_bindings(self) -> IBindings:
