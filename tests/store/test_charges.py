@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import LimitExceeded
-from aileron.testing import example_run, example_transition, memory_store
+from aileron.testing import example_run, example_transition
 from aileron.values import Charge, PendingLimits, RunState
+
+from .case import DatabaseCase
 
 _TWO_A_MINUTE = Charge("key", 2, 60.0, "full")
 
 
-class ChargesTests(SynchronousTestCase):
+class ChargesTests(DatabaseCase):
     """Runs that are charged when they begin, over SQLite."""
 
     def setUp(self) -> None:
         """A store in a temporary file."""
-        self.path = Path(self.mktemp())
-        self.store = memory_store(self, path=self.path)
+        super().setUp()
+        self.store = self.opened()
         self.runs = 0
 
     def charged(self, seconds: float, *charges: Charge) -> Deferred[object]:
@@ -69,5 +67,4 @@ class ChargesTests(SynchronousTestCase):
         """What no window reaches any more is forgotten."""
         self.passes(0, _TWO_A_MINUTE)
         self.passes(3 * 86400, _TWO_A_MINUTE)
-        with closing(sqlite3.connect(self.path)) as database:
-            self.assertEqual(database.execute("SELECT count(*) FROM charges").fetchone(), (1,))
+        self.assertEqual(self.query("SELECT count(*) FROM charges"), [(1,)])

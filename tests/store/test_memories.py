@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Coroutine
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, TypeVar
 
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IBindingFlags, IContents, IWatermarks
-from aileron.testing import UnthreadedPool, example_event, example_run, example_transition, memory_store
+from aileron.testing import example_event, example_run, example_transition
 from aileron.testing._examples import NOON
 from aileron.values import AuditQuery, BindingFlag, PendingLimits, Progress, RunState, digest_of_bytes
 
-T = TypeVar("T")
+from .case import DatabaseCase
+
 FLAG = BindingFlag("api_key/slack/me", 1, NOON, "An answer held it.")
 
 
-class MemoriesTests(SynchronousTestCase):
+class MemoriesTests(DatabaseCase):
     """Texts, watermarks and flags over SQLite."""
 
     def setUp(self) -> None:
         """A store in a temporary file."""
-        self.path, self.threads = Path(self.mktemp()), UnthreadedPool()
-        self.store = memory_store(self, path=self.path, threads=lambda *_: self.threads)
-
-    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What C{coroutine} came to."""
-        return self.successResultOf(Deferred.fromCoroutine(coroutine))
+        super().setUp()
+        self.store = self.opened()
 
     def test_provide(self) -> None:
         """They provide their interfaces."""
@@ -46,15 +38,13 @@ class MemoriesTests(SynchronousTestCase):
         text = "été\r\n+++\n"
         digest = self.do(self.store.contents.put(text))
         self.assertEqual((digest, self.do(self.store.contents.put(text))), (digest_of_bytes(text.encode()), digest))
-        self.assertEqual(self.do(memory_store(self, path=self.path).contents.get(digest)), text)
+        self.assertEqual(self.do(self.opened().contents.get(digest)), text)
         self.assertIsNone(self.do(self.store.contents.get("sha256:00")))
 
     def test_altered_text(self) -> None:
         """A text that another program altered is none; putting it again mends it."""
         digest = self.do(self.store.contents.put("good"))
-        with sqlite3.connect(self.path) as database:
-            database.execute("UPDATE trusted_texts SET text = 'bad'")
-        database.close()
+        self.query("UPDATE trusted_texts SET text = 'bad'")
         self.assertIsNone(self.do(self.store.contents.get(digest)))
         self.do(self.store.contents.put("good"))
         self.assertEqual(self.do(self.store.contents.get(digest)), "good")
@@ -63,7 +53,7 @@ class MemoriesTests(SynchronousTestCase):
         """The newest value of each name is there in another life too."""
         for name, value in (("a", "1"), ("b", "2"), ("a", "3")):
             self.do(self.store.watermarks.put(name, value))
-        self.assertEqual(self.do(memory_store(self, path=self.path).watermarks.all()), {"a": "3", "b": "2"})
+        self.assertEqual(self.do(self.opened().watermarks.all()), {"a": "3", "b": "2"})
 
     def test_cancelled(self) -> None:
         """Whoever stops waiting for a write does not undo it."""
@@ -93,7 +83,7 @@ class MemoriesTests(SynchronousTestCase):
         event = example_event("secret.echoed")
         self.do(self.store.flags.put(FLAG, [event]))
         later = evolve(FLAG, binding="api_key/other/me")
-        self.failureResultOf(Deferred.fromCoroutine(self.store.flags.put(later, [event])), StoreUnavailable)
+        self.refused(self.store.flags.put(later, [event]), StoreUnavailable)
         self.do(self.store.flags.put(evolve(FLAG, since=NOON + timedelta(hours=1)), []))
         self.assertEqual(self.do(self.store.flags.all()), {FLAG.binding: FLAG})
         (record,) = self.do(self.store.audit.list(AuditQuery())).items

@@ -1,8 +1,9 @@
-"""Runs over SQLite do what every keeper of runs must."""
+"""Runs over SQLite do what every keeper of runs must, also where several are changed in one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -10,11 +11,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import LimitExceeded
+from aileron.errors import LimitExceeded, NotFound, StateConflict
 from aileron.interfaces import IAudit, IRuns
-from aileron.testing import RunsContract, UnthreadedPool, example_run, example_transition, memory_store
-from aileron.testing._examples import NOON, example_ask
+from aileron.testing import RunsContract, example_ask, example_event, example_run, example_transition, memory_store
+from aileron.testing._examples import NOON
 from aileron.values import AttemptRow, PendingLimits, Run, RunState, Transition
+
+from .case import DatabaseCase
 
 T = TypeVar("T")
 _S = RunState
@@ -31,38 +34,44 @@ class SQLiteRunsTests(RunsContract, SynchronousTestCase):
         return store.runs, store.audit
 
 
-class SharedTests(SynchronousTestCase):
-    """Runs whose rows are written in one transaction, late in it."""
+class SharedCommitTests(DatabaseCase):
+    """What comes while the writer is busy shares its next transaction: each gets its own row, or its own refusal."""
 
     def setUp(self) -> None:
-        """The writer is busy: what comes now shares its next transaction."""
-        self.pool = UnthreadedPool()
-        self.store = memory_store(self, threads=lambda *_: self.pool)
-        self.pool.hold()
-        self.addCleanup(self.pool.release)
-        self.busy = self.begin(self.store.runs.receive(example_run("run-0"), (), PendingLimits()))
+        """Keep two runs, and keep the writer busy with a third."""
+        super().setUp()
+        self.store = self.opened()
+        self.kept = [self.do(self.store.runs.receive(example_run(name), (), PendingLimits()))[0] for name in "ab"]
+        self.threads.hold()
+        self.busy = self.received(example_run("busy", session_id=None))
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Deferred[T]:
         """Ask for it."""
         return Deferred.fromCoroutine(coroutine)
 
-    def together(self) -> None:
-        """Let the writer do what waits for it, in one transaction."""
-        self.pool.step()
-        self.assertEqual(len(self.pool.todo), 1)
-        self.pool.step()
-
     def received(self, run: Run, *transitions: Transition) -> Deferred[tuple[Run, bool]]:
         """Ask to keep C{run}."""
         return self.begin(self.store.runs.receive(run, transitions, PendingLimits(per_session=1)))
 
+    def moving(self, run_id: str, start: RunState, end: RunState, seconds: int = 1) -> Deferred[Run]:
+        """Ask to move a run."""
+        at = NOON + timedelta(seconds=seconds)
+        moved = Transition(run_id, start, end, at, (example_event(run_id=run_id),))
+        return self.begin(self.store.runs.apply(moved))
+
+    def together(self) -> None:
+        """Let the writer do what waits for it, in one transaction."""
+        self.threads.step()
+        self.successResultOf(self.busy)
+        self.assertEqual(len(self.threads.todo), 1)
+        self.threads.release()
+
     def test_key(self) -> None:
         """A key that was used a moment ago is known."""
-        one, other = (evolve(example_run(name), idempotency_key="key") for name in ("run-1", "run-2"))
+        one, other = (example_run(name, idempotency_key="key") for name in ("run-1", "run-2"))
         first, second = self.received(one), self.received(other)
         self.together()
-        self.assertEqual(self.successResultOf(first), (one, True))
-        self.assertEqual(self.successResultOf(second), (one, False))
+        self.assertEqual((self.successResultOf(first), self.successResultOf(second)), ((one, True), (one, False)))
 
     def test_limit(self) -> None:
         """What was put up for decision a moment ago counts."""
@@ -74,7 +83,7 @@ class SharedTests(SynchronousTestCase):
 
     def test_changed_at_once(self) -> None:
         """A run can be ended that was kept a moment ago, and another kept whose attempt refers to it."""
-        runs = [example_run(name) for name in ("run-0", "run-1", "run-2")]
+        runs = [self.kept[0], example_run("run-1"), example_run("run-2")]
         attempts = [AttemptRow(run.id, "only", 1, "started", NOON) for run in runs]
         ends = [example_transition(run, _S.FAILED, attempts=(row,)) for run, row in zip(runs, attempts, strict=True)]
         ended = [self.begin(self.store.runs.apply(ends[0]))]
@@ -85,3 +94,45 @@ class SharedTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(each).state for each in ended], [_S.FAILED, _S.FAILED])
         self.assertEqual(self.successResultOf(kept), (runs[1], True))
         self.assertIs(self.successResultOf(begun)[0].state, _S.FAILED)
+
+    def test_each_its_own(self) -> None:
+        """Of many that move in one commit, each becomes what its own change makes of it, and is told so."""
+        runs = [example_run(f"run-{number:02}") for number in range(40)]
+        for run in runs:
+            self.received(run)
+        moved = [self.moving(run.id, _S.RECEIVED, _S.CANCELLED, number) for number, run in enumerate(reversed(runs))]
+        self.together()
+        for number, run in enumerate(reversed(runs)):
+            expected = evolve(run, state=_S.CANCELLED, changed_at=NOON + timedelta(seconds=number))
+            self.assertEqual(self.successResultOf(moved[number]), expected)
+            self.assertEqual(self.do(self.store.runs.get(run.id)), expected)
+
+    def test_one_twice(self) -> None:
+        """Of one run that moves twice in one commit, each change counts, and a third from where it was does not."""
+        first = self.moving("a", _S.RECEIVED, _S.APPROVED)
+        second = self.moving("a", _S.APPROVED, _S.EXECUTING, 2)
+        late = self.moving("a", _S.RECEIVED, _S.APPROVED, 3)
+        other = self.moving("b", _S.RECEIVED, _S.APPROVED)
+        self.together()
+        self.assertEqual([self.successResultOf(each).state for each in (first, second)], [_S.APPROVED, _S.EXECUTING])
+        self.assertIs(self.failureResultOf(late, StateConflict).value.present.state, _S.EXECUTING)
+        self.assertIs(self.successResultOf(other).state, _S.APPROVED)
+
+    def test_not_there(self) -> None:
+        """One that is not there, or stands elsewhere, is told so; its neighbours move."""
+        absent = self.moving("absent", _S.RECEIVED, _S.APPROVED)
+        elsewhere = self.moving("a", _S.EXECUTING, _S.COMPLETED)
+        right = self.moving("a", _S.RECEIVED, _S.APPROVED)
+        self.together()
+        self.failureResultOf(absent, NotFound)
+        self.assertIs(self.failureResultOf(elsewhere, StateConflict).value.present.state, _S.RECEIVED)
+        self.assertIs(self.successResultOf(right).state, _S.APPROVED)
+
+    def test_seen_at_once(self) -> None:
+        """What looks at the row later in the same commit sees it moved."""
+        moved = self.moving("a", _S.RECEIVED, _S.APPROVED)
+        looking = example_transition(self.kept[0], _S.PENDING, verify=lambda *_: None)
+        looked = self.begin(self.store.runs.apply(looking))
+        self.together()
+        self.successResultOf(moved)
+        self.assertIs(self.failureResultOf(looked, StateConflict).value.present.state, _S.APPROVED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit, ISessions
 from aileron.store import Store, _sessions
+from aileron.store._sessions import SessionCache
 from aileron.testing import (
     SessionsContract,
     UnthreadedPool,
@@ -43,11 +45,8 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
 
     def column(self, name: str) -> str:
         """A column of the one session, as the file has it."""
-        connection = sqlite3.connect(self.path)
-        try:
+        with closing(sqlite3.connect(self.path)) as connection:
             return str(connection.execute(f"SELECT {name} FROM sessions").fetchone()[0])
-        finally:
-            connection.close()
 
     def test_peer(self) -> None:
         """The process that opened a session is kept beside its claims."""
@@ -100,6 +99,15 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         self.opened("s-6")
         left = [each.id for each in self.do(self.sessions.list(False, 9, None)).items]
         self.assertEqual(["s-6", "s-5", "s-4", "s-0"], left)
+
+    def test_cache_is_bounded(self) -> None:
+        """Of the sessions at hand those that were not used for longest are let go first."""
+        cache, session = SessionCache(2), example_session()
+        for name in (b"a", b"b"):
+            cache.put(name, session, cache.ticket())
+        cache.get(b"a")
+        cache.put(b"c", session, cache.ticket())
+        self.assertEqual([cache.get(name) for name in (b"a", b"b", b"c")], [session, None, session])
 
     def test_known_without_reading(self) -> None:
         """A token that was seen of late costs no read."""
@@ -164,20 +172,14 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
     def test_survives(self) -> None:
         """A session and its token survive the daemon."""
         session = self.opened()
-        self.assertEqual(
-            self.successResultOf(
-                Deferred.fromCoroutine(
-                    memory_store(self, self.clock, self.path).sessions.by_token(hashlib.sha256(b"session-1").digest())
-                )
-            ),
-            session,
-        )
+        again = memory_store(self, self.clock, self.path).sessions
+        self.assertEqual(self.do(again.by_token(_digest(session.id))), session)
 
     def test_ended_while_read(self) -> None:
         """A read that was under way while the session ended leaves no live session remembered."""
         session = self.opened()
         self.threads.hold()
-        early = Deferred.fromCoroutine(self.sessions.by_token(hashlib.sha256(b"session-1").digest()))
+        early = Deferred.fromCoroutine(self.sessions.by_token(_digest(session.id)))
         ended = Deferred.fromCoroutine(self.sessions.end(session.id, 0, ()))
         self.threads.step()
         self.threads.step()

@@ -3,43 +3,32 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Coroutine
 from contextlib import closing
-from pathlib import Path
-from typing import Any, TypeVar
-
-from twisted.internet.defer import Deferred
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import check_chain
 from aileron.errors import StoreUnavailable
-from aileron.store import NewerDatabase
+from aileron.store import NewerDatabase, Store
 from aileron.testing import example_event, example_run, example_transition, memory_store, unopened_store
 from aileron.values import AuditQuery, PendingLimits, RunState
 
-T = TypeVar("T")
+from .case import DatabaseCase
+
 _LIMITS = PendingLimits()
 
 
-class StoreTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.path = Path(self.mktemp())
-
-    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self.successResultOf(Deferred.fromCoroutine(coroutine))
-
-    def refused(self, coroutine: Coroutine[Any, Any, object]) -> StoreUnavailable:
-        error = self.failureResultOf(Deferred.fromCoroutine(coroutine), StoreUnavailable).value
-        assert isinstance(error, StoreUnavailable)
-        return error
+class StoreTests(DatabaseCase):
+    def unavailable(self, store: Store) -> None:
+        """Check that neither reads nor writes are taken."""
+        self.refused(store.runs.get("x"), StoreUnavailable)
+        self.refused(store.audit.append(example_event()), StoreUnavailable)
 
     def test_opened_again(self) -> None:
         """What was kept is there in the next life, and the chain goes on where it ended."""
-        store = memory_store(self, path=self.path)
+        store = self.opened()
         run, _ = self.do(store.runs.receive(example_run(), (), _LIMITS))
         self.do(store.audit.append(example_event()))
         self.do(store.close())
-        again = memory_store(self, path=self.path)
+        again = self.opened()
         self.assertEqual(self.do(again.runs.get(run.id)), run)
         self.do(again.audit.append(example_event()))
         records = self.do(again.audit.list(AuditQuery())).items[::-1]
@@ -48,7 +37,7 @@ class StoreTests(SynchronousTestCase):
 
     def test_private(self) -> None:
         """Nobody else may read the file, nor what SQLite puts beside it."""
-        store = memory_store(self, path=self.path)
+        store = self.opened()
         self.do(store.audit.append(example_event()))
         beside = list(self.path.parent.glob(f"{self.path.name}*"))
         self.assertEqual(len(beside), 3)
@@ -56,17 +45,14 @@ class StoreTests(SynchronousTestCase):
 
     def test_newer(self) -> None:
         """A file of a newer version keeps the store from opening."""
-        self.do(memory_store(self, path=self.path).close())
-        with closing(sqlite3.connect(self.path)) as connection:
-            connection.execute("PRAGMA user_version = 999")
-        store = unopened_store(self.path)
-        self.failureResultOf(Deferred.fromCoroutine(store.open()), NewerDatabase)
+        self.do(self.opened().close())
+        self.query("PRAGMA user_version = 999")
+        self.refused(unopened_store(self.path).open(), NewerDatabase)
 
     def test_not_opened(self) -> None:
         """A store that was not opened refuses, and makes no file."""
         store = unopened_store(self.path)
-        self.refused(store.runs.get("x"))
-        self.refused(store.audit.append(example_event()))
+        self.unavailable(store)
         self.do(store.close())
         self.assertFalse(self.path.exists())
 
@@ -79,38 +65,37 @@ class StoreTests(SynchronousTestCase):
 
     def test_closed(self) -> None:
         """A closed store refuses reads and writes, and may be closed again."""
-        store = memory_store(self, path=self.path)
+        store = self.opened()
         self.do(store.close())
-        self.refused(store.runs.get("x"))
-        self.refused(store.audit.append(example_event()))
+        self.unavailable(store)
         self.do(store.close())
 
     def test_locked_by_another(self) -> None:
         """Nothing of a transition is written while another process holds the lock; afterwards all of it."""
-        store = memory_store(self, path=self.path)
+        store = self.opened()
         run, _ = self.do(store.runs.receive(example_run(), (), _LIMITS))
         moved = example_transition(run, RunState.APPROVED)
         with closing(sqlite3.connect(self.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            self.refused(store.runs.apply(moved))
+            self.refused(store.runs.apply(moved), StoreUnavailable)
         self.assertEqual(self.do(store.runs.get(run.id)), run)
         self.assertEqual(self.do(store.audit.list(AuditQuery())).items, ())
         self.assertIs(self.do(store.runs.apply(moved)).state, RunState.APPROVED)
 
     def test_half_way(self) -> None:
         """Where an event of a transition cannot be kept, the run stays as it was."""
-        store = memory_store(self, path=self.path)
+        store = self.opened()
         run, _ = self.do(store.runs.receive(example_run(), (), _LIMITS))
         event = example_event()
         self.do(store.audit.append(event))
-        self.refused(store.runs.apply(example_transition(run, RunState.APPROVED, events=(example_event(), event))))
+        moved = example_transition(run, RunState.APPROVED, events=(example_event(), event))
+        self.refused(store.runs.apply(moved), StoreUnavailable)
         self.assertEqual(self.do(store.runs.get(run.id)), run)
         self.assertEqual(len(self.do(store.audit.list(AuditQuery())).items), 1)
 
     def test_record_is_append_only(self) -> None:
         """SQL itself refuses to change or delete what is on record."""
-        store = memory_store(self, path=self.path)
+        store = self.opened()
         self.do(store.audit.append(example_event()))
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as other:
-            for statement in ("UPDATE audit_events SET type = 'x'", "DELETE FROM audit_events"):
-                self.assertRaises(sqlite3.IntegrityError, other.execute, statement)
+        for statement in ("UPDATE audit_events SET type = 'x'", "DELETE FROM audit_events"):
+            self.assertRaises(sqlite3.IntegrityError, self.query, statement)

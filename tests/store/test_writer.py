@@ -99,16 +99,6 @@ class WriterTests(SynchronousTestCase):
         self.threads.release()
         self.assertEqual(told, [*"abcdef", "closed"])
 
-    def test_closed_while_begun(self) -> None:
-        """To close waits for the last of them, whatever was begun while others were told."""
-        all_ = [self.writer.write(put, text) for text in "abcdef"]
-        closed = self.writer.close()
-        self.step()
-        self.assertNoResult(closed)
-        self.step()
-        self.successResultOf(closed)
-        self.assertEqual([self.successResultOf(each) for each in all_], [*"abcdef"])
-
     def test_batch_has_an_end(self) -> None:
         """No more share a commit than may."""
         writer = self.made(Tuning(max_batch=2, busy_seconds=0))
