@@ -1,4 +1,4 @@
-"""Where two values differ."""
+"""Where two values differ, and how a place of a review is called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import JSON, Change, Run, RunState, differences, edits
+from aileron.values import JSON, Change, Run, RunState, differences, edits, place
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab/~", max_size=3),
@@ -19,6 +19,11 @@ ANY = st.recursive(
     max_leaves=10,
 )
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+REVIEW: JSON = {
+    "fields": [{"label": "To whom"}],
+    "steps": [{"id": "send"}],
+    "preview": {"fields": [{"label": "Subject"}]},
+}
 
 
 class DifferencesTests(SynchronousTestCase):
@@ -67,6 +72,37 @@ class DifferencesTests(SynchronousTestCase):
         self.assertEqual((edits(run), edits(evolve(run, asked={"a": 1}))), ((), ()))
         self.assertEqual(edits(evolve(run, asked={"a": 2})), (Change("/a", "changed", 2, 1),))
         self.assertEqual((run.asked_for, evolve(run, asked={}).asked_for), ({"a": 1}, {}))
+
+
+class PlaceTests(SynchronousTestCase):
+    """L{place}."""
+
+    def test_words(self) -> None:
+        """What has a label is called so; the rest as near to it as can be."""
+        for pointer, words in (
+            ("/fields/0/value", "To whom"),
+            ("/fields/7/value", "/fields/7/value"),
+            ("/preview/fields/0/value", "preview: Subject"),
+            ("/preview/fields/0/cut/bytes", "preview: Subject cut bytes"),
+            ("/preview/status", "preview: status"),
+            ("/preview", "preview"),
+            ("/steps/0/request/url", "step send: request url"),
+            ("/steps/0/content_hash", "step send: content hash"),
+            ("/steps/3", "step 3:"),
+            ("/manifest_digest", "the action's file"),
+            ("/a~1b", "/a~1b"),
+            ("", ""),
+        ):
+            self.assertEqual(place(pointer, REVIEW), words)
+
+    @settings(deadline=None, max_examples=100)
+    @given(
+        st.lists(st.sampled_from(["fields", "preview", "steps", "0", "-1", "", "x"])),
+        st.sampled_from([REVIEW, None, [], {"fields": "abc", "steps": {"0": 1}, "preview": 1}]),
+    )
+    def test_anything(self, parts: list[str], review: JSON) -> None:
+        """Whatever the review is, there is a text."""
+        self.assertIsInstance(place("".join(f"/{part}" for part in parts), review), str)
 
 
 def _sorted(value: Any) -> Any:
