@@ -36,6 +36,12 @@ class HandOversContract(MixedIn):
         browser = self.registered(operators, cookie, page_key)
         return browser, self.words(operators, browser)
 
+    def begun(self) -> tuple[IOperators, str, SigningBrowser, str]:
+        """Return a table of logins, the token of one, and a browser that waits with the words that it shows."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        return operators, token, *self.opened(operators, token)
+
     def registered(self, operators: IOperators, cookie: str, page_key: str) -> SigningBrowser:
         """Return a browser that has told its key."""
         browser = SigningBrowser.fresh(cookie, self.clock.seconds)
@@ -123,9 +129,7 @@ class HandOversContract(MixedIn):
 
     def test_nobody_before_the_words(self) -> None:
         """Until the words are there a browser is nobody: no session is listed, and its key tells only its words."""
-        operators = self.make_operators()
-        token, _login = self.log_in(operators)
-        browser, words = self.opened(operators, token)
+        operators, token, browser, words = self.begun()
         self.assertIsNone(self.known(operators, browser))
         self.assertEqual([each.browser for each in operators.list()], [False])
         for cookie in ("", token, "x" * 43):
@@ -144,9 +148,7 @@ class HandOversContract(MixedIn):
 
     def test_words_as_typed(self) -> None:
         """Neither case nor spacing of what is typed matters."""
-        operators = self.make_operators()
-        token, _login = self.log_in(operators)
-        browser, words = self.opened(operators, token)
+        operators, token, browser, words = self.begun()
         operators.confirm(token, "  " + words.upper().replace(" ", " \t "))
         self.assertIsNotNone(self.known(operators, browser))
 
@@ -188,12 +190,11 @@ class HandOversContract(MixedIn):
         code = operators.hand_over(token)
         cookie, page_key, _maker = operators.redeem(code)
         browser = self.registered(operators, cookie, page_key)
-        entering = operators.entering(browser.asks(*STATE))
-        assert entering is not None
+        words = self.words(operators, browser)
         refusal = self.assertRaises(Conflict, operators.redeem, code)
         self.assertEqual(refusal.details["login"], login.id)
         self.assertIs(operators.handed_over(token), HandOverState.TWICE)
-        self.assertRaises(Conflict, operators.confirm, token, entering.words)
+        self.assertRaises(Conflict, operators.confirm, token, words)
         self.assertIsNone(self.known(operators, browser))
         self.assertRaises(Unauthorized, operators.redeem, code)
 
@@ -204,11 +205,10 @@ class HandOversContract(MixedIn):
         code = operators.hand_over(token)
         cookie, page_key, _maker = operators.redeem(code)
         browser = self.registered(operators, cookie, page_key)
-        entering = operators.entering(browser.asks(*STATE))
-        assert entering is not None
-        operators.confirm(token, entering.words)
+        words = self.words(operators, browser)
+        operators.confirm(token, words)
         self.assertRaises(Unauthorized, operators.redeem, code)
-        self.assertRaises(Conflict, operators.confirm, token, entering.words)
+        self.assertRaises(Conflict, operators.confirm, token, words)
         self.assertIsNotNone(self.known(operators, browser))
 
     def test_one_at_a_time(self) -> None:
@@ -233,9 +233,7 @@ class HandOversContract(MixedIn):
 
     def test_words_late(self) -> None:
         """The words may take less than 120 seconds."""
-        operators = self.make_operators()
-        token, _login = self.log_in(operators)
-        browser, words = self.opened(operators, token)
+        operators, token, browser, words = self.begun()
         self.clock.advance(120)
         self.assertIs(operators.handed_over(token), HandOverState.LATE)
         self.assertRaises(Conflict, operators.confirm, token, words)
@@ -269,9 +267,7 @@ class HandOversContract(MixedIn):
 
     def test_looking_is_no_use(self) -> None:
         """What a page does by itself does not keep its session: it ends after 30 minutes without a use."""
-        operators = self.make_operators()
-        token, _login = self.log_in(operators)
-        browser, words = self.opened(operators, token)
+        operators, token, browser, words = self.begun()
         session = operators.confirm(token, words)
         for _ in range(29):
             self.clock.advance(60)
