@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from aileron import __version__
 from aileron.errors import AileronError
-from aileron.interfaces import IAnchor, IArchive, IAudit, ICheckpointSigner, IControl, IRecordKeys
+from aileron.interfaces import IArchive, IAudit, ICheckpointSigner, IControl, IRecordKeys
 from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict, timestamp, utc
 
 from ._checkpoints import fingerprint
@@ -38,7 +38,8 @@ class CheckpointSigner:
     :param control: of the same vault as C{keys}.
     :param write: an event of the daemon's own, now: its type and payload.
     :param randomness: as many unpredictable bytes as asked for.
-    :param anchors: where each checkpoint is told, outside of this machine's reach.
+    :param anchors: each is told every checkpoint, to keep it outside of this machine's reach; returns at once, never
+        raises.
     """
 
     _audit: IAudit
@@ -49,7 +50,7 @@ class CheckpointSigner:
     _clock: IReactorTime
     _write: Callable[..., Event]
     _randomness: Callable[[int], bytes]
-    _anchors: Sequence[IAnchor] = ()
+    _anchors: Sequence[Callable[[Checkpoint], None]] = ()
     _signing: DeferredLock = field(factory=DeferredLock, init=False)
     _latest: Checkpoint | None = field(default=None, init=False)
     _signed_at: float = field(default=0.0, init=False)
@@ -208,8 +209,8 @@ class CheckpointSigner:
         checkpoint = evolve(unsigned, signature=self._keys.endorse(unsigned.statement()))
         await self._archive.put_checkpoint(checkpoint)
         self._latest = checkpoint
-        for anchor in self._anchors:
-            anchor.tell(checkpoint)
+        for tell in self._anchors:
+            tell(checkpoint)
 
     async def _take_over(self) -> None:
         self._unlocked = True

@@ -18,10 +18,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from aileron.audit import CheckpointSigner, CommitObserver, Retention
-from aileron.interfaces import IAnchor, IStore
+from aileron.interfaces import IStore
 from aileron.notices import post
 from aileron.values import DAEMON, JSON, Checkpoint, Event, to_json, utc
 from aileron.vault import Vault
@@ -54,7 +53,7 @@ async def take_over(
         clock=reactor,
         write=_pen(reactor),
         randomness=secrets.token_bytes,
-        anchors=anchors,
+        anchors=[anchor.tell for anchor in anchors],
     )
     for anchor in anchors:
         life.at_end(anchor.stop)
@@ -95,7 +94,6 @@ def _pen(reactor: Any) -> Callable[..., Event]:
     return write
 
 
-@implementer(IAnchor)
 @define(eq=False)
 class Anchor:
     """Delivers checkpoints one after the other, in their order, each until it is kept.
@@ -114,7 +112,7 @@ class Anchor:
     _stopped: bool = field(default=False, init=False)
 
     def tell(self, checkpoint: Checkpoint) -> None:
-        """Queue a checkpoint, which is delivered when those before it were."""
+        """Queue a checkpoint, which is delivered when those before it were; what fails is logged and tried again."""
         self._waiting.append((json.dumps(to_json(checkpoint)) + "\n").encode("ascii"))
         if not self._busy and not self._stopped:
             self._busy = True

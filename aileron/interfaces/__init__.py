@@ -3,7 +3,7 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
-from ._audit import IAnchor, IArchive, IAudit, ICheckpointSigner, ICommitObserver
+from ._audit import IArchive, IAudit, ICheckpointSigner, ICommitObserver
 from ._authority import IBrakes, IControl, IGrants, IRecordKeys, ITrust
 from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
@@ -15,7 +15,6 @@ from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
     "IAgentRoutes",
-    "IAnchor",
     "IArchive",
     "IAudit",
     "IBindingFlags",

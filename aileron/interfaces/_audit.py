@@ -144,10 +144,3 @@ class ICheckpointSigner(Interface):
 
         :raises StoreUnavailable: (while it is taken) it cannot be read.
         """
-
-
-class IAnchor(Interface):
-    """A place of the operator's choice to which every checkpoint is sent."""
-
-    def tell(checkpoint: Checkpoint) -> None:
-        """Have C{checkpoint} kept there.  It returns at once and never raises: what fails is logged and tried again."""
