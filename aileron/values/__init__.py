@@ -58,7 +58,7 @@ from ._grants import (
     PredicateKind,
     StandingGrant,
 )
-from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, heavy, plain, strings_in, texts_in, writer
+from ._json import JSON, canonical, compact, digest, digest_of_bytes, heavy, plain, strings_in, writer
 from ._limits import Halt, LoopLimits, OwnCap, Pause, PendingLimits
 from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
@@ -228,7 +228,6 @@ __all__ = [
     "Verdict",
     "approval_statement",
     "attached",
-    "bare",
     "canonical",
     "cautions",
     "compact",
@@ -251,7 +250,6 @@ __all__ = [
     "schema_problem",
     "set_apart",
     "strings_in",
-    "texts_in",
     "timestamp",
     "to_json",
     "utc",

@@ -78,29 +78,21 @@ def plain(value: JSON) -> JSON:
     return value
 
 
-def strings_in(value: JSON) -> Iterator[str]:
-    """Every string in C{value}, however deep; keys are left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from strings_in(item)
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from strings_in(item)
+def strings_in(value: JSON, *, keys: bool = False) -> Iterator[str]:
+    """Yield every string in C{value}, however deep.
 
-
-def texts_in(value: JSON) -> Iterator[str]:
-    """Every string in C{value}, however deep, and every key: whatever of it somebody may have worded."""
+    :param keys: take the keys as well: whatever of it somebody may have worded.
+    """
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield key
-            yield from texts_in(item)
+            if keys:
+                yield key
+            yield from strings_in(item, keys=keys)
     elif isinstance(value, Sequence):
         for item in value:
-            yield from texts_in(item)
+            yield from strings_in(item, keys=keys)
 
 
 def heavy(value: JSON) -> bool:
@@ -119,7 +111,7 @@ def heavy(value: JSON) -> bool:
     return count > _HEAVY_VALUES
 
 
-def bare(value: object) -> object:
+def _bare(value: object) -> object:
     """Return the same value in a C{dict} or C{list}, not looked into: a C{default} for L{json}, which insists on them.
 
     :raises TypeError: it is neither an object nor an array.
@@ -137,7 +129,7 @@ def writer(*, sort_keys: bool, allow_nan: bool) -> Callable[[JSON], str]:
     :param allow_nan: whether what is not finite is written, as no JSON; else it is a C{ValueError}.
     """
     encoder = json.JSONEncoder(
-        check_circular=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=allow_nan, default=bare
+        check_circular=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=allow_nan, default=_bare
     )
     return encoder.encode
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aileron.cli._output import block, heading, in_words, say, value, values
-from aileron.values import cautions, place, texts_in
+from aileron.values import cautions, place, strings_in
 
 _IN = "  "
 
@@ -72,7 +72,7 @@ def _show_fields(fields: Any, run: Mapping[str, Any]) -> None:
             value(str(field["label"]), field["value"], _IN, multiline=bool(field.get("multiline")), width=width)
     else:
         values(arguments, _IN)
-    for caution in dict.fromkeys(caution for text in texts_in(arguments) for caution in cautions(text)):
+    for caution in dict.fromkeys(caution for text in strings_in(arguments, keys=True) for caution in cautions(text)):
         say("  Caution: {caution}", caution=caution)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
-from aileron.values import JSON, Change, cautions, comparing_steps, place, texts_in, visible
+from aileron.values import JSON, Change, cautions, comparing_steps, place, strings_in, visible
 from aileron.web._texts import shown
 
 from .addresses import addresses
@@ -53,7 +53,7 @@ def reading(value: JSON, *more: str) -> TextReading:
     text = shown(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
     gaps = _BLANKS.search(text) is not None
-    texts = list(texts_in(value))
+    texts = list(strings_in(value, keys=True))
     notes = [*more, *_notes(texts)]
     if gaps:
         notes.append("It holds long blanks: words may stand far below or to the right.")
