@@ -47,8 +47,7 @@ from aileron.values import (
 from aileron.values import digest as digest_of
 from aileron.waiting import Waiting
 
-from ._scripted_brakes import ScriptedBrakes
-from ._scripted_grants import ScriptedGrants
+from ._scripted_limits import ScriptedLimits
 
 _WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
 
@@ -76,7 +75,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
 
 @implementer(ISubmission, IDecisions, ITrustService, IGrantService, ILimitService, IReconciliation)
 @define
-class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
+class ScriptedRunner(ScriptedLimits):
     """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
 
     :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.

@@ -1,0 +1,150 @@
+"""Limits and standing grants of a scripted runner: kept as they were asked for, obeyed by nothing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from attrs import define, evolve, field
+
+from aileron.errors import Conflict, InvalidRequest, NotFound
+from aileron.values import (
+    Actor,
+    Approval,
+    Decision,
+    Grant,
+    GrantState,
+    Halt,
+    NewGrant,
+    OwnCap,
+    Page,
+    Pause,
+    Predicate,
+    PredicateKind,
+    Run,
+    RunQuery,
+    RunState,
+    StandingGrant,
+)
+
+
+@define
+class ScriptedLimits:
+    """Pauses, limits and grants.  Mix into a runner that keeps runs.
+
+    :ivar suspended: why the grants of an action allow nothing, by the action.
+    """
+
+    suspended: dict[str, str] = field(factory=dict, kw_only=True)
+    _pauses: dict[str | None, Pause] = field(factory=dict, init=False)
+    _caps: dict[tuple[str, str, bool, float], OwnCap] = field(factory=dict, init=False)
+    _made: dict[str, Grant] = field(factory=dict, init=False)
+
+    @abstractmethod
+    async def runs(self, query: RunQuery) -> Page[Run]:
+        """List runs; the runner that this is mixed into keeps them."""
+
+    @abstractmethod
+    def finish(self, run_id: str, state: RunState, **changes: Any) -> Run:
+        """Bring a run to C{state}."""
+
+    @abstractmethod
+    def _now(self) -> datetime:
+        """By the clock."""
+
+    @abstractmethod
+    async def approval(self, run_id: str) -> Approval:
+        """Return one approval; the runner that this is mixed into keeps them."""
+
+    @abstractmethod
+    async def decide(self, run_id: str, decision: Decision) -> Approval:
+        """Decide an approval; the runner that this is mixed into does so."""
+
+    async def most_used(self, limit: int) -> tuple[str, ...]:
+        """List the actions with the most completed runs."""
+        done = (await self.runs(RunQuery((RunState.COMPLETED,)))).items
+        uses = Counter(run.action for run in done)
+        return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
+
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
+        """Nothing that is scripted remembers a denial."""
+        approval = await self.approval(run_id)
+        if approval.run.state is not RunState.DENIED:
+            raise Conflict("It was not denied.", {"state": approval.run.state.value})
+        return approval
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """Return the pauses in the order in which they were set."""
+        return tuple(self._pauses.values())
+
+    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        """Nothing that is scripted obeys it."""
+        pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
+        return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
+
+    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        """Resume; a run that is approved waits again."""
+        if self._pauses.pop(session_id, None) is None:
+            return ()
+        approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items
+        return tuple(self.finish(run.id, RunState.PENDING) for run in approved)
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        """Return the caps in the order of their names."""
+        return tuple(self._caps[name] for name in sorted(self._caps))
+
+    async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        """Keep caps in memory."""
+        fresh = {each.name: evolve(each, set_at=self._now(), set_by=actor.id) for each in caps}
+        self._caps |= fresh
+        return tuple(fresh.values())
+
+    async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
+        """Remove a cap from memory."""
+        if self._caps.pop(which.name, None) is None:
+            raise NotFound("There is no such cap.")
+
+    async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        """Approve and grant; what it refuses are uses of none."""
+        if wish.uses < 1:
+            raise InvalidRequest.listing("This cannot be granted.", ("/uses", "must be 1 to 1000"))
+        approval = await self.decide(run_id, decision)
+        run, now = approval.run, self._now()
+        named = {predicate.argument for predicate in wish.predicates}
+        exact = {name: value for name, value in run.arguments.items() if name not in named}
+        session_id = run.session_id if wish.session else None
+        bound = {"the action's file": run.manifest_digest}
+        grant = Grant(f"grant-{len(self._made) + 1}", run.action, wish.predicates, exact, wish.uses, wish.not_after,
+                      bound, run.id, now, decision.decided_by, session_id)  # fmt: skip
+        self._made[grant.id] = grant
+        return approval, grant
+
+    async def grants(self) -> tuple[StandingGrant, ...]:
+        """List the grants in memory."""
+        return tuple(map(self._standing, self._made.values()))
+
+    async def grant(self, grant_id: str) -> StandingGrant:
+        """Return one grant from memory."""
+        if grant_id not in self._made:
+            raise NotFound("There is no such grant.")
+        return self._standing(self._made[grant_id])
+
+    async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
+        """Mark a grant as revoked; the first time stays."""
+        grant = (await self.grant(grant_id)).grant
+        self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
+        return await self.grant(grant_id)
+
+    def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
+        """Whatever has an at sign is an address."""
+        found = ((name, value) for name, value in approval.run.arguments.items() if isinstance(value, str))
+        return tuple(
+            Predicate(name, PredicateKind.DOMAIN, [text.rpartition("@")[2]]) for name, text in found if "@" in text
+        )
+
+    def _standing(self, grant: Grant) -> StandingGrant:
+        state = grant.state(self._now())
+        return StandingGrant(grant, state, self.suspended.get(grant.action) if state is GrantState.LIVE else None)
