@@ -23,10 +23,9 @@ from aileron.interfaces import (
     IVault,
     IWatermarks,
 )
-from aileron.runner._decisions import ApprovalEditor, DecisionService
+from aileron.runner._decisions import DecisionService
 from aileron.runner._executor import Executor
 from aileron.runner._limits import LimitService
-from aileron.runner._reconciliation import ReconciliationService
 from aileron.runner._rollback import RollbackDetector
 from aileron.runner._runner import Recovery, Runner
 from aileron.runner._scheduler import RunScheduler
@@ -39,11 +38,11 @@ from aileron.runner.grant_check import GrantCheck
 from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
 from aileron.runner.offerings import Offerings
-from aileron.runner.outcomes import LateAnswers, OutcomeRecorder, RetryPolicy
+from aileron.runner.outcomes import LateAnswers, RetryPolicy
 from aileron.runner.pauses import EffectGate, Pauses
 from aileron.runner.plan import Planner
-from aileron.runner.previews import PreviewFetcher, Previews
-from aileron.runner.reconciler import Reconciler, UncertainEffects
+from aileron.runner.previews import Previews
+from aileron.runner.reconciler import Reconciler, ReconciliationService
 from aileron.runner.requests import ApprovalRequests, Expiry
 from aileron.runner.runs import EventFactory, RunRepository
 from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
@@ -90,87 +89,177 @@ class Collaborators:
 
 def build(with_: Collaborators) -> Runner:
     """Build a runner over its collaborators; call its C{start} before anybody is served."""
-    return _Assembly(with_).compose(with_)
+    return _Assembly(with_).compose()
 
 
 class _Assembly:
     """Makes each part of a runner, in the order in which they need each other."""
 
     def __init__(self, given: Collaborators) -> None:
-        self.events = EventFactory(clock=given.clock, ids=given.ids)
+        self.given = given
+        self.monotonic = given.monotonic or given.clock.seconds
+        self.tasks, self.locks, self.timers = Tasks(given.clock), KeyedLocks(), Timers(given.clock)
         self.runs = RunRepository(
             table=given.runs,
             audit=given.audit,
-            events=self.events,
+            events=EventFactory(clock=given.clock, ids=given.ids),
             clock=given.clock,
             pending_limits=given.limits,
         )
-        self.tasks, self.locks = Tasks(clock=given.clock), KeyedLocks()
-        self.monotonic = given.monotonic or given.clock.seconds
-        self.offerings = Offerings.over(
-            given.catalogue, given.connectors, given.trust, given.vault, given.config, given.clock
+        pauses = Pauses(brakes=given.brakes, watermarks=given.watermarks, runs=self.runs, clock=given.clock)
+        breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, rules=given.loops)
+        self.limits = Limits(
+            effects=EffectGate(vault=given.vault, pauses=pauses),
+            caps=Caps(runs=self.runs, brakes=given.brakes, usual=given.loops),
+            denials=Denials(runs=self.runs, breaker=breaker),
         )
-        self.planner = Planner(offerings=self.offerings, connectors=given.connectors, bindings=given.bindings)
-        self.pauses = Pauses(
-            brakes=given.brakes,
-            watermarks=given.watermarks,
-            audit=given.audit,
-            events=self.events,
-            clock=given.clock,
-        )
-        self.effects = EffectGate(vault=given.vault, pauses=self.pauses)
-        self.caps = Caps(runs=given.runs, brakes=given.brakes, audit=given.audit, events=self.events, usual=given.loops)
-        self.decisions = Decisions(control=given.control, audit=given.audit, events=self.events)
-        self.timers = Timers(clock=given.clock)
-        self.expiry = Expiry(timers=self.timers, runs=self.runs)
-        self.requests = ApprovalRequests(
-            runs=self.runs, planner=self.planner, decisions=self.decisions, expiry=self.expiry
-        )
-        self.grant_check = GrantCheck(grants=given.grants, events=self.events)
-        self.recorder = OutcomeRecorder(runs=self.runs)
-        self.late_answers = LateAnswers(recorder=self.recorder, tasks=self.tasks, events=self.events)
-
-    def _build_gate(self, given: Collaborators) -> None:
-        breaker = LoopBreaker(audit=given.audit, events=self.events, tasks=self.tasks, rules=given.loops)
-        denials = Denials(runs=given.runs, audit=given.audit, events=self.events, breaker=breaker)
-        self.limits = Limits(effects=self.effects, caps=self.caps, denials=denials)
+        self.effects = self.limits.effects
+        self.decisions = Decisions(control=given.control, audit=given.audit, events=self.runs.events)
+        self.requests = self._build_requests()
+        self.late_answers = LateAnswers(runs=self.runs, tasks=self.tasks)
         self.executor = Executor(
             runs=self.runs,
             bindings=given.bindings,
             clock=given.clock,
             retry=RetryPolicy(chance=given.chance),
             effects=self.effects,
-            caps=self.caps,
+            caps=self.limits.caps,
             late_answers=self.late_answers,
             probe=given.probe,
         )
-        fetcher = PreviewFetcher(
-            requests=self.requests,
-            read=self.executor.preview,
-            clock=given.clock,
-            events=self.events,
+        self.gate = self._build_gate()
+        self.scheduler = RunScheduler(
+            runs=self.runs,
+            gate=self.gate,
+            executor=self.executor,
+            tasks=self.tasks,
             effects=self.effects,
+            locks=self.locks,
+            probe=given.probe,
         )
-        self.previews = Previews(
+
+    def _build_requests(self) -> ApprovalRequests:
+        given = self.given
+        offerings = Offerings(
+            catalogue=given.catalogue,
+            connectors=given.connectors,
+            trust=given.trust,
+            vault=given.vault,
+            config=given.config,
+            clock=given.clock,
+        )
+        return ApprovalRequests(
+            runs=self.runs,
+            planner=Planner(offerings=offerings, connectors=given.connectors, bindings=given.bindings),
+            decisions=self.decisions,
+            expiry=Expiry(timers=self.timers, runs=self.runs),
+        )
+
+    def _build_gate(self) -> ApprovalGate:
+        given = self.given
+        previews = Previews(
             runs=self.runs,
             requests=self.requests,
-            fetcher=fetcher,
+            read=self.executor.preview,
+            effects=self.effects,
             tasks=self.tasks,
-            waiters=ResultWaiters(clock=given.clock),
+            waiters=ResultWaiters(given.clock),
         )
-        self.gate = ApprovalGate(
+        return ApprovalGate(
             runs=self.runs,
             requests=self.requests,
             decisions=self.decisions,
-            previews=self.previews,
-            undo=UndoWindow(timers=self.timers, events=self.events, monotonic=self.monotonic),
+            previews=previews,
+            undo=UndoWindow(timers=self.timers, events=self.runs.events, monotonic=self.monotonic),
             effects=self.effects,
-            grants=self.grant_check,
+            grants=GrantCheck(grants=given.grants, events=self.runs.events),
             passkeys=given.passkeys,
         )
 
-    def _build_effects(self, given: Collaborators) -> None:
-        self.rollbacks = RollbackDetector(
+    def _build_reconciler(self) -> Reconciler:
+        reconciler = Reconciler(
+            runs=self.runs,
+            requests=self.requests,
+            decisions=self.decisions,
+            look_up=self.executor.look,
+            late_answers=self.late_answers,
+            effects=self.effects,
+            tasks=self.tasks,
+            monotonic=self.monotonic,
+        )
+        self.runs.follow(reconciler.follow)
+        return reconciler
+
+    def _build_submission(self, proposals: Proposals) -> Submission:
+        return Submission(
+            runs=self.runs,
+            planner=self.requests.planner,
+            proposals=proposals,
+            executor=self.executor,
+            tasks=self.tasks,
+            limits=self.limits,
+        )
+
+    def _build_decisions(self, grants: GrantService) -> DecisionService:
+        return DecisionService(
+            runs=self.runs,
+            gate=self.gate,
+            grants=grants,
+            denials=self.limits.denials,
+            scheduler=self.scheduler,
+            tasks=self.tasks,
+            locks=self.locks,
+        )
+
+    def _build_trust(self, rollbacks: RollbackDetector) -> TrustService:
+        return TrustService(
+            trust=self.given.trust,
+            contents=self.given.contents,
+            vault=self.given.vault,
+            offerings=self.requests.planner.offerings,
+            runs=self.runs,
+            note=rollbacks.note,
+            tasks=self.tasks,
+        )
+
+    def _build_limits(self, reconciler: Reconciler) -> LimitService:
+        return LimitService(
+            runs=self.runs,
+            limits=self.limits,
+            requests=self.requests,
+            scheduler=self.scheduler,
+            reconciler=reconciler,
+            tasks=self.tasks,
+            locks=self.locks,
+        )
+
+    def _build_reconciliation(self, proposals: Proposals, reconciler: Reconciler) -> ReconciliationService:
+        return ReconciliationService(
+            runs=self.runs,
+            requests=self.requests,
+            put_up=proposals.put_up,
+            decisions=self.decisions,
+            reconciler=reconciler,
+            tasks=self.tasks,
+            locks=self.locks,
+        )
+
+    def _build_recovery(self, rollbacks: RollbackDetector, reconciler: Reconciler) -> Recovery:
+        return Recovery(
+            runs=self.runs,
+            scheduler=self.scheduler,
+            expiry=self.requests.expiry,
+            decisions=self.decisions,
+            limits=self.limits,
+            reconciler=reconciler,
+            previews=self.gate.previews,
+            rollbacks=rollbacks,
+        )
+
+    def compose(self) -> Runner:
+        """Make the services, and the runner of them."""
+        given = self.given
+        rollbacks = RollbackDetector(
             control=given.control,
             trust=given.trust,
             grants=given.grants,
@@ -178,134 +267,39 @@ class _Assembly:
             runs=self.runs,
             requests=self.requests,
         )
-        self.scheduler = RunScheduler(
-            runs=self.runs,
-            requests=self.requests,
-            gate=self.gate,
-            executor=self.executor,
-            tasks=self.tasks,
-            effects=self.effects,
-            locks=self.locks,
-            probe=given.probe,
-        )
-        uncertain = UncertainEffects(runs=self.runs, requests=self.requests, decisions=self.decisions)
-        self.reconciler = Reconciler(
-            runs=self.runs,
-            uncertain=uncertain,
-            look_up=self.executor.look,
-            recorder=self.recorder,
-            late_answers=self.late_answers,
-            effects=self.effects,
-            tasks=self.tasks,
-            monotonic=self.monotonic,
-        )
-        self.runs.follow(self.reconciler.follow)
-
-    def _build_grants(self, given: Collaborators) -> None:
-        self.matcher = GrantMatcher(
+        matcher = GrantMatcher(
             grants=given.grants,
             runs=self.runs,
-            requests=self.requests,
             gate=self.gate,
             effects=self.effects,
             locks=self.locks,
-            remember=self.rollbacks.remember,
+            remember=rollbacks.remember,
         )
-        self.grants = GrantService(
+        grants = GrantService(
             grants=given.grants,
             vault=given.vault,
             runs=self.runs,
             gate=self.gate,
-            matcher=self.matcher,
-            requests=self.requests,
-            note=self.rollbacks.note,
+            matcher=matcher,
+            note=rollbacks.note,
             tasks=self.tasks,
         )
-        self.proposals = Proposals(
-            runs=self.runs,
-            requests=self.requests,
-            matcher=self.matcher,
-            scheduler=self.scheduler,
-            expiry=self.expiry,
-            previews=self.previews,
-            decisions=self.decisions,
-            locks=self.locks,
-        )
-
-    def _build_services(self, given: Collaborators) -> None:
-        self.trust = TrustService(
-            trust=given.trust,
-            contents=given.contents,
-            vault=given.vault,
-            offerings=self.offerings,
-            runs=self.runs,
-            note=self.rollbacks.note,
-            tasks=self.tasks,
-        )
-        editor = ApprovalEditor(
-            runs=self.runs, requests=self.requests, gate=self.gate, previews=self.previews, locks=self.locks
-        )
-        self.decision_service = DecisionService(
+        proposals = Proposals(
             runs=self.runs,
             gate=self.gate,
-            editor=editor,
-            grants=self.grants,
-            denials=self.limits.denials,
+            matcher=matcher,
             scheduler=self.scheduler,
-            tasks=self.tasks,
-            locks=self.locks,
-        )
-        self.limit_service = LimitService(
-            runs=self.runs,
-            limits=self.limits,
-            requests=self.requests,
-            scheduler=self.scheduler,
-            reconciler=self.reconciler,
-            tasks=self.tasks,
-            locks=self.locks,
-        )
-        self.reconciliation = ReconciliationService(
-            runs=self.runs,
-            planner=self.planner,
-            put_up=self.proposals.put_up,
             decisions=self.decisions,
-            recorder=self.recorder,
-            reconciler=self.reconciler,
-            tasks=self.tasks,
             locks=self.locks,
         )
-
-    def compose(self, given: Collaborators) -> Runner:
-        """Make the rest, and the runner of it."""
-        self._build_gate(given)
-        self._build_effects(given)
-        self._build_grants(given)
-        self._build_services(given)
-        submission = Submission(
-            runs=self.runs,
-            planner=self.planner,
-            proposals=self.proposals,
-            executor=self.executor,
-            tasks=self.tasks,
-            limits=self.limits,
-        )
-        recovery = Recovery(
-            runs=self.runs,
-            scheduler=self.scheduler,
-            expiry=self.expiry,
-            decisions=self.decisions,
-            limits=self.limits,
-            reconciler=self.reconciler,
-            previews=self.previews,
-            rollbacks=self.rollbacks,
-        )
+        reconciler = self._build_reconciler()
         return Runner(
-            submission=submission,
-            decisions=self.decision_service,
-            trust=self.trust,
-            grants=self.grants,
-            limits=self.limit_service,
-            reconciliation=self.reconciliation,
-            recovery=recovery,
+            submission=self._build_submission(proposals),
+            decisions=self._build_decisions(grants),
+            trust=self._build_trust(rollbacks),
+            grants=grants,
+            limits=self._build_limits(reconciler),
+            reconciliation=self._build_reconciliation(proposals, reconciler),
+            recovery=self._build_recovery(rollbacks, reconciler),
             tasks=self.tasks,
         )

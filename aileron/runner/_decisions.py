@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from attrs import define, evolve, frozen
@@ -17,9 +18,9 @@ from aileron.runner._scheduler import RunScheduler
 from aileron.runner.denials import Denials
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantService, suggest_predicates
-from aileron.runner.preview import Preview
-from aileron.runner.previews import Previews, lacks_preview
-from aileron.runner.requests import ApprovalRequests, require_digest
+from aileron.runner.plan import Preview
+from aileron.runner.previews import lacks_preview
+from aileron.runner.requests import require_digest
 from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
@@ -154,63 +155,6 @@ def _connectors(approval: Approval) -> dict[str, tuple[JSON, JSON]]:
     return {str(step.get("connector")): (step.get("version"), step.get("content_hash")) for step in found}
 
 
-@define(eq=False)
-class ApprovalEditor:
-    """Replaces the arguments of a run that waits for its decision."""
-
-    _runs: RunRepository
-    _requests: ApprovalRequests
-    _gate: ApprovalGate
-    _previews: Previews
-    _locks: KeyedLocks
-
-    async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Check the new arguments, fetch their preview, and put the approval up anew."""
-        approval = await self._gate.open(run_id, digest)
-        edited = self._edited(approval.run, arguments)
-        if canonical(edited.arguments) == canonical(approval.run.arguments):
-            return approval
-        preview = await self._preview(edited)
-        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, actor))
-        present = await self._runs.approval(run_id)
-        if lacks_preview(present):
-            self._previews.begin(run_id)
-        return present
-
-    def _edited(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
-        """C{run} as it would be, with what it needs for that.
-
-        :raises AileronError: it cannot run so.
-        """
-        action = self._requests.planner.offerings.find(run.action).action
-        edited = evolve(run, arguments=check_arguments(action, arguments))
-        self._requests.plan(edited)
-        return edited
-
-    async def _preview(self, edited: Run) -> Preview | None:
-        try:
-            return await self._previews.afresh(edited)
-        except (VaultLocked, Paused):
-            return None
-
-    async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
-        """Ask for the edited run instead, if what was edited still stands there."""
-        self._requests.planner.offerings.refresh()
-        plan = self._requests.plan(edited, preview)
-        ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
-        await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
-
-    def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
-        run, now = approval.run, self._runs.events.now()
-        changes: JSON = [to_json(change) for change in differences(run.arguments, edited.arguments)]
-        event = self._runs.events.of_run(
-            "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
-        )
-        unless_changed = require_digest(approval.digest)
-        arguments = edited.arguments
-        return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)
-
-
 @implementer(IDecisions)
 @define(eq=False)
 class DecisionService:
@@ -218,7 +162,6 @@ class DecisionService:
 
     _runs: RunRepository
     _gate: ApprovalGate
-    _editor: ApprovalEditor
     _grants: GrantService
     _denials: Denials
     _scheduler: RunScheduler
@@ -257,8 +200,19 @@ class DecisionService:
 
     @shielded
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Edit a pending approval; the edit completes even if its caller goes away."""
-        return await self._editor.edit(run_id, arguments, digest, actor)
+        """Check the new arguments, fetch their preview, and put the approval up anew, even if the caller goes away."""
+        approval = await self._gate.open(run_id, digest)
+        edited = self._edited(approval.run, arguments)
+        if canonical(edited.arguments) == canonical(approval.run.arguments):
+            return approval
+        preview = None
+        with suppress(VaultLocked, Paused):
+            preview = await self._gate.previews.afresh(edited)
+        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, actor))
+        present = await self._runs.approval(run_id)
+        if lacks_preview(present):
+            self._gate.previews.begin(run_id)
+        return present
 
     @shielded
     async def decide(self, run_id: str, decision: Decision) -> Approval:
@@ -283,3 +237,30 @@ class DecisionService:
         if approval.run.state is RunState.APPROVED:
             self._scheduler.start(approval.run)
         return approval
+
+    def _edited(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
+        """C{run} as it would be, with what it needs for that.
+
+        :raises AileronError: it cannot run so.
+        """
+        action = self._gate.requests.planner.offerings.find(run.action).action
+        edited = evolve(run, arguments=check_arguments(action, arguments))
+        self._gate.requests.plan(edited)
+        return edited
+
+    async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
+        """Ask for the edited run instead, if what was edited still stands there."""
+        self._gate.requests.planner.offerings.refresh()
+        plan = self._gate.requests.plan(edited, preview)
+        ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
+        await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
+
+    def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
+        run, now = approval.run, self._runs.events.now()
+        changes: JSON = [to_json(change) for change in differences(run.arguments, edited.arguments)]
+        event = self._runs.events.of_run(
+            "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
+        )
+        unless_changed = require_digest(approval.digest)
+        arguments = edited.arguments
+        return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)

@@ -8,7 +8,6 @@ from twisted.logger import Logger
 from aileron.errors import StateConflict, StoreUnavailable
 from aileron.runner._decisions import DecisionService
 from aileron.runner._limits import LimitService
-from aileron.runner._reconciliation import ReconciliationService
 from aileron.runner._rollback import RollbackDetector
 from aileron.runner._scheduler import RunScheduler
 from aileron.runner._submission import Submission
@@ -17,7 +16,7 @@ from aileron.runner.decisions import UNUSABLE, Decisions
 from aileron.runner.grants import GrantService
 from aileron.runner.limits import Limits
 from aileron.runner.previews import Previews
-from aileron.runner.reconciler import Reconciler
+from aileron.runner.reconciler import Reconciler, ReconciliationService
 from aileron.runner.requests import Expiry
 from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import Tasks
@@ -113,7 +112,7 @@ class Recovery:
         while True:
             page = await self._runs.table.approvals(query)
             for approval in page.items:
-                self._expiry.mind(approval)
+                self._expiry.watch(approval.run.id, approval.expires_at)
                 asked.add(approval.run.id)
             if page.cursor is None:
                 return frozenset(asked)

@@ -14,9 +14,7 @@ from aileron.runner._executor import Executor
 from aileron.runner.decisions import UNUSABLE, NotYet
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
-from aileron.runner.preview import Preview
-from aileron.runner.requests import ApprovalRequests
+from aileron.runner.plan import Plan, Preview
 from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks
 from aileron.values import Approval, Run, RunState, Transition, timestamp
@@ -33,7 +31,6 @@ class RunScheduler:
     """
 
     _runs: RunRepository
-    _requests: ApprovalRequests
     _gate: ApprovalGate
     _executor: Executor
     _tasks: Tasks
@@ -128,9 +125,9 @@ class RunScheduler:
             opening = self._executor.opening(run, plan, verify=verify)
             return await self._runs.apply(opening), plan, opening, approval
         except ApprovalStale as found:
-            await self._requests.ask_anew(run, found)
+            await self._gate.requests.ask_anew(run, found)
         except LimitExceeded as full:
-            await self._requests.ask_anew(run, ApprovalStale(self._until_room(full)))
+            await self._gate.requests.ask_anew(run, ApprovalStale(self._until_room(full)))
         return None
 
     def _until_room(self, full: LimitExceeded) -> str:

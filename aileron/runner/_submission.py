@@ -15,11 +15,10 @@ from aileron.manifests import check_arguments
 from aileron.runner._executor import Executor
 from aileron.runner._scheduler import RunScheduler
 from aileron.runner.decisions import Decisions
+from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantMatcher
 from aileron.runner.limits import Limits
 from aileron.runner.plan import Plan, Planner
-from aileron.runner.previews import Previews
-from aileron.runner.requests import ApprovalRequests, Expiry
 from aileron.runner.runs import RunRepository, make_conflict, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
@@ -46,31 +45,29 @@ class Proposals:
     """Keeps gated runs, put up for decision or decided by a standing grant, and takes back what has not begun."""
 
     _runs: RunRepository
-    _requests: ApprovalRequests
+    _gate: ApprovalGate
     _matcher: GrantMatcher
     _scheduler: RunScheduler
-    _expiry: Expiry
-    _previews: Previews
     _decisions: Decisions
     _locks: KeyedLocks
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
-        asked = self._requests.opening(run, plan, actor)
+        asked = self._gate.requests.opening(run, plan, actor)
         kept, created = await self._matcher.keep(run, plan, asked, lambda steps: self._runs.receive(run, steps))
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
         elif created and asked.ask is not None:
-            self._expiry.watch(kept.id, asked.ask.expires_at)
+            self._gate.requests.expiry.watch(kept.id, asked.ask.expires_at)
             if plan.preview is not None:
-                self._previews.begin(kept.id, self._granted)
+                self._gate.previews.begin(kept.id, self._granted)
         return kept
 
     async def _granted(self, run_id: str) -> None:
         """Its preview is there: a grant may decide the call, as it would have at once without one."""
         granted = await self._matcher.previewed(run_id)
         if granted is not None:
-            self._expiry.forget(run_id)
+            self._gate.requests.expiry.forget(run_id)
             self._scheduler.start(granted)
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
@@ -87,7 +84,7 @@ class Proposals:
         cancelled = await self._runs.apply_or_refuse(
             transition(run, RunState.CANCELLED, event.at, event, reason=reason)
         )
-        self._expiry.forget(run_id)
+        self._gate.requests.expiry.forget(run_id)
         return cancelled
 
 

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 
 from attrs import define, evolve, field, frozen
 
-from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
-from aileron.interfaces import IAudit, IRuns
-from aileron.runner.runs import EventFactory
+from aileron.errors import ApprovalDenied, Conflict, LimitExceeded
+from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import Tasks
 from aileron.values import (
     JSON,
@@ -73,8 +72,7 @@ class _Broken:
 class LoopBreaker:
     """Counts calls and denials of late, in memory; denials are learnt from the table at the start."""
 
-    _audit: IAudit
-    _events: EventFactory
+    _runs: RunRepository
     _tasks: Tasks
     _rules: Mapping[str, _LoopRule] = field(converter=_rules)
     _counted: DenialCounts = field(factory=lambda: DenialCounts(CALLS_WITHIN), init=False)
@@ -86,7 +84,7 @@ class LoopBreaker:
 
         :raises LimitExceeded: one of them is.
         """
-        now = self._events.now()
+        now = self._runs.events.now()
         same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
         by_session, by_action = (_SESSION, session.id), (_ACTION, action)
         self._check(by_session, now)
@@ -96,31 +94,24 @@ class LoopBreaker:
         self._check(by_session, now)
         self._check(by_action, now)
 
-    def denied(self, approval: Approval) -> None:
-        """Count a denial."""
-        for which in self._count_denial(approval):
-            self._tell(which)
+    def denied(self, approval: Approval, *, on_record: bool = False) -> None:
+        """Count a denial.
 
-    def remember(self, approval: Approval) -> None:
-        """Count a denial of an earlier life, of which the record tells already."""
-        self._count_denial(approval)
+        :param on_record: whether the record tells already what was stopped by it, as of an earlier life.
+        """
+        at = approval.decided_at or approval.run.changed_at
+        for which in _concerned(approval.run):
+            rule = self._rules[f"denied {which[0]}"]
+            times = self._denied.setdefault(which, deque())
+            beyond = count(times, rule.most, at - DENIALS_WITHIN, at)
+            if beyond and self._break(which, rule, at) and not on_record:
+                self._tell(which)
 
     def forgive(self, run: Run) -> None:
         """Let the session and the action of a denied run go on."""
         for which in _concerned(run):
             self._broken.pop(which, None)
             self._denied.pop(which, None)
-
-    def _count_denial(self, approval: Approval) -> list[tuple[str, str]]:
-        """Count a denial, and return what is stopped by it."""
-        at = approval.decided_at or approval.run.changed_at
-        rules = [(which, self._rules[f"denied {which[0]}"]) for which in _concerned(approval.run)]
-        return [
-            which
-            for which, rule in rules
-            if count(self._denied.setdefault(which, deque()), rule.most, at - DENIALS_WITHIN, at)
-            and self._break(which, rule, at)
-        ]
 
     def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
         rule = self._rules[f"same {which[0]}"]
@@ -152,12 +143,12 @@ class LoopBreaker:
     def _tell(self, which: tuple[str, str]) -> None:
         """Put it on record, once."""
         kind, name = which
-        event = self._events.of_home("session.broken", why=self._broken[which].why)
+        event = self._runs.events.of_home("session.broken", why=self._broken[which].why)
         event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
         self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
 
     async def _append(self, event: Event) -> None:
-        await self._audit.append(event)
+        await self._runs.audit.append(event)
 
 
 def _concerned(run: Run) -> list[tuple[str, str]]:
@@ -260,16 +251,13 @@ class _Denied:
     request: str
     at: datetime
     reason: str | None
-    session_id: str | None
 
 
 @define(eq=False)
 class Denials:
     """Keeps the denials of the last day by action, in memory; they are learnt from the table at the start."""
 
-    _runs: IRuns
-    _audit: IAudit
-    _events: EventFactory
+    _runs: RunRepository
     _breaker: LoopBreaker
     _of: dict[str, deque[_Denied]] = field(factory=dict, init=False)
 
@@ -278,13 +266,13 @@ class Denials:
 
         :raises StoreUnavailable: that cannot be read.
         """
-        since = self._events.now() - LONGEST
+        since = self._runs.events.now() - LONGEST
         query = AuditQuery(type=FORGIVEN, since=since, limit=1000)
-        forgiven = {record.event.run_id for record in (await self._audit.list(query)).items}
-        for approval in await self._runs.denials(since):
+        forgiven = {record.event.run_id for record in (await self._runs.audit.list(query)).items}
+        for approval in await self._runs.table.denials(since):
             if approval.run.id not in forgiven:
                 self._keep(approval)
-                self._breaker.remember(approval)
+                self._breaker.denied(approval, on_record=True)
 
     def note(self, approval: Approval) -> None:
         """One was denied just now."""
@@ -305,7 +293,7 @@ class Denials:
 
         :raises ApprovalDenied: it was.
         """
-        now, cool_down = self._events.now(), timedelta(seconds=action.approval.cool_down_seconds)
+        now, cool_down = self._runs.events.now(), timedelta(seconds=action.approval.cool_down_seconds)
         lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
         if not lately:
             return
@@ -322,23 +310,20 @@ class Denials:
         :raises StoreUnavailable: it counts on.
         """
         approval = await self._runs.approval(run_id)
-        if approval is None:
-            raise NotFound("There is no such approval.")
         run = approval.run
         if run.state is not RunState.DENIED:
             raise Conflict(f"It is {run.state.value}: there is nothing to forgive.", {"state": run.state.value})
         kept = self._of.get(run.action, deque())
         if run.id in {each.run_id for each in kept}:
-            await self._audit.append(self._events.of_run(FORGIVEN, run, actor))
+            await self._runs.audit.append(self._runs.events.of_run(FORGIVEN, run, actor))
             self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST)
             self._breaker.forgive(run)
         return approval
 
     def _keep(self, approval: Approval) -> None:
         run = approval.run
-        asked = run.arguments if run.asked is None else run.asked
         at = approval.decided_at or run.changed_at
-        denied = _Denied(run.id, request_digest(asked), at, approval.reason, run.session_id)
+        denied = _Denied(run.id, request_digest(run.asked_for), at, approval.reason)
         kept = self._of.setdefault(run.action, deque(maxlen=_MOST))
         kept.append(denied)
         while kept[0].at <= at - LONGEST:

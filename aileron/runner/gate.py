@@ -30,8 +30,7 @@ from aileron.runner.decisions import (
 )
 from aileron.runner.grant_check import GrantCheck
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
-from aileron.runner.preview import Preview
+from aileron.runner.plan import Plan, Preview
 from aileron.runner.previews import Previews
 from aileron.runner.requests import ApprovalRequests, describe_approval, describe_difference, require_digest
 from aileron.runner.runs import RunRepository, Verify, make_conflict, transition
@@ -236,7 +235,7 @@ class ApprovalGate:
         :raises StateConflict: the run went elsewhere meanwhile.
         """
         self.requests.planner.offerings.refresh()
-        approval = await self.requests.recorded(run)
+        approval = await self._runs.table.approval(run.id)
         if approval is None:
             raise NoDecision("There is no decision on record.")
         if approval.run.state is not run.state:

@@ -14,10 +14,8 @@ from aileron.interfaces import IGrants, IGrantService, IVault
 from aileron.runner.gate import ApprovalGate, get_decider
 from aileron.runner.grant_check import bounds_of_plan, collect_bounds, describe_changes, name_decider
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan
+from aileron.runner.plan import SHOWN, Plan, Preview
 from aileron.runner.predicates import allows, array, parse_domain, select_exact, validate_grant
-from aileron.runner.preview import SHOWN, Preview
-from aileron.runner.requests import ApprovalRequests
 from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
@@ -59,7 +57,6 @@ class GrantMatcher:
 
     _grants: IGrants
     _runs: RunRepository
-    _requests: ApprovalRequests
     _gate: ApprovalGate
     _effects: EffectGate
     _locks: KeyedLocks
@@ -108,8 +105,9 @@ class GrantMatcher:
         first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
         if run.state is not RunState.PENDING or not first or not self._may_allow(run):
             return None
-        plan = self._requests.plan_shown(approval)
-        if not _is_shown_whole(plan) or plan.digest(run) != approval.digest:
+        plan = self._gate.requests.plan_shown(approval)
+        is_whole = plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None
+        if not is_whole or plan.digest(run) != approval.digest:
             return None
         decided = await self._decided(approval, plan)
         return None if decided is None else await self._runs.apply(decided)
@@ -181,14 +179,6 @@ def _put_up(run: Run, asked: Transition) -> Approval:
     return Approval(asked.applied(run), ask.digest, ask.review, ask.requested_at, ask.expires_at)
 
 
-def _is_shown_whole(plan: Plan) -> bool:
-    """Return whether a plan has a preview that was fetched and shows all that its steps need."""
-    return plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None
-
-
-_log = Logger()
-
-
 @implementer(IGrantService)
 @define(eq=False)
 class GrantService:
@@ -202,7 +192,6 @@ class GrantService:
     _runs: RunRepository
     _gate: ApprovalGate
     _matcher: GrantMatcher
-    _requests: ApprovalRequests
     _note: Callable[[], Awaitable[None]]
     _tasks: Tasks
 
@@ -215,7 +204,7 @@ class GrantService:
         """
         approval = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
-        plan = self._requests.plan(approval.run)
+        plan = self._gate.requests.plan(approval.run)
         grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
         await self._runs.audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
@@ -233,7 +222,7 @@ class GrantService:
         """List the grants in the vault, each with whether it allows anything now."""
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
-        self._requests.planner.offerings.refresh()
+        self._gate.requests.planner.offerings.refresh()
         self._matcher.end_what_is_over()
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
@@ -300,8 +289,8 @@ class GrantService:
 
     def _suspension(self, grant: Grant) -> str | None:
         try:
-            action = self._requests.planner.offerings.find(grant.action).action
-            return describe_changes(grant.bound, collect_bounds(action, *self._requests.planner.unfilled(action)))
+            action = self._gate.requests.planner.offerings.find(grant.action).action
+            return describe_changes(grant.bound, collect_bounds(action, *self._gate.requests.planner.unfilled(action)))
         except AileronError as error:
             return f"It cannot be used now: {error.message}"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from aileron.errors import LimitExceeded, NotFound
-from aileron.interfaces import IAudit, IBrakes, IRuns
+from aileron.interfaces import IBrakes
 from aileron.runner.denials import Denials
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan
-from aileron.runner.runs import EventFactory
+from aileron.runner.runs import RunRepository
 from aileron.values import (
     JSON,
     READ,
@@ -114,10 +114,8 @@ def _usual(limits: LoopLimits) -> Cap | None:
 class Caps:
     """Counts what begins, and keeps the operator's own caps."""
 
-    _runs: IRuns
+    _runs: RunRepository
     _brakes: IBrakes
-    _audit: IAudit
-    _events: EventFactory
     _usual: Cap | None = field(converter=_usual)
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
@@ -131,7 +129,7 @@ class Caps:
         """
         found = self.charges(plan, arguments, session_id)
         if found:
-            await self._runs.room(found)
+            await self._runs.table.room(found)
 
     def own(self) -> tuple[OwnCap, ...]:
         """Return the operator's own caps."""
@@ -139,10 +137,10 @@ class Caps:
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """Set caps, on record first and then in the vault."""
-        now = self._events.now()
+        now = self._runs.events.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
-            await self._audit.append(self._events.of_home("cap.set", actor, **_describe(each)))
+            await self._runs.audit.append(self._runs.events.of_home("cap.set", actor, **_describe(each)))
         kept = {each.name: each for each in self.own()}
         self._brakes.keep_caps(tuple({**kept, **fresh}.values()))
         return tuple(fresh.values())
@@ -151,7 +149,7 @@ class Caps:
         """Remove a cap, on record first and then in the vault."""
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such cap.")
-        await self._audit.append(self._events.of_home("cap.removed", actor, **_describe(which)))
+        await self._runs.audit.append(self._runs.events.of_home("cap.removed", actor, **_describe(which)))
         self._brakes.keep_caps(tuple(each for each in self.own() if each.name != which.name))
 
 

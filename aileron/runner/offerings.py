@@ -43,25 +43,17 @@ class Offerings:
     _trust: ITrust
     _vault: IVault
     _config: IConfigFile | None
-    _waiters: ResultWaiters[None, Offering]
-    _offering: Offering
-    _config_problems: tuple[LoadError, ...] = ()
-    _refused: Mapping[str, str] = field(factory=dict)  # by action, the first thing that is wrong with it
-    _seen: tuple[object, ...] = field(default=())
+    _clock: IReactorTime
+    _waiters: ResultWaiters[None, Offering] = field(init=False)
+    _offering: Offering = field(init=False)
+    _config_problems: tuple[LoadError, ...] = field(default=(), init=False)
+    _refused: Mapping[str, str] = field(factory=dict, init=False)  # by action, the first thing that is wrong with it
+    _seen: tuple[object, ...] = field(default=(), init=False)
 
-    @classmethod
-    def over(
-        cls,
-        catalogue: ICatalogue,
-        connectors: IConnectors,
-        trust: ITrust,
-        vault: IVault,
-        config: IConfigFile | None,
-        clock: IReactorTime,
-    ) -> Offerings:
-        """Make an offering that starts with a generation that no earlier life of the daemon had."""
-        first = Offering(int(clock.seconds() * 1000), {})
-        return cls(catalogue, connectors, trust, vault, config, ResultWaiters(clock), first)
+    def __attrs_post_init__(self) -> None:
+        """Start with a generation that no earlier life of the daemon had."""
+        self._waiters = ResultWaiters(self._clock)
+        self._offering = Offering(int(self._clock.seconds() * 1000), {})
 
     def look(self) -> None:
         """Work the offering out again if anything it depends on has changed, and tell who waits for that."""

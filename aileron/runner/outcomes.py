@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -12,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import InternalError, NotFound, StateConflict
+from aileron.errors import InternalError, StateConflict
 from aileron.runner.plan import PlannedStep
 from aileron.runner.runs import EventFactory, RunRepository, Verify, transition
 from aileron.runner.scheduling import Tasks
@@ -173,45 +172,20 @@ class LookupResult:
     flags: tuple[BindingFlag, ...] = ()
 
 
-@frozen
-class OutcomeRecorder:
-    """Writes what was found out: on the run while it is C{unknown}, else on record alone."""
+async def record_finding(runs: RunRepository, doubt: UncertainEffect, found: LookupResult) -> Run:
+    """Keep C{found}, however long the database refuses, and return the run as it then stands.
 
-    _runs: RunRepository
+    It settles a run of which nothing else is open.  A run that stopped before its last step stays C{unknown}: of what
+    it was to do a part was never begun, and a person says what is to come of that.
+    """
 
-    async def write(self, doubt: UncertainEffect, found: LookupResult) -> Run:
-        """Keep C{found}, however long the database refuses; the run as it then stands.
-
-        It settles a run of which nothing else is open.  A run that stopped before its last step stays C{unknown}: of
-        what it was to do a part was never begun, and a person says what is to come of that.
-        """
-        return await self.amend(doubt.run, lambda run: self._change(run, doubt, found), found.events)
-
-    async def amend(self, run: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
-        """Apply to C{run} what C{changed} makes of it as it stands, while it is C{unknown}; else only record C{events}.
-
-        :param changed: its transition is L{require_unchanged}'s to verify.
-        """
-        return await self._runs.insist(run.id, partial(self._amend, run, changed, events))
-
-    async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
-        while present.state is RunState.UNKNOWN:
-            try:
-                return await self._runs.apply(changed(present))
-            except StateConflict as conflict:
-                present = conflict.present
-            except NotFound:
-                break
-        await self._runs.audit.append(*events)
-        return present
-
-    def _change(self, run: Run, doubt: UncertainEffect, found: LookupResult) -> Transition:
+    def change(run: Run) -> Transition:
         step = StepRow(run.id, doubt.step_id, doubt.position, "completed", found.output)
         end, result, fault = _end(run, doubt, found)
         return transition(
             run,
             end,
-            self._runs.events.now(),
+            runs.events.now(),
             *found.events,
             result=result,
             fault=fault,
@@ -220,6 +194,8 @@ class OutcomeRecorder:
             flags=found.flags,
             verify=require_unchanged(run),
         )
+
+    return await runs.amend(doubt.run, change, found.events)
 
 
 def explain_not_done(fault: Fault | None) -> Fault:
@@ -291,9 +267,8 @@ class LateAnswers:
     to be locked or the daemon stops.
     """
 
-    _recorder: OutcomeRecorder
+    _runs: RunRepository
     _tasks: Tasks
-    _events: EventFactory
     _open: dict[str, Deferred[Outcome]] = field(factory=dict, init=False)  # by run: each has at most one
     _closed: bool = field(default=False, init=False)
 
@@ -324,14 +299,15 @@ class LateAnswers:
             self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
 
     async def _record(self, late: LateAnswer, outcome: Outcome) -> None:
-        await self._recorder.write(late.doubt, self._found(late, outcome))
+        await record_finding(self._runs, late.doubt, self._found(late, outcome))
 
     def _found(self, late: LateAnswer, outcome: Outcome) -> LookupResult:
         doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
-        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._events, doubt.run, doubt.planned, outcome)
-        ended = evolve(late.attempt, state=_ENDED[read], ended_at=self._events.now(), fault=outcome.fault)
+        fqn, events = doubt.planned.description.fqn, self._runs.events
+        echoed = find_echoes(events, doubt.run, doubt.planned, outcome)
+        ended = evolve(late.attempt, state=_ENDED[read], ended_at=events.now(), fault=outcome.fault)
         happened = _SETTLES.get(read) if late.alone or read is Meaning.DONE else None
-        event = self._events.of_run(
+        event = events.of_run(
             "execution.late_answer",
             doubt.run,
             fault=outcome.fault,
@@ -340,12 +316,9 @@ class LateAnswers:
             last=doubt.last,
             answer=describe_attempt(ended, outcome, late.built),
         )
-        fault = None if outcome.fault is None else outcome.fault.with_details(**_place(doubt))
+        place: dict[str, JSON] = {"step": doubt.step_id, "steps_done": list(doubt.done)}
+        fault = None if outcome.fault is None else outcome.fault.with_details(**place)
         return LookupResult(happened, outcome.output, fault, (*echoed.events, event), (ended,), echoed.flags)
-
-
-def _place(doubt: UncertainEffect) -> dict[str, JSON]:
-    return {"step": doubt.step_id, "steps_done": list(doubt.done)}
 
 
 def _silent(outcome: Outcome) -> bool:

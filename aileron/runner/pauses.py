@@ -17,8 +17,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, LimitExceeded, Paused, VaultLocked
-from aileron.interfaces import IAudit, IBrakes, IVault, IWatermarks
-from aileron.runner.runs import EventFactory, Verify
+from aileron.interfaces import IBrakes, IVault, IWatermarks
+from aileron.runner.runs import RunRepository, Verify
 from aileron.values import (
     Actor,
     Approval,
@@ -48,8 +48,7 @@ class Pauses:
 
     _brakes: IBrakes
     _watermarks: IWatermarks
-    _audit: IAudit
-    _events: EventFactory
+    _runs: RunRepository
     _clock: IReactorTime
     _standing: Mapping[str | None, Pause] = field(factory=dict, init=False)  # replaced whole: the writer's thread reads
     _lifted: Waiting = field(factory=Waiting, init=False)
@@ -98,7 +97,7 @@ class Pauses:
         :raises StoreUnavailable: the row cannot be read.
         """
         written = (await self._watermarks.all()).get(PAUSED_ROW)
-        found = {pause.session_id: pause for pause in _read(written, self._events.now())}
+        found = {pause.session_id: pause for pause in _read(written, self._runs.events.now())}
         self._standing = {**found, **{pause.session_id: pause for pause in self._brakes.pauses()}}
         self._owed = bool(self._standing)
         self.settle_up()
@@ -117,9 +116,9 @@ class Pauses:
         if standing is None:
             self._refuse_too_many(pause)
             self._standing = {**self._standing, pause.session_id: pause}
-        await self._writing.run(self._keep)
+        await self._writing.run(self._write)
         if standing is None:
-            await self._audit.append(self._event("pause.begun", pause, actor))
+            await self._runs.audit.append(self._event("pause.begun", pause, actor))
         return standing or pause
 
     async def lift(self, session_id: str | None, actor: Actor) -> None:
@@ -129,11 +128,8 @@ class Pauses:
         """
         pause = self._standing.get(session_id)
         if pause is not None:
-            await self._writing.run(self._forget, session_id)
-            await self._audit.append(self._event("pause.ended", pause, actor))
-
-    def _forget(self, session_id: str | None) -> Deferred[None]:
-        return Deferred.fromCoroutine(self._let_go(session_id))
+            await self._writing.run(self._let_go, session_id)
+            await self._runs.audit.append(self._event("pause.ended", pause, actor))
 
     async def _let_go(self, session_id: str | None) -> None:
         """Let go in the vault first: until the row says so as well, another life finds it paused."""
@@ -156,9 +152,6 @@ class Pauses:
             _log.info("the vault does not know yet what is paused: {why}", why=error.message)
         else:
             self._owed = False
-
-    def _keep(self) -> Deferred[None]:
-        return Deferred.fromCoroutine(self._write())
 
     async def _write(self) -> None:
         """All that is paused by now, in the row and, as far as that can be done, in the vault."""
@@ -187,7 +180,7 @@ class Pauses:
         return True
 
     def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
-        event = self._events.of_home(type_, actor, reason=pause.reason, since=to_json(pause)["since"])
+        event = self._runs.events.of_home(type_, actor, reason=pause.reason, since=to_json(pause)["since"])
         return evolve(event, session_id=pause.session_id)
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from aileron.errors import BindingRequired, CapabilityDenied, NotFound
 from aileron.interfaces import IBindings, IConnector, IConnectors
 from aileron.manifests import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
 from aileron.runner.offerings import Offerings
-from aileron.runner.preview import NOT_YET, SHOWN, Preview
 from aileron.values import (
     JSON,
     READ,
     Action,
     Binding,
     ConnectorDescription,
+    Fault,
     PreviewRule,
     Request,
     Run,
@@ -27,6 +27,73 @@ from aileron.values import (
 
 _DIGEST_TAG = "aileron.approval.v1"
 _PREVIEW_KEY = "-preview"  # no step is called so
+
+FETCHING, SHOWN, UNAVAILABLE = "fetching", "shown", "unavailable"
+_STATUSES = frozenset((FETCHING, SHOWN, UNAVAILABLE))
+
+
+@frozen
+class Preview:
+    """Holds one look at the service's side, or why there is none.
+
+    :ivar fields: C{label}, C{value} (a text; L{None}: C{missing}), C{multiline}, and of a value that was cut C{cut}:
+        how many C{bytes} it has and the C{digest} of the whole.
+    :ivar fault: C{class} and C{message}, where it is unavailable.
+    :ivar carried: what steps take from it, by path; what is not there they cannot take.
+    """
+
+    status: str
+    fields: tuple[Mapping[str, JSON], ...] = ()
+    fault: Mapping[str, JSON] | None = None
+    carried: Mapping[str, JSON] = field(factory=dict)
+
+    def digest(self) -> str:
+        """Binds all that is shown and carried; of why there is nothing to show only the class: words change."""
+        failure = None if self.fault is None else self.fault["class"]
+        return digest({"status": self.status, "fields": self.fields, "carried": self.carried, "failure": failure})
+
+    def as_json(self) -> dict[str, JSON]:
+        """As it is shown and kept."""
+        return {"status": self.status, "fields": list(self.fields), "fault": self.fault, "carried": self.carried}
+
+
+NOT_YET = Preview(FETCHING)
+
+
+def make_unavailable(fault: Fault) -> Preview:
+    """Make a preview that could not be had."""
+    return Preview(UNAVAILABLE, fault={"class": fault.kind, "message": fault.message})
+
+
+def parse_preview(review: Mapping[str, JSON]) -> Preview:
+    """Read the preview that a review on record tells of, to compare its digest; L{NOT_YET}: it tells of none."""
+    kept = review.get("preview")
+    if not isinstance(kept, Mapping) or kept.get("status") not in _STATUSES:
+        return NOT_YET
+    fields, fault, carried = (kept.get(name) for name in ("fields", "fault", "carried"))
+    known = fault if isinstance(fault, Mapping) and _holds_texts(fault, "class", "message") else None
+    try:
+        shown = tuple(_fields_of(fields))
+        found = Preview(str(kept["status"]), shown, known, carried if isinstance(carried, Mapping) else {})
+        found.digest()
+    except (TypeError, ValueError, RecursionError):
+        return NOT_YET
+    return found
+
+
+def _fields_of(kept: JSON) -> Iterator[Mapping[str, JSON]]:
+    """Yield the fields of a preview kept on record.
+
+    :raises TypeError: one of them is not a field that L{render_preview} makes.
+    """
+    for each in kept if isinstance(kept, Sequence) and not isinstance(kept, str) else ():
+        if not isinstance(each, Mapping) or not _holds_texts(each, "label") or not {"value", "missing"} <= set(each):
+            raise TypeError("no field of a preview")
+        yield each
+
+
+def _holds_texts(value: Mapping[str, JSON], *names: str) -> bool:
+    return all(isinstance(value.get(name), str) for name in names)
 
 
 @frozen

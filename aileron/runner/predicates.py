@@ -66,8 +66,7 @@ def same(one: JSON | Absent, other: JSON | Absent) -> bool:
 
 def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
     """Tell whether these are arguments that C{grant} is about, whatever else it asks for."""
-    named = {predicate.argument for predicate in grant.predicates}
-    rest = {name: value for name, value in arguments.items() if name not in named}
+    rest = select_exact(grant.predicates, arguments)
     return same(grant.exact, rest) and all(
         holds(predicate, arguments.get(predicate.argument, ABSENT)) for predicate in grant.predicates
     )
@@ -87,10 +86,6 @@ def compile_pattern(pattern: str) -> re2._Regexp:
         return re2.compile(pattern, options)
     except re2.error as error:
         raise ValueError(*error.args) from None
-
-
-def _equals(given: JSON, value: JSON) -> bool:
-    return same(given, value)
 
 
 def _one_of(given: JSON, value: JSON) -> bool:
@@ -150,7 +145,7 @@ def _is_bound(value: JSON) -> bool:
 
 
 _CHECKS: Mapping[PredicateKind, Callable[[JSON, JSON], bool]] = {
-    PredicateKind.EQUALS: _equals,
+    PredicateKind.EQUALS: same,
     PredicateKind.ONE_OF: _one_of,
     PredicateKind.PATTERN: _pattern,
     PredicateKind.RANGE: _range,
@@ -249,10 +244,6 @@ def _given_faults(predicate: Predicate) -> Iterator[str]:
         yield from _FAULTS[predicate.kind](predicate.given)
 
 
-def _equals_faults(_given: JSON) -> Iterator[str]:
-    yield from ()
-
-
 def _one_of_faults(given: JSON) -> Iterator[str]:
     if not 1 <= len(array(given)) <= _MOST_CHOICES:
         yield f"must be an array of 1 to {_MOST_CHOICES} values"
@@ -297,7 +288,7 @@ def _any_faults(given: JSON) -> Iterator[str]:
 
 
 _FAULTS: Mapping[PredicateKind, Callable[[JSON], Iterator[str]]] = {
-    PredicateKind.EQUALS: _equals_faults,
+    PredicateKind.EQUALS: lambda _: iter(()),
     PredicateKind.ONE_OF: _one_of_faults,
     PredicateKind.PATTERN: _pattern_faults,
     PredicateKind.RANGE: _range_faults,
@@ -309,8 +300,7 @@ _FAULTS: Mapping[PredicateKind, Callable[[JSON], Iterator[str]]] = {
 def _in_ascii(predicate: Predicate) -> Predicate:
     if predicate.kind is not PredicateKind.DOMAIN:
         return predicate
-    names = [str(name) for name in array(predicate.given)]
-    return evolve(predicate, given=[_name_in_ascii(name) for name in names])
+    return evolve(predicate, given=[_name_in_ascii(str(name)) for name in array(predicate.given)])
 
 
 def _name_in_ascii(name: str) -> str:

@@ -1,23 +1,31 @@
-"""Fetches previews: as soon as one is asked for, again where it was missed, and before anything rests on it."""
+"""Fetches previews when asked for, again where missed, and before anything rests on one; renders what is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 
-from attrs import define, field, frozen
+from attrs import define, field
 from twisted.internet.defer import DeferredSemaphore
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, ApprovalStale, StateConflict, VaultLocked
+from aileron.errors import AileronError, ApprovalStale, ConnectorRuntimeError, StateConflict, VaultLocked
+from aileron.manifests import look_up
 from aileron.runner.outcomes import Echoes, find_echoes
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import PlannedStep
-from aileron.runner.preview import FETCHING, UNAVAILABLE, Preview, parse_preview, render_preview
+from aileron.runner.plan import (
+    FETCHING,
+    SHOWN,
+    UNAVAILABLE,
+    PlannedStep,
+    Preview,
+    make_unavailable,
+    parse_preview,
+)
 from aileron.runner.requests import ApprovalRequests
-from aileron.runner.runs import EventFactory, RunRepository
+from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import ResultWaiters, Tasks
-from aileron.values import Approval, Outcome, Run, RunState
+from aileron.values import JSON, Approval, Outcome, PreviewRule, Run, RunState, canonical, digest_of_bytes, plain
 from aileron.waiting import afterwards
 
 SECONDS = 5.0
@@ -30,90 +38,8 @@ MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
 """How many are fetched at once: what agents ask for never keeps the operator's own decisions waiting."""
 
 
-@frozen
-class Fetched:
-    """Holds a preview as it is now, and what is to be put on record of how it came."""
-
-    preview: Preview
-    echoes: Echoes
-
-
-@define(eq=False)
-class PreviewFetcher:
-    """Asks one service after the other, in three queues.
-
-    :param read: sends the read of a preview, and answers what came of it within so many seconds.
-    """
-
-    _requests: ApprovalRequests
-    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
-    _clock: IReactorTime
-    _events: EventFactory
-    _effects: EffectGate
-    _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
-    _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
-    _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
-    _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
-
-    def may_be_now(self) -> bool:
-        """Return whether a preview can be fetched now, which needs the vault unlocked."""
-        return self._effects.may_act()
-
-    def was_tried(self, run_id: str) -> bool:
-        """Return whether the service was asked just now for the preview of this run."""
-        return run_id in self._recent()
-
-    async def for_the_agent(self, run: Run, wanted: Callable[[], Awaitable[bool]]) -> Fetched | None:
-        """Fetch the preview of C{run}, in the turn of those that nobody waits for; L{None} if its action has none.
-
-        :param wanted: asked when its turn has come: many may have been taken back by then.
-
-        :raises VaultLocked, Paused: it cannot be fetched now.
-        :raises AileronError: what the run needs is not there.
-        """
-        return await self._in_turn(run, self._background, wanted)
-
-    async def for_the_operator(self, run: Run) -> Fetched | None:
-        """Fetch the same, for a decision or an edit."""
-        return await self._in_turn(run, self._foreground)
-
-    async def for_the_effect(self, run: Run) -> Fetched | None:
-        """Fetch the same, for a run that is to begin: a standing grant may have allowed very many."""
-        return await self._in_turn(run, self._before_effects)
-
-    async def _in_turn(
-        self, run: Run, turns: DeferredSemaphore, wanted: Callable[[], Awaitable[bool]] | None = None
-    ) -> Fetched | None:
-        if self._requests.plan(run).preview is None:
-            return None
-        return await turns.run(self._fetch_wanted, run, wanted)
-
-    async def _fetch_wanted(self, run: Run, wanted: Callable[[], Awaitable[bool]] | None) -> Fetched | None:
-        return await self._fetch(run) if wanted is None or await wanted() else None
-
-    async def _fetch(self, run: Run) -> Fetched | None:
-        """Plan by what is there now, and ask the service, once."""
-        if not self._effects.may_act():
-            raise VaultLocked("The preview cannot be fetched while the vault is locked.")
-        self._effects.pauses.refuse(run.session_id)
-        self._tried = {**self._recent(), run.id: self._clock.seconds()}
-        self._requests.planner.offerings.refresh()
-        planned = self._requests.plan(run).preview
-        if planned is None:
-            return None
-        outcome = await self._read(planned.read, SECONDS)
-        if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
-            raise VaultLocked(outcome.fault.message)
-        return Fetched(
-            render_preview(planned.rule, outcome, planned.carried),
-            find_echoes(self._events, run, planned.read, outcome),
-        )
-
-    def _recent(self) -> dict[str, float]:
-        """Those that were tried just now; a clock that was set back forgets them."""
-        now = self._clock.seconds()
-        return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
-
+MOST_BYTES, MOST_BYTES_IN_ALL = 64 * 1024, 256 * 1024
+MOST_CARRIED = 4096  # characters; it goes into a request
 
 _MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
 _log = Logger()
@@ -121,13 +47,21 @@ _log = Logger()
 
 @define(eq=False)
 class Previews:
-    """Puts previews where they are looked at, and answers whether what is looked at still holds."""
+    """Puts previews where they are looked at, and fetches them, in three queues, before anything rests on one.
+
+    :param read: sends the read of a preview, and answers what came of it within so many seconds.
+    """
 
     _runs: RunRepository
     _requests: ApprovalRequests
-    _fetcher: PreviewFetcher
+    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
+    _effects: EffectGate
     _tasks: Tasks
     _waiters: ResultWaiters[str, None]
+    _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
+    _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
+    _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
+    _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
 
     # what is shown ---------------------------------------------------------------------------
 
@@ -136,13 +70,16 @@ class Previews:
 
         :param then: what is done with the run once it is there.
         """
-        return self._fetcher.may_be_now() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
+        return self._effects.may_act() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
 
     async def looked_at(self, approval: Approval) -> Approval:
         """C{approval} as whoever looks at it is shown it: with what was missed, if that comes in time."""
         run_id, task = approval.run.id, _task(approval.run.id)
-        if not lacks_preview(approval) or not (self._tasks.running(task) or self._due(approval)):
+        if not lacks_preview(approval):
             return approval
+        unanswered = parse_preview(approval.review).status == FETCHING
+        if run_id in self._recent() and not unanswered and not self._tasks.running(task):
+            return approval  # it failed just now
         waiter = self._waiters.enlist(run_id)  # before it is begun: it may end at once
         if self._tasks.running(task) or self.begin(run_id):
             await self._waiters.first(run_id, waiter, SECONDS)
@@ -151,7 +88,7 @@ class Previews:
 
     async def take_up(self) -> None:
         """Begin with all that was missed."""
-        if self._fetcher.may_be_now():
+        if self._effects.may_act():
             for run_id in await self._runs.table.unshown():
                 self.begin(run_id)
 
@@ -173,17 +110,14 @@ class Previews:
         approval = await self._runs.approval(run_id)
         if not lacks_preview(approval):
             return True
-        fetched = await self._fetcher.for_the_agent(approval.run, lambda: self._is_missed(run_id))
+        fetched = await self._fetch(approval.run, self._background, only_missed=True)
         if fetched is None:
             return True
         try:
-            await self._requests.previewed(approval, fetched.preview, fetched.echoes)
+            await self._requests.previewed(approval, *fetched)
         except ApprovalStale:
             return False
         return True
-
-    async def _is_missed(self, run_id: str) -> bool:
-        return lacks_preview(await self._runs.approval(run_id))
 
     # what decisions and effects rest on ------------------------------------------------------
 
@@ -195,18 +129,46 @@ class Previews:
         :raises VaultLocked, Paused: it cannot be fetched now.
         :raises AileronError: what the run needs is not there.
         """
-        fetching = self._fetcher.for_the_effect if before_effect else self._fetcher.for_the_operator
-        fetched = await fetching(run)
+        fetched = await self._fetch(run, self._before_effects if before_effect else self._foreground)
         if fetched is None:
             return None
-        if fetched.echoes.events:
-            await self._runs.audit.append(*fetched.echoes.events)
-        return fetched.preview
+        preview, echoes = fetched
+        if echoes.events:
+            await self._runs.audit.append(*echoes.events)
+        return preview
 
-    def _due(self, approval: Approval) -> bool:
-        """Return whether a preview is to be fetched: it never was, or it failed and not just now."""
-        unanswered = parse_preview(approval.review).status == FETCHING
-        return unanswered or not self._fetcher.was_tried(approval.run.id)
+    async def _fetch(
+        self, run: Run, turns: DeferredSemaphore, *, only_missed: bool = False
+    ) -> tuple[Preview, Echoes] | None:
+        """Plan by what is there now, and ask the service, once, in its turn; L{None} if the action has no preview.
+
+        :param only_missed: ask only where the preview is still missed when its turn has come.
+        """
+        if self._requests.plan(run).preview is None:
+            return None
+        return await turns.run(self._fetch_now, run, only_missed)
+
+    async def _fetch_now(self, run: Run, only_missed: bool) -> tuple[Preview, Echoes] | None:
+        if only_missed and not lacks_preview(await self._runs.approval(run.id)):
+            return None
+        if not self._effects.may_act():
+            raise VaultLocked("The preview cannot be fetched while the vault is locked.")
+        self._effects.pauses.refuse(run.session_id)
+        self._tried = {**self._recent(), run.id: self._tasks.clock.seconds()}
+        self._requests.planner.offerings.refresh()
+        planned = self._requests.plan(run).preview
+        if planned is None:
+            return None
+        outcome = await self._read(planned.read, SECONDS)
+        if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
+            raise VaultLocked(outcome.fault.message)
+        echoes = find_echoes(self._runs.events, run, planned.read, outcome)
+        return render_preview(planned.rule, outcome, planned.carried), echoes
+
+    def _recent(self) -> dict[str, float]:
+        """Those that were tried just now; a clock that was set back forgets them."""
+        now = self._tasks.clock.seconds()
+        return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
 
 
 def lacks_preview(approval: Approval) -> bool:
@@ -221,3 +183,50 @@ def lacks_preview(approval: Approval) -> bool:
 
 def _task(run_id: str) -> str:
     return f"the preview of {run_id}"
+
+
+def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> Preview:
+    """Render what C{rule} shows of an answer.
+
+    :param carried: the paths that steps refer to.
+    """
+    if outcome.fault is not None:
+        return make_unavailable(outcome.fault)
+    found = {path: look_up(outcome.output, path) for path in carried}
+    ties = {path: value for path, value in found.items() if _ties(value)}
+    try:
+        return Preview(SHOWN, tuple(_fields(rule, outcome.output)), None, ties)
+    except (TypeError, ValueError, RecursionError):
+        return make_unavailable(ConnectorRuntimeError("The answer is none that could be shown.").fault())
+
+
+def _fields(rule: PreviewRule, output: JSON) -> Iterator[Mapping[str, JSON]]:
+    left = MOST_BYTES_IN_ALL
+    for label, path in rule.render:
+        value = look_up(output, path)
+        shown: dict[str, JSON] = {"label": label, "value": None, "missing": value is None, "multiline": False}
+        if value is not None:
+            shown |= _text(value, min(left, MOST_BYTES))
+            shown["multiline"] = label in rule.multiline or not isinstance(value, (str, bool, int, float))
+            left -= len(str(shown["value"]).encode("utf-8"))
+        yield shown
+
+
+def _text(value: JSON, room: int) -> dict[str, JSON]:
+    """C{value} in words, cut to C{room} bytes."""
+    text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
+    data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
+    if len(data) <= room:
+        return {"value": data.decode("utf-8")}
+    cut: JSON = {"bytes": len(data), "digest": digest_of_bytes(data)}
+    return {"value": data[:room].decode("utf-8", "ignore"), "cut": cut}
+
+
+def _ties(value: JSON) -> bool:
+    """Tell whether a request can be tied to C{value}: a text or a number that means something and can be carried."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return False
+    try:
+        return 2 < len(canonical(value)) <= MOST_CARRIED if isinstance(value, str) else bool(canonical(value))
+    except ValueError:
+        return False

@@ -1,4 +1,4 @@
-"""Finds out what became of runs whose outcome is unknown: looks for the effect by its key."""
+"""Settles runs of unknown outcome: by a look for the effect by its key, by somebody's word, or by a new run."""
 
 from __future__ import annotations
 
@@ -9,27 +9,41 @@ from functools import partial
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
+from zope.interface import implementer
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
+from aileron.interfaces import IReconciliation
+from aileron.manifests import check_arguments
 from aileron.runner.decisions import UNUSABLE, Decisions
-from aileron.runner.outcomes import LateAnswers, LookupResult, OutcomeRecorder, UncertainEffect, find_echoes
+from aileron.runner.outcomes import (
+    LateAnswers,
+    LookupResult,
+    UncertainEffect,
+    explain_not_done,
+    find_echoes,
+    record_finding,
+    require_unchanged,
+)
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan, PlannedStep, step_key
 from aileron.runner.requests import ApprovalRequests
-from aileron.runner.runs import RunRepository, make_conflict
-from aileron.runner.scheduling import Tasks, Timers
+from aileron.runner.runs import RunRepository, make_conflict, transition
+from aileron.runner.scheduling import KeyedLocks, Tasks, Timers, shielded
 from aileron.values import (
     DAEMON,
     JSON,
+    READ,
     WRITE,
     Actor,
     AttemptRow,
     AuditQuery,
+    Fault,
     Finding,
     Run,
     RunQuery,
     RunState,
     Sought,
+    Transition,
     canonical,
     compact,
     digest_of_bytes,
@@ -55,9 +69,9 @@ class Reconciler:
     """
 
     _runs: RunRepository
-    _uncertain: UncertainEffects
+    _requests: ApprovalRequests
+    _decisions: Decisions
     _look_up: Callable[[PlannedStep, Sought, float], Awaitable[Finding]]
-    _recorder: OutcomeRecorder
     _late_answers: LateAnswers
     _effects: EffectGate
     _tasks: Tasks
@@ -100,7 +114,7 @@ class Reconciler:
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise make_conflict(run)
-        doubt, sought = await self._uncertain.of(run)
+        doubt, sought = await self._find_uncertain(run)
         return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
 
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
@@ -162,7 +176,7 @@ class Reconciler:
             **_describe(finding),
         )
         found = LookupResult(finding.happened, finding.output, None, (*echoed.events, event), (), echoed.flags)
-        return await self._recorder.write(doubt, found), finding
+        return await record_finding(self._runs, doubt, found), finding
 
     async def _asked(self, doubt: UncertainEffect, sought: Sought) -> Finding:
         try:
@@ -172,30 +186,11 @@ class Reconciler:
         except AileronError as error:
             return Finding(None, fault=error.fault())
 
-
-def _describe(finding: Finding) -> dict[str, JSON]:
-    """Describe a finding for the record: an output is given by digest and size only."""
-    notes = {name: note for name, note in finding.notes.items() if name != "echoed"}
-    if not finding.happened:
-        return {"happened": finding.happened, **notes}
-    text = compact(finding.output).encode("ascii")
-    return {"happened": True, "output": {"digest": digest_of_bytes(text), "bytes": len(text)}, **notes}
-
-
-@frozen
-class UncertainEffects:
-    """Works out what is to be looked for, from rows that nobody need believe.
-
-    What is asked of the service is what the operator decided on, or what the action does without asking; and it is
-    what the record says that was begun.
-    """
-
-    _runs: RunRepository
-    _requests: ApprovalRequests
-    _decisions: Decisions
-
-    async def of(self, run: Run) -> tuple[UncertainEffect, Sought]:
+    async def _find_uncertain(self, run: Run) -> tuple[UncertainEffect, Sought]:
         """Find the step of C{run} that may have happened, and how its effect is looked for.
+
+        Nobody need believe the rows: what is asked of the service is what the operator decided on, or what the action
+        does without asking; and it is what the record says that was begun.
 
         :raises CapabilityDenied: nothing of the kind can be looked for.
         :raises Conflict: the action, its connector or the binding are others by now, or its rows are.
@@ -232,7 +227,7 @@ class UncertainEffects:
 
         :raises Conflict: there is no decision, or it was on something else.
         """
-        approval = await self._requests.recorded(run)
+        approval = await self._runs.table.approval(run.id)
         plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
         if approval is None:
             if plan.action.approval.required or run.parent_id is not None:
@@ -247,6 +242,15 @@ class UncertainEffects:
         records = (await self._runs.audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
         pinned: JSON = [planned.pinned() for planned in steps]
         return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)
+
+
+def _describe(finding: Finding) -> dict[str, JSON]:
+    """Describe a finding for the record: an output is given by digest and size only."""
+    notes = {name: note for name, note in finding.notes.items() if name != "echoed"}
+    if not finding.happened:
+        return {"happened": finding.happened, **notes}
+    text = compact(finding.output).encode("ascii")
+    return {"happened": True, "output": {"digest": digest_of_bytes(text), "bytes": len(text)}, **notes}
 
 
 def _sought(plan: Plan, doubt: UncertainEffect, tried: Sequence[AttemptRow]) -> Sought:
@@ -264,3 +268,118 @@ def _sought(plan: Plan, doubt: UncertainEffect, tried: Sequence[AttemptRow]) -> 
         tried[0].started_at,
         last.ended_at or last.started_at,
     )
+
+
+_OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.UNKNOWN}
+
+
+@implementer(IReconciliation)
+@frozen(eq=False)
+class ReconciliationService:
+    """Settles what is in doubt by somebody's word, a look or a new run; one change of a run at a time.
+
+    :param put_up: puts a new run up for decision.
+    """
+
+    _runs: RunRepository
+    _requests: ApprovalRequests
+    _put_up: Callable[[Run, Plan, Actor], Awaitable[Run]]
+    _decisions: Decisions
+    _reconciler: Reconciler
+    _tasks: Tasks
+    _locks: KeyedLocks
+
+    @shielded
+    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """Settle a run of unknown outcome; the write completes even if its caller goes away."""
+        return await self._locks.run(run_id, lambda: self._settle(run_id, happened, note, actor))
+
+    @shielded
+    async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
+        """Look up now whether a run happened; the lookup completes even if its caller goes away."""
+        return await self._reconciler.find_out(run_id, actor)
+
+    @shielded
+    async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
+        """Create a run that repeats one of unknown outcome; it is created even if its caller goes away."""
+        return await self._locks.run(run_id, lambda: self._run_again(run_id, note, actor))
+
+    async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        run = await self._runs.run(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise make_conflict(run)
+        await self._decisions.give_up(run)
+        event = self._runs.events.of_run("run.settled", run, actor, happened=happened, note=note)
+        end = RunState.COMPLETED if happened else RunState.FAILED
+        done: JSON = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
+        result: JSON = {"output": None, "steps": done} if happened else None
+        fault = None if happened else explain_not_done(run.fault)
+        return await self._runs.apply_or_refuse(
+            transition(run, end, event.at, event, reason=note, result=result, fault=fault)
+        )
+
+    async def _run_again(self, run_id: str, note: str, actor: Actor) -> Run:
+        parent = await self._runs.run(run_id)
+        await self._check(parent)
+        kept = await self._put_up(*self._child(parent), actor)
+        await self._say(parent, kept, note, actor)
+        return kept
+
+    async def _check(self, parent: Run) -> None:
+        """Require that it is in doubt, and that one that does it again is done with.
+
+        :raises Conflict: it is not in doubt, or one that does it again is not done with.
+        """
+        if parent.state is not RunState.UNKNOWN:
+            raise make_conflict(parent)
+        for child in (await self._runs.table.list(RunQuery(parent_id=parent.id))).items:
+            if child.state in _OPEN:
+                state = child.state.value
+                raise Conflict("It is being done again: end that run first.", {"run_id": child.id, "state": state})
+
+    def _child(self, parent: Run) -> tuple[Run, Plan]:
+        """Make the new run: under the old effect key where the service tells by that that it has done it already."""
+        planner = self._requests.planner
+        planner.offerings.refresh()
+        action = planner.offerings.find(parent.action).action
+        arguments = check_arguments(action, parent.arguments)
+        plan, key = planner.plan(action, arguments, parent.effect_key), parent.effect_key
+        if not all(planned.idempotent for planned in plan.steps if planned.effect != READ):
+            key = self._runs.events.fresh_id()
+            plan = planner.plan(action, arguments, key)
+        now = self._runs.events.now()
+        run = Run(
+            id=self._runs.events.fresh_id(),
+            action=action.name,
+            action_version=action.version,
+            manifest_digest=action.digest,
+            arguments=arguments,
+            state=RunState.RECEIVED,
+            gated=True,
+            effect_key=key,
+            received_at=now,
+            changed_at=now,
+            session_id=parent.session_id,
+            parent_id=parent.id,
+        )
+        return run, plan
+
+    async def _say(self, parent: Run, child: Run, note: str, actor: Actor) -> None:
+        """Note the new run on record and on the old run."""
+        same = child.effect_key == parent.effect_key
+        event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
+
+        def changed(present: Run) -> Transition:
+            fault = present.fault or Fault("outcome_unknown", "Nobody can say what became of it.")
+            return transition(
+                present,
+                RunState.UNKNOWN,
+                event.at,
+                event,
+                fault=fault.with_details(run_again=child.id),
+                reason=note or present.reason,
+                result=present.result,
+                verify=require_unchanged(present),
+            )
+
+        await self._runs.amend(parent, changed, (event,))

@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 
 from attrs import define, evolve, frozen
 
-from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
+from aileron.errors import AileronError, ApprovalStale, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
 from aileron.runner.decisions import Decisions, NoDecision
 from aileron.runner.outcomes import Echoes
-from aileron.runner.plan import Plan, Planner
-from aileron.runner.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, parse_preview
+from aileron.runner.plan import FETCHING, SHOWN, UNAVAILABLE, Plan, Planner, Preview, parse_preview
 from aileron.runner.runs import RunRepository, Verify, transition
 from aileron.runner.scheduling import Timers
 from aileron.values import (
@@ -103,7 +102,8 @@ class ApprovalRequests:
         if ask is None:
             return approval if plan is None else evolve(approval, review=plan.review())
         with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
-            await self._ask_again(approval, ask)
+            event = self._runs.events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
+            await self._put(approval, ask, event)
         return await self._runs.approval(approval.run.id)
 
     async def shown(self, approval: Approval) -> Approval:
@@ -120,19 +120,15 @@ class ApprovalRequests:
         :raises StateConflict: it is approved no longer.
         :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
         """
-        approval = await self.recorded(run)
+        approval = await self._runs.table.approval(run.id)
         ask = self._anew(run, approval, found.message, preview)
-        event = self._runs.events.of_run(
-            "approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True
-        )
+        events = self._runs.events
+        event = events.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
         if isinstance(found, NoDecision):
-            event = self._runs.events.of_run(
-                "tamper.detected", run, row="approvals", found=found.message, digest=ask.digest
-            )
-        await self._decisions.outdate(
-            run, self._runs.events.now()
-        )  # before the question that takes its place, so that no crash keeps it
-        await self._runs.apply(transition(run, RunState.PENDING, self._runs.events.now(), event, ask=ask))
+            event = events.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+        # Before the question that takes its place, so that no crash keeps it.
+        await self._decisions.outdate(run, events.now())
+        await self._runs.apply(transition(run, RunState.PENDING, events.now(), event, ask=ask))
         self.expiry.watch(run.id, ask.expires_at)
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
@@ -153,13 +149,8 @@ class ApprovalRequests:
         stale = f"It cannot run now: {error.message}"
         if (approval.stale or "").endswith(stale):
             return None
-        return Ask(
-            self._nothing(approval.run, stale),
-            approval.review,
-            self._runs.events.now(),
-            approval.expires_at,
-            stale,
-        )
+        asked = self._nothing(approval.run, stale)
+        return Ask(asked, approval.review, self._runs.events.now(), approval.expires_at, stale)
 
     def _anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
         """Make what to ask of an approved run whose decision counts no more."""
@@ -178,24 +169,10 @@ class ApprovalRequests:
         """Make a digest that is of nothing that could run."""
         return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.events.now())})
 
-    async def recorded(self, run: Run) -> Approval | None:
-        """Read what is on record of the question; L{None}: nothing."""
-        with suppress(NotFound):
-            return await self._runs.approval(run.id)
-        return None
-
     def _expires(self, rule: ApprovalRule) -> datetime | None:
         """When a wait for a decision that begins now ends, if it does."""
         seconds = rule.expires_after_seconds
         return None if seconds is None else self._runs.events.now() + timedelta(seconds=seconds)
-
-    async def _ask_again(self, approval: Approval, ask: Ask) -> None:
-        """Put C{ask} in the place of C{approval}, which waits.
-
-        :raises StateConflict, ApprovalStale: something else has taken its place.
-        """
-        event = self._runs.events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
-        await self._put(approval, ask, event)
 
     async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
         run, now, unless_changed = approval.run, self._runs.events.now(), require_digest(approval.digest)
@@ -275,10 +252,6 @@ class Expiry:
             self._timers.forget(run_id)
         else:
             self._timers.watch(run_id, expires_at, self._expire)
-
-    def mind(self, approval: Approval) -> None:
-        """As L{watch}, of an approval."""
-        self.watch(approval.run.id, approval.expires_at)
 
     def forget(self, run_id: str) -> None:
         """Forget it, which is decided, or taken back. Twice is safe."""

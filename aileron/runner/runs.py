@@ -200,6 +200,24 @@ class RunRepository:
                 _log.warn("what became of run {run} cannot be written yet", run=run_id)
                 await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
+    async def amend(self, run: Run, changed: Callable[[Run], Transition], events: Sequence[Event]) -> Run:
+        """Apply to C{run} what C{changed} makes of it as it stands, while it is C{unknown}; else only record C{events}.
+
+        :param changed: its transition verifies that nobody changes the row meanwhile.
+        """
+        return await self.insist(run.id, lambda: self._amend(run, changed, events))
+
+    async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: Sequence[Event]) -> Run:
+        while present.state is RunState.UNKNOWN:
+            try:
+                return await self.apply(changed(present))
+            except StateConflict as conflict:
+                present = conflict.present
+            except NotFound:
+                break
+        await self.audit.append(*events)
+        return present
+
     async def run(self, run_id: str) -> Run:
         """Return the run.
 

@@ -13,7 +13,7 @@ _BOOK = "vault/_grants.py"
 _DECISIONS = "runner/decisions.py"
 _UNDO = "runner/decisions.py"
 _PAUSING = "runner/pauses.py"
-_FINDINGS = "runner/outcomes.py"
+_RUNS = "runner/runs.py"
 _TEST = "MachineTests"
 _LOOKED_AT_BEFORE = """\
         await self._limits.caps.refuse_full(plan, arguments, run.session_id)
@@ -143,13 +143,13 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a late answer changes nothing that a person has settled",
-        _FINDINGS,
+        _RUNS,
         "        while present.state is RunState.UNKNOWN:\n",
         "        while present.state in (RunState.UNKNOWN, RunState.COMPLETED, RunState.FAILED):\n",
         _TEST,
         (
             (
-                "runner/runs.py",
+                _RUNS,
                 "        (_R.UNKNOWN, _R.COMPLETED),\n",
                 _ANY_END,
             ),
@@ -175,10 +175,10 @@ GUARDS = (
         ANY_ORDER,
         "what is done again is asked about",
         "runner/_build.py",
-        "put_up=self.proposals.put_up",
-        "put_up=self.submission._do",
+        "put_up=proposals.put_up",
+        "put_up=self._build_submission(proposals)._do",
         _TEST,
-        (("runner/_reconciliation.py", "            gated=True,\n", "            gated=False,\n"),),
+        (("runner/reconciler.py", "            gated=True,\n", "            gated=False,\n"),),
     ),
     Guard(
         ANY_ORDER,

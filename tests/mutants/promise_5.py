@@ -99,9 +99,9 @@ GUARDS = (
     Guard(
         5,
         "only what is in doubt is settled",
-        "runner/_reconciliation.py",
-        "        if run.state is not RunState.UNKNOWN:\n            raise",
-        "        if False:\n            raise",
+        "runner/reconciler.py",
+        "            raise make_conflict(run)\n        await self._decisions.give_up(run)\n",
+        "            pass\n        await self._decisions.give_up(run)\n",
         "DoubtTests",
     ),
     Guard(

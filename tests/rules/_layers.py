@@ -11,7 +11,6 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
         "scheduling",
         "runs",
         "offerings",
-        "preview",
         "plan",
         "outcomes",
         "pauses",

@@ -10,15 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.preview import (
-    MOST_BYTES,
-    MOST_BYTES_IN_ALL,
-    NOT_YET,
-    Preview,
-    make_unavailable,
-    parse_preview,
-    render_preview,
-)
+from aileron.runner.plan import NOT_YET, Preview, make_unavailable, parse_preview
+from aileron.runner.previews import MOST_BYTES, MOST_BYTES_IN_ALL, render_preview
 from aileron.values import JSON, Fault, Outcome, PreviewRule, compact
 
 ANY = st.recursive(
