@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from attrs import evolve
-from twisted.internet.defer import Deferred
 
 from aileron.audit import check_chain, payload_digest
-from aileron.values import AuditQuery, Decision, Fault, Outcome, Record, Run, RunState, compact
+from aileron.values import AuditQuery, Fault, Outcome, Record, Run, compact
 from tests.matrix.crash.points import Watched
 from tests.runner.kit import OPERATOR, RunnerCase
 
@@ -41,24 +40,14 @@ class PromiseCase(RunnerCase):
         """How many requests the service has seen."""
         return len(self.connector.sendings)
 
-    def write_row(self, statement: str, *values: object) -> None:
-        """Write into the database as another program would."""
-        with sqlite3.connect(self.database) as database:
-            database.execute(statement, values)
-        database.close()
-
-    def set_state(self, run: Run, state: str = "approved") -> None:
-        """Let a run's row say another state."""
-        self.write_row("UPDATE runs SET state = ? WHERE id = ?", state, run.id)
-
     def hide(self, types: str) -> None:
         """Take events off the record of their runs, by a pattern of their types."""
-        self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
-        self.write_row("UPDATE audit_events SET run_id = NULL WHERE type LIKE ?", types)
+        self.sql("DROP TRIGGER IF EXISTS audit_events_stay")
+        self.sql("UPDATE audit_events SET run_id = NULL WHERE type LIKE ?", types)
 
     def forge_record(self, run: Run, digest: str) -> None:
         """Let the newest event of a run tell that a digest of it was approved, its own digest made to fit."""
-        self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
+        self.sql("DROP TRIGGER IF EXISTS audit_events_stay")
         with sqlite3.connect(self.database) as database:
             (sequence,) = database.execute("SELECT max(seq) FROM audit_events WHERE run_id = ?", (run.id,)).fetchone()
             found = database.execute("SELECT salt, payload FROM audit_payloads WHERE seq = ?", (sequence,))
@@ -71,34 +60,12 @@ class PromiseCase(RunnerCase):
             )
         database.close()
 
-    def held(self, *args: object) -> Run:
-        """A run that was approved in a life that starts nothing more."""
-        run = self.submit(*args)
-        self.sync(self.runner.stop(1.0))
-        self.approve(run)
-        self.assertIs(self.now(run).state, RunState.APPROVED)
-        return run
-
-    def state(self, run: Run) -> str:
-        """Where a run stands."""
-        return self.now(run).state.value
-
-    def yes(self, run: Run) -> Decision:
-        """An approval of what is shown now."""
-        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
-
-    def unanswered(self) -> Deferred[Outcome]:
-        """The answer to the next request, which does not come before it is fired."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
-        return answer
-
     def die_at(self, point: str) -> None:
         """Have this life end when it comes there."""
         self.runner = self.build(_killer(point))
         self.sync(self.runner.start())
 
-    def when(self, point: str, act: Callable[[], None]) -> None:
+    def when(self, point: str, act: Callable[[], object]) -> None:
         """Have something happen each time that a life which begins from now on comes to a point of its writes."""
 
         def reached(where: str) -> None:

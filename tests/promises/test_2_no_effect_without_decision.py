@@ -104,7 +104,7 @@ class NoDecisionTests(PromiseCase):
         run = self.submit()
         self.sync(self.runner.trust.set_enabled("gated", False, OPERATOR))
         self.fails(self.runner.submission.submit(self.call("gated", {"text": "other"})), Conflict)
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
         self.assertEqual(self.sent, 0)
 
@@ -149,7 +149,7 @@ class WrittenRowsTests(PromiseCase):
         """A run that was called ungated is given up."""
         for state in ("received", "approved"):
             run = self.submit()
-            self.write_row("UPDATE runs SET gated = 0, state = ? WHERE id = ?", state, run.id)
+            self.sql("UPDATE runs SET gated = 0, state = ? WHERE id = ?", state, run.id)
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("cancelled", 0))
 
@@ -161,7 +161,7 @@ class WrittenRowsTests(PromiseCase):
             said = (
                 "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
             )
-            self.write_row(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
+            self.sql(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
@@ -169,12 +169,12 @@ class WrittenRowsTests(PromiseCase):
         """A yes that was written, and told by a record that was written too, has no sound mark."""
         for mark in (None, b"\0" * 40, self.control.sign({})):
             run = self.submit()
-            shown = self.sync(self.runner.decisions.approval(run.id)).digest
+            shown = self.shown(run).digest
             self.set_state(run)
             said = (
                 "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
             )
-            self.write_row(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
+            self.sql(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
             self.forge_record(run, shown)
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
@@ -185,13 +185,13 @@ class WrittenRowsTests(PromiseCase):
         other = self.submit()
         self.set_state(other)
         self.set_state(decided, "cancelled")
-        self.write_row(
+        self.sql(
             f"UPDATE approvals SET ({_COPIED}) = (SELECT {_COPIED} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
             decided.id,
             other.id,
         )
-        self.write_row("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
-        self.forge_record(other, self.sync(self.runner.decisions.approval(decided.id)).digest)
+        self.sql("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
+        self.forge_record(other, self.shown(decided).digest)
         self.restart()
         self.assertEqual((self.state(other), self.sent), ("pending_approval", 0))
 
@@ -200,8 +200,8 @@ class WrittenRowsTests(PromiseCase):
         run = self.submit()
         self.approve(run, approved=False)
         self.set_state(run)
-        self.write_row("UPDATE approvals SET approved = 1 WHERE run_id = ?", run.id)
-        self.forge_record(run, self.sync(self.runner.decisions.approval(run.id)).digest)
+        self.sql("UPDATE approvals SET approved = 1 WHERE run_id = ?", run.id)
+        self.forge_record(run, self.shown(run).digest)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
@@ -225,7 +225,7 @@ class WrittenRowsTests(PromiseCase):
         """What is written between the last look and the moment it begins is seen inside the transaction."""
         run = self.held()
         forget = "UPDATE approvals SET decision_mark = NULL WHERE run_id = ?"
-        self.when("before runs.apply executing", lambda: self.write_row(forget, run.id))
+        self.when("before runs.apply executing", lambda: self.sql(forget, run.id))
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 

@@ -21,7 +21,7 @@ class ReviewedTests(PromiseCase):
     def test_shown_is_sent(self) -> None:
         """The request that leaves is, byte for byte, the one that the operator was shown."""
         run = self.submit("gated", {"text": "exactly this", "times": 3})
-        steps: Any = self.sync(self.runner.decisions.approval(run.id)).review["steps"]
+        steps: Any = self.shown(run).review["steps"]
         self.approve(run)
         self.assertEqual([to_json(self.connector.sendings[0].request)], [each["request"] for each in steps])
 
@@ -95,7 +95,7 @@ class StillTests(PromiseCase):
         """Assert that a new life asks, and says why."""
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
-        self.assertIn(why, self.sync(self.runner.decisions.approval(run.id)).stale or "")
+        self.assertIn(why, self.shown(run).stale or "")
 
     def test_action(self) -> None:
         """An action that changed after the decision is shown anew."""
@@ -112,14 +112,14 @@ class StillTests(PromiseCase):
     def test_arguments(self) -> None:
         """Arguments that were written into the row are not what was approved, and that is on record."""
         run = self.held()
-        self.write_row("""UPDATE runs SET arguments = '{"text":"forged"}' WHERE id = ?""", run.id)
+        self.sql("""UPDATE runs SET arguments = '{"text":"forged"}' WHERE id = ?""", run.id)
         self.asked_anew(run, "not what was approved")
         self.assertIn("tamper.detected", self.events(run))
 
     def test_digest(self) -> None:
         """A digest that was written into the row has no mark."""
         run = self.held()
-        self.write_row("UPDATE approvals SET digest = 'sha256:00' WHERE run_id = ?", run.id)
+        self.sql("UPDATE approvals SET digest = 'sha256:00' WHERE run_id = ?", run.id)
         self.asked_anew(run, "")
 
     def test_digest_and_action(self) -> None:
@@ -128,7 +128,7 @@ class StillTests(PromiseCase):
         self.write("gated", manifest("gated", step("put")))
         self.runner.look()
         other = self.runner.decisions._gate.requests.plan(run).digest(run)
-        self.write_row("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
+        self.sql("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
         self.forge_record(run, other)
         self.asked_anew(run, "mark")
 
@@ -136,7 +136,7 @@ class StillTests(PromiseCase):
         """Nothing of a decision can be altered: who took it, when, for how long, for which effect."""
         for altered in ("decided_by = 'other'", "not_after = '2099-01-01T00:00:00.000000Z'", "not_before = decided_at"):
             run = self.held()
-            self.write_row(f"UPDATE approvals SET {altered} WHERE run_id = ?", run.id)
+            self.sql(f"UPDATE approvals SET {altered} WHERE run_id = ?", run.id)
             self.asked_anew(run, "mark")
 
     def test_too_old(self) -> None:
@@ -194,7 +194,7 @@ class StillTests(PromiseCase):
         run = self.submit()
         yes = self.yes(run)
         other = "UPDATE approvals SET digest = 'sha256:00' WHERE run_id = ?"
-        self.when("before runs.apply approved", lambda: self.write_row(other, run.id))
+        self.when("before runs.apply approved", lambda: self.sql(other, run.id))
         self.restart()
         self.fails(self.runner.decisions.decide(run.id, yes), ApprovalStale)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))

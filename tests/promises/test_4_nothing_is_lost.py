@@ -167,8 +167,8 @@ class KeptTests(PromiseCase):
     def test_not_begun(self) -> None:
         """An ungated call that was kept and had not begun is told to whoever asked: nothing was sent."""
         run = self.submit()
-        self.write_row("DELETE FROM approvals WHERE run_id = ?", run.id)
-        self.write_row("UPDATE runs SET gated = 0, state = 'received' WHERE id = ?", run.id)
+        self.sql("DELETE FROM approvals WHERE run_id = ?", run.id)
+        self.sql("UPDATE runs SET gated = 0, state = 'received' WHERE id = ?", run.id)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("cancelled", 0))
 

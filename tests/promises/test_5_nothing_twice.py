@@ -42,7 +42,7 @@ class DoubtTests(PromiseCase):
         """So is one whose connector raised what it must not."""
         self.connector.script.append(ValueError("a bug"))
         run = self.submit("open")
-        self.flushLoggedErrors(ValueError)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
         self.assertEqual((self.state(run), self.sent), ("unknown", 1))
 
     def test_stopped(self) -> None:
@@ -92,7 +92,7 @@ class DoubtTests(PromiseCase):
         self.set_state(run, "executing")
         self.restart()
         self.set_state(run)
-        self.forge_record(run, self.sync(self.runner.decisions.approval(run.id)).digest)
+        self.forge_record(run, self.shown(run).digest)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
@@ -141,8 +141,7 @@ class OnceTests(PromiseCase):
         self.runner.look()
         self.connector.script.extend([self.connector.usual, REFUSED])
         run = self.submit("open")
-        fault = self.now(run).fault
-        assert fault is not None
+        fault = self.fault(run)
         self.assertEqual((self.state(run), self.sent, fault.details["steps_done"]), ("failed", 2, ["one"]))
 
     def test_two_deciders(self) -> None:

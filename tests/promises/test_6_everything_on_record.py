@@ -40,11 +40,11 @@ class RecordedTests(PromiseCase):
         """No change is kept without its event: where the record cannot be written, nothing is changed."""
         run = self.submit()
         yes = self.yes(run)
-        self.write_row("CREATE TRIGGER refuse BEFORE INSERT ON audit_events BEGIN SELECT RAISE(ABORT, 'full'); END")
+        self.sql("CREATE TRIGGER refuse BEFORE INSERT ON audit_events BEGIN SELECT RAISE(ABORT, 'full'); END")
         failed: list[object] = []
         self.later(self.runner.decisions.decide(run.id, yes)).addErrback(failed.append)
         self.assertEqual((len(failed), self.state(run), self.sent), (1, "pending_approval", 0))
-        self.write_row("DROP TRIGGER refuse")
+        self.sql("DROP TRIGGER refuse")
         self.flushLoggedErrors()
 
     def test_answers_name_it(self) -> None:
@@ -57,7 +57,7 @@ class RecordedTests(PromiseCase):
         self.submit()
         for statement in ("UPDATE audit_events SET type = 'other'", "DELETE FROM audit_events"):
             with self.assertRaises(sqlite3.DatabaseError):
-                self.write_row(statement)
+                self.sql(statement)
 
 
 class ChainTests(PromiseCase):
@@ -158,7 +158,7 @@ class PutBackTests(PromiseCase):
     def test_waiting(self) -> None:
         """Nor does it bring back a decision that was still to begin, and may have been taken back since."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id)).digest
+        shown = self.shown(run).digest
         tomorrow = utc(self.clock.seconds() + 86_400)
         self.sync(self.runner.decisions.decide(run.id, Decision(True, shown, OPERATOR.id, not_before=tomorrow)))
         copy = self.copy()

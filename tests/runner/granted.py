@@ -11,15 +11,11 @@ from attrs import evolve
 from aileron.values import (
     JSON,
     Approval,
-    AuditQuery,
-    Decision,
-    Event,
     Grant,
     NewGrant,
     Predicate,
     PredicateKind,
     Run,
-    RunState,
     StandingGrant,
     utc,
 )
@@ -45,10 +41,6 @@ class GrantedCase(RunnerCase):
         """Approve a run for what is shown of it now, with a grant."""
         return self.sync(self.runner.decisions.approve_and_grant(run.id, self.yes(run), wish))
 
-    def yes(self, run: Run) -> Decision:
-        """To what is shown now."""
-        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
-
     def standing(self, grant: Grant) -> StandingGrant:
         """A grant as it is shown now."""
         return self.sync(self.runner.grants.grant(grant.id))
@@ -56,11 +48,3 @@ class GrantedCase(RunnerCase):
     def revoke(self, grant: Grant) -> None:
         """Take it back."""
         self.sync(self.runner.grants.revoke_grant(grant.id, OPERATOR))
-
-    def state(self, run: Run) -> RunState:
-        """Where it stands."""
-        return self.now(run).state
-
-    def told(self, type_: str) -> list[Event]:
-        """The events of a type, oldest first."""
-        return [each.event for each in reversed(self.sync(self.store.audit.list(AuditQuery(type=type_))).items)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import closing
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -37,9 +39,12 @@ from aileron.values import (
     Call,
     Decision,
     Event,
+    Fault,
     LoopLimits,
+    Outcome,
     PendingLimits,
     Run,
+    RunState,
     Session,
     Trusted,
     TrustKind,
@@ -255,6 +260,52 @@ class RunnerCase(SynchronousTestCase):
     def decide(self, run: Run, digest: str, approved: bool = True, reason: str | None = None) -> Approval:
         """Decide for a digest."""
         return self.sync(self.runner.decisions.decide(run.id, Decision(approved, digest, OPERATOR.id, reason)))
+
+    def shown(self, run: Run) -> Approval:
+        """The approval as the operator sees it now."""
+        return self.sync(self.runner.decisions.approval(run.id))
+
+    def yes(self, run: Run) -> Decision:
+        """An approval of what is shown now."""
+        return Decision(True, self.shown(run).digest, OPERATOR.id)
+
+    def state(self, run: Run) -> RunState:
+        """Where a run stands."""
+        return self.now(run).state
+
+    def held(self, *args: object) -> Run:
+        """A run that was approved, its decision sound, in a life that starts nothing more."""
+        run = self.submit(*args)
+        self.sync(self.runner.stop(1.0))
+        self.approve(run)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        return run
+
+    def unanswered(self) -> Deferred[Outcome]:
+        """The answer to the next request, which does not come before it is fired."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        return answer
+
+    def fault(self, run: Run) -> Fault:
+        """The fault of a run, which has one."""
+        fault = self.now(run).fault
+        assert fault is not None
+        return fault
+
+    def sql(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        """Run one statement in the database as another program would."""
+        with closing(sqlite3.connect(self.database)) as database, database:
+            return database.execute(statement, values).fetchall()
+
+    def set_state(self, run: Run, state: str = "approved") -> None:
+        """Let a run's row say another state."""
+        self.sql("UPDATE runs SET state = ? WHERE id = ?", state, run.id)
+
+    def recorded(self, type_: str, run: Run | None = None) -> list[Event]:
+        """The events of a type, of one run or of all, oldest first."""
+        query = AuditQuery(run_id=None if run is None else run.id, type=type_)
+        return [record.event for record in reversed(self.sync(self.store.audit.list(query)).items)]
 
     def approved_and_locked(self) -> Run:
         """A run that was approved while the runner was held, and then the vault was locked."""

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.testing import ScriptedConnector, scripted_description
 from aileron.testing._connectors import Answer
-from aileron.values import JSON, WRITE, Approval, AuditQuery, Event, Operation, Outcome, Run, RunState
+from aileron.values import JSON, WRITE, Operation, Outcome, Run, RunState
 
 from .kit import RunnerCase, manifest, step
 
@@ -70,10 +70,6 @@ class PreviewedCase(RunnerCase):
         self.show()
         return run, late
 
-    def shown(self, run: Run) -> Approval:
-        """The approval as the operator sees it now."""
-        return self.sync(self.runner.decisions.approval(run.id))
-
     def preview(self, run: Run) -> Any:
         """Its preview."""
         return cast(Any, self.shown(run).review["preview"])
@@ -85,8 +81,3 @@ class PreviewedCase(RunnerCase):
     def effects(self) -> list[str]:
         """The operations that were carried out."""
         return [each.request.operation for each in self.connector.sendings if each.method == "invoke"]
-
-    def recorded(self, run: Run, type_: str) -> list[Event]:
-        """What is on record of one type, oldest first."""
-        page = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, type=type_)))
-        return [record.event for record in reversed(page.items)]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
@@ -112,8 +109,7 @@ class AgainTests(DoubtCase):
             looks.append(self.later(self.runner.reconciliation.find_out(parent.id, OPERATOR)))
             self.pool.step()
         self.pool.release()
-        fault = self.now(parent).fault
-        assert fault is not None
+        fault = self.fault(parent)
         self.assertEqual(fault.details["run_again"], self.successResultOf(again).id)
         self.assertEqual(fault.details["found"], {"step": "one", "happened": True})
         for each in looks:
@@ -146,8 +142,7 @@ class AgainTests(DoubtCase):
         asked.cancel()
         self.failureResultOf(asked)
         self.pool.release()
-        fault = self.now(parent).fault
-        assert fault is not None
+        fault = self.fault(parent)
         self.assertIs(
             self.now(self.sync(self.runner.submission.run(str(fault.details["run_again"])))).state, RunState.PENDING
         )
@@ -156,7 +151,7 @@ class AgainTests(DoubtCase):
         """Once the old one is known to have happened, the new one is neither approved nor begun, whenever it was."""
         parent = self.doubtful("open")
         child = self.again(parent)
-        shown = self.sync(self.runner.decisions.approval(child.id))
+        shown = self.shown(child)
         self.sync(self.runner.reconciliation.settle(parent.id, True, "I looked.", OPERATOR))
         yes = Decision(True, shown.digest, OPERATOR.id)
         self.fails(self.runner.decisions.decide(child.id, yes), ApprovalStale)
@@ -166,7 +161,7 @@ class AgainTests(DoubtCase):
         """An old run that was found to have happened once its successor was approved to begin later; and that."""
         parent = self.doubtful("open")
         child = self.again(parent)
-        shown = self.sync(self.runner.decisions.approval(child.id))
+        shown = self.shown(child)
         later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
         self.sync(self.runner.decisions.decide(child.id, later))
         self.sync(self.runner.reconciliation.settle(parent.id, True, "I looked.", OPERATOR))
@@ -174,8 +169,7 @@ class AgainTests(DoubtCase):
 
     def forge(self, statement: str, run: Run) -> None:
         """Change the row of a run behind the daemon's back."""
-        with closing(sqlite3.connect(self.database)) as database, database:
-            database.execute(statement, (run.id,))
+        self.sql(statement, run.id)
 
     def assert_asked_anew(self, child: Run) -> None:
         """When its minute is over, it waits for a decision, and only the old run's request has been sent."""
@@ -213,10 +207,9 @@ class AgainTests(DoubtCase):
         It may have happened; who denies it can have the agent ask anew.
         """
         _, child = self.approved_and_found_out()
-        with closing(sqlite3.connect(self.database)) as database, database:
-            database.execute("DELETE FROM audit_payloads")
+        self.sql("DELETE FROM audit_payloads")
         self.assert_asked_anew(child)
-        shown = self.sync(self.runner.decisions.approval(child.id))
+        shown = self.shown(child)
         refused = self.fails(
             self.runner.decisions.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale
         )
@@ -227,8 +220,7 @@ class AgainTests(DoubtCase):
         """Nor where somebody put others in their place, by which it did not happen."""
         parent, child = self.approved_and_found_out()
         self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
-        with closing(sqlite3.connect(self.database)) as database, database:
-            database.execute("UPDATE audit_payloads SET payload = replace(payload, 'true', 'null')")
+        self.sql("UPDATE audit_payloads SET payload = replace(payload, 'true', 'null')")
         self.assert_asked_anew(child)
 
     def test_nothing_found_out(self) -> None:
@@ -248,14 +240,14 @@ class AgainTests(DoubtCase):
     def test_another_key(self) -> None:
         """The effect key is part of what is approved: a row that has another is not what was shown."""
         child = self.again(self.doubtful("open"))
-        shown = self.sync(self.runner.decisions.approval(child.id))
+        shown = self.shown(child)
         self.forge("UPDATE runs SET effect_key = 'another' WHERE id = ?", child)
         self.fails(self.runner.decisions.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
 
     def test_no_grant(self) -> None:
         """A standing grant that allows such a call decides the next one, and not that an old one is done again."""
         first = self.submit("asked")
-        shown = self.sync(self.runner.decisions.approval(first.id))
+        shown = self.shown(first)
         wish = NewGrant((), 5, utc(self.clock.seconds() + 3600.0), session=False)
         decision = Decision(True, shown.digest, OPERATOR.id)
         self.sync(self.runner.decisions.approve_and_grant(first.id, decision, wish))

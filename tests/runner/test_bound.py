@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 
 from attrs import evolve
@@ -54,30 +53,30 @@ class BoundCase(RunnerCase):
         scope = self.connector.description.scope(base_url)
         self.bindings.add(evolve(new, base_url=base_url, scope=scope))
 
-    def refuses(self, change: Callable[[Run], None], *paths: str) -> None:
+    def refuses(self, change: Callable[[BoundCase, Run], None], *paths: str) -> None:
         """Assert that a decision of before C{change} has no effect, whenever that comes, and that it is shown."""
         run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
-        change(run)
+        digest = self.shown(run).digest
+        change(self, run)
         self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
         self.asked_anew(run, digest, *paths)
 
     def asked_anew(self, run: Run, digest: str, *paths: str) -> None:
         """Assert that it waits, with another digest, nothing sent, and with just these differences."""
         self.assertIs(self.now(run).state, RunState.PENDING)
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.assertNotEqual(shown.digest, digest)
         self.assertEqual((shown.approved, self.connector.effects()), (None, {}))
         self.assertIsNotNone(shown.stale)
         self.assertEqual({change.path for change in shown.changes}, set(paths))
 
-    def between(self, change: Callable[[Run], None], *paths: str) -> None:
+    def between(self, change: Callable[[BoundCase, Run], None], *paths: str) -> None:
         """The same for a change after the decision."""
         run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
+        digest = self.shown(run).digest
         self.sync(self.runner.limits.hold())
         self.decide(run, digest)
-        change(run)
+        change(self, run)
         self.restart()
         self.asked_anew(run, digest, *paths)
 
@@ -85,10 +84,7 @@ class BoundCase(RunnerCase):
 
     def arguments(self, run: Run) -> None:
         """The run's own row is written by somebody."""
-        connection = sqlite3.connect(self.database)
-        connection.execute("UPDATE runs SET arguments = replace(arguments, 'hello', 'other') WHERE id = ?", (run.id,))
-        connection.commit()
-        connection.close()
+        self.sql("UPDATE runs SET arguments = replace(arguments, 'hello', 'other') WHERE id = ?", run.id)
 
     def default(self, _: Run) -> None:
         """The action's file has another default."""
@@ -115,65 +111,34 @@ _BINDING = ("/steps/0/binding/name", "/steps/0/binding/revision")
 _ADDRESS = ("/steps/0/base_url", "/steps/0/binding/base_url", "/steps/0/request/url", "/steps/0/binding/revision")
 
 
-class BeforeTests(BoundCase):
-    """Changes between review and decision."""
-
-    def test_arguments(self) -> None:
-        """Other arguments are another question."""
-        self.refuses(self.arguments, "/fields/0/value", "/steps/0/request/body")
-
-    def test_default(self) -> None:
-        """So is a file with another default, which this call had taken already."""
-        self.refuses(self.default, "/manifest_digest")
-
-    def test_file(self) -> None:
-        """So is a file that only says it otherwise."""
-        self.refuses(self.file, "/manifest_digest")
-
-    def test_content(self) -> None:
-        """So is a connector of other bytes, even of the same version."""
-        self.refuses(self.content, "/steps/0/content_hash")
-
-    def test_account(self) -> None:
-        """So is another account."""
-        self.refuses(self.account, *_BINDING)
-
-    def test_address(self) -> None:
-        """So is another place."""
-        self.refuses(self.address, *_ADDRESS)
+_CHANGES: tuple[tuple[Callable[[BoundCase, Run], None], tuple[str, ...]], ...] = (
+    (BoundCase.arguments, ("/fields/0/value", "/steps/0/request/body")),
+    (BoundCase.default, ("/manifest_digest",)),
+    (BoundCase.file, ("/manifest_digest",)),
+    (BoundCase.content, ("/steps/0/content_hash",)),
+    (BoundCase.account, _BINDING),
+    (BoundCase.address, _ADDRESS),
+)
+"""What may change, and the differences that are shown then."""
 
 
-class BetweenTests(BoundCase):
-    """Changes between decision and effect."""
+class ChangesTests(BoundCase):
+    """Each change, in a home of its own."""
 
-    def test_arguments(self) -> None:
-        """Other arguments are asked anew."""
-        self.between(self.arguments, "/fields/0/value", "/steps/0/request/body")
+    def test_before_the_decision(self) -> None:
+        """What changes between review and decision is another question."""
+        for change, paths in _CHANGES:
+            self.setUp()
+            self.refuses(change, *paths)
 
-    def test_default(self) -> None:
-        """So is a file with another default."""
-        self.between(self.default, "/manifest_digest")
-
-    def test_file(self) -> None:
-        """So is a file that only says it otherwise."""
-        self.between(self.file, "/manifest_digest")
-
-    def test_content(self) -> None:
-        """So is a connector of other bytes."""
-        self.between(self.content, "/steps/0/content_hash")
-
-    def test_account(self) -> None:
-        """So is another account."""
-        self.between(self.account, *_BINDING)
-
-    def test_address(self) -> None:
-        """So is another place."""
-        self.between(self.address, *_ADDRESS)
+    def test_before_the_effect(self) -> None:
+        """What changes between decision and effect is asked anew."""
+        for change, paths in _CHANGES:
+            self.setUp()
+            self.between(change, *paths)
 
     def test_nothing(self) -> None:
         """Where nothing changes the decision holds."""
-        run = self.submit()
-        self.sync(self.runner.limits.hold())
-        self.approve(run)
+        run = self.held()
         self.restart()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)

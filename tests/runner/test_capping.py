@@ -207,7 +207,7 @@ class GatedTests(CappedCase):
         self.clock.advance(60)
         self.approve(two)
         self.assertIs(self.now(two).state, RunState.PENDING)
-        stale = self.sync(self.runner.decisions.approval(two.id)).stale or ""
+        stale = self.shown(two).stale or ""
         self.assertIn("The limit for gated is reached: once an hour. There is room at 2027-01-15T09:00:00", stale)
         self.assertEqual(len(self.connector.sendings), 1)
         self.clock.advance(HOUR)
@@ -238,7 +238,7 @@ class RaceTests(CappedCase):
         """Of runs that are approved at once as many begin as there is room for; the others are asked anew."""
         self.limit("gated", "per_hour = 2", gated=True)
         runs = [self.submit("gated", {"text": f"number {number} of many others"}) for number in range(5)]
-        digests = [self.sync(self.runner.decisions.approval(run.id)).digest for run in runs]
+        digests = [self.shown(run).digest for run in runs]
         self.pool.hold()
         decided: list[Deferred[object]] = [self.deciding(*each) for each in zip(runs, digests, strict=True)]
         self.pool.release()

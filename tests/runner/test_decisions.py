@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import timedelta
 from typing import Any
 
 from attrs import evolve
-from twisted.internet.defer import Deferred
 
 from aileron.errors import ApprovalStale
 from aileron.runner.decisions import APPROVAL_HOLDS, Decisions
@@ -29,25 +27,6 @@ def _unnamed(*args: Any, decision_digest: object = None, **payload: Any) -> Even
 class DecidedCase(RunnerCase):
     """Ways to write into the database from outside, and to look at what came of it."""
 
-    def sql(self, statement: str, *values: object) -> list[tuple[object, ...]]:
-        """Run one statement as another process would."""
-        with sqlite3.connect(self.database) as database:
-            found = database.execute(statement, values).fetchall()
-        database.close()
-        return found
-
-    def set_state(self, run: Run, state: str = "approved") -> None:
-        """Set a run's state."""
-        self.sql("UPDATE runs SET state = ? WHERE id = ?", state, run.id)
-
-    def held(self) -> Run:
-        """A run that was approved, its decision sound, in a life that starts nothing more."""
-        run = self.submit()
-        self.sync(self.runner.stop(1.0))
-        self.approve(run)
-        self.assertIs(self.now(run).state, RunState.APPROVED)
-        return run
-
     def found(self, run: Run) -> list[str]:
         """What was found of a run that somebody tampered with."""
         page = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, type="tamper.detected")))
@@ -60,7 +39,7 @@ class DecidedCase(RunnerCase):
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(len(self.connector.sendings), sent)
         self.assertEqual(self.found(run), list(found))
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.assertEqual((shown.approved, shown.mark), (None, None))
 
     def given_way(self, run: Run) -> None:
@@ -75,69 +54,6 @@ class DecidedCase(RunnerCase):
 
 class ForgedTests(DecidedCase):
     """Rows that no operator wrote."""
-
-    def test_state(self) -> None:
-        """A run that was set to approved is asked about anew, and what was missing is on record."""
-        run = self.submit()
-        self.set_state(run)
-        self.refused(run, "There is no decision on record.")
-
-    def test_decision(self) -> None:
-        """A decision that was written into the row, whatever its mark or key, is none."""
-        run = self.submit()
-        sound = self.control.sign({})
-        for mark in (b"", sound, bytes([sound[0] ^ 1]) + sound[1:]):
-            self.set_state(run)
-            self.sql(
-                _SET.format("approved = 1, decided_at = requested_at, decided_by = 'me', decision_mark = ?"),
-                mark,
-                run.id,
-            )
-            self.restart()
-            self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
-        false = "The mark under the decision on record does not hold."
-        self.assertEqual(
-            self.found(run), ["The record tells of no such decision, or of what came after it.", false, false]
-        )
-
-    def test_denial(self) -> None:
-        """A denial that was turned into an approval is none."""
-        run = self.submit()
-        self.approve(run, approved=False)
-        self.set_state(run)
-        self.sql(_SET.format("approved = 1"), run.id)
-        self.refused(run, "The mark under the decision on record does not hold.")
-
-    def test_another_run(self) -> None:
-        """The decision for one run, copied whole, decides nothing about another."""
-        decided, other = self.held(), self.make_other()
-        self.set_state(other)
-        self.sql(
-            f"UPDATE approvals SET ({_COPIED}) = (SELECT {_COPIED} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
-            decided.id,
-            other.id,
-        )
-        self.refused(other, "The mark under the decision on record does not hold.")
-        self.assertIs(self.now(decided).state, RunState.COMPLETED)
-
-    def test_another_run_in_its_clothes(self) -> None:
-        """Nor does it where the other run took its digest and its effect key as well."""
-        decided, other = self.held(), self.make_other()
-        self.set_state(other)
-        copied = f"digest, {_COPIED}"
-        self.sql(
-            f"UPDATE approvals SET ({copied}) = (SELECT {copied} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
-            decided.id,
-            other.id,
-        )
-        self.sql("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
-        self.refused(other, "The mark under the decision on record does not hold.")
-
-    def make_other(self) -> Run:
-        """Another run of the same call."""
-        self.restart()
-        self.sync(self.runner.limits.hold())
-        return self.submit("gated", {"text": "other"})
 
     def test_each_thing_it_says(self) -> None:
         """Whatever of a sound decision is altered, it is one no longer."""
@@ -159,13 +75,6 @@ class ForgedTests(DecidedCase):
         self.sql("UPDATE runs SET effect_key = 'other' WHERE id = ?", run.id)
         self.refused(run, "The mark under the decision on record does not hold.")
 
-    def test_arguments(self) -> None:
-        """Other arguments than were approved are asked about, and shown as they are now."""
-        run = self.held()
-        self.sql("UPDATE runs SET arguments = replace(arguments, 'hello', 'harm') WHERE id = ?", run.id)
-        self.refused(run, "What is on record of the run is not what was approved.")
-        self.assertIn("harm", str(self.sync(self.runner.decisions.approval(run.id)).review))
-
     def test_gated_flag(self) -> None:
         """A run that was called ungated is not begun without a decision, in this life or the next."""
         run = self.submit()
@@ -186,47 +95,19 @@ class ForgedTests(DecidedCase):
         self.approve(run)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
 
-    def test_in_the_transaction(self) -> None:
-        """A row that is altered between the last look and the start of the effect starts nothing."""
-        run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
-        self.pool.hold()
-        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
-        while not deciding.called:
-            self.pool.step()
-        while not self.store._writer._writing:  # the look is over, the opening is not yet written
-            self.pool.step()
-        self.sql(_SET.format("decided_by = 'other'"), run.id)
-        self.pool.release()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
-        self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
-
     def test_decided_for_another(self) -> None:
         """Who decides for another digest than the one that stands there is told that one, and nothing is written."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         error = self.fails(
             self.runner.decisions.decide(run.id, Decision(True, "sha256:another", OPERATOR.id)), ApprovalStale
         )
         self.assertEqual(error.details["digest"], shown.digest)
 
-    def test_asked_anew_in_the_transaction(self) -> None:
-        """A question that takes the place of the one that was shown, in the moment of the decision, is not decided."""
-        run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
-        self.pool.hold()
-        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
-        while not self.store._writer._writing:
-            self.pool.step()
-        self.sql(_SET.format("digest = 'sha256:another'"), run.id)
-        self.pool.release()
-        self.failureResultOf(deciding, ApprovalStale)
-        self.assertEqual(self.connector.sendings, [])
-
     def test_given_up_unwritten(self) -> None:
         """What was given up while the vault could not be written counts no more in this life all the same."""
         run = self.held()
-        approval = self.sync(self.runner.decisions.approval(run.id))
+        approval = self.shown(run)
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         decisions.check(run, approval)
         self.control.full = True
@@ -236,7 +117,7 @@ class ForgedTests(DecidedCase):
     def test_another_in_the_transaction(self) -> None:
         """Only the decision that will be used up, for what will leave, starts it: no other does, however sound."""
         run = self.held()
-        approval = self.sync(self.runner.decisions.approval(run.id))
+        approval = self.shown(run)
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         decisions.verification(approval.digest, approval.mark)(approval.run, approval)
         for digest, mark in ((approval.digest, b"another"), ("sha256:another", approval.mark)):
@@ -262,7 +143,7 @@ class ForgedTests(DecidedCase):
     def test_on_record_long_ago(self) -> None:
         """A decision stays on record, and one that was taken back stays so, whatever else was told of the run since."""
         run = self.held()
-        approval = self.sync(self.runner.decisions.approval(run.id))
+        approval = self.shown(run)
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         found = []
         for since in ((), ("approval.stale",)):
@@ -281,8 +162,7 @@ class UnderWayTests(DecidedCase):
 
     def test_end(self) -> None:
         """What came of it is on record all the same, and the row's new state lets nothing run."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit()
         self.approve(run)
         self.set_state(run)
@@ -294,8 +174,7 @@ class UnderWayTests(DecidedCase):
     def test_row_removed(self) -> None:
         """What came of a run whose row was removed is on record all the same."""
         for action in ("gated", "open"):
-            answer: Deferred[Outcome] = Deferred()
-            self.connector.script.append(answer)
+            answer = self.unanswered()
             run = self.submit(action)
             if action == "gated":
                 self.approve(run)
@@ -309,8 +188,7 @@ class UnderWayTests(DecidedCase):
         """A run whose row was changed goes no step further."""
         self.write("gated", manifest("gated", step("post", "one"), step("post", "two")))
         self.runner.look()
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit()
         self.approve(run)
         self.set_state(run, "denied")
@@ -329,20 +207,6 @@ class UsedTests(DecidedCase):
     def row(self, run: Run) -> list[tuple[object, ...]]:
         """The decision as it stands."""
         return self.sql(f"SELECT digest, {_COPIED} FROM approvals WHERE run_id = ?", run.id)
-
-    def test_completed(self) -> None:
-        """A run that was done and is set back to approved, its sound mark beside it, is not done again."""
-        run = self.submit()
-        self.approve(run)
-        self.set_state(run)
-        self.refused(run, "The decision on record was used before.")
-
-    def test_withdrawn(self) -> None:
-        """A decision on a run that was withdrawn before it began counts no more."""
-        run = self.held()
-        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
-        self.set_state(run)
-        self.refused(run, "The decision on record had given way before.")
 
     def test_cancelled_as_ungated(self) -> None:
         """A run that was called ungated, and so given up at a start, does not begin later."""
@@ -374,15 +238,6 @@ class UsedTests(DecidedCase):
         self.approve(run, approved=False)
         self.write("gated", text)
         self.put_back(run, row)
-        self.refused(run, "The decision on record had given way before.")
-
-    def test_in_doubt(self) -> None:
-        """The decision for a run that a crash left in doubt before it was used is used up at the next start."""
-        run = self.held()
-        self.set_state(run, "executing")
-        self.restart()
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
-        self.set_state(run)
         self.refused(run, "The decision on record had given way before.")
 
     def test_interrupted(self) -> None:
@@ -494,27 +349,6 @@ class UsedTests(DecidedCase):
         newest = "SELECT max(seq) FROM audit_events WHERE run_id = ?1 AND type = 'approval.approved'"
         self.sql(f"UPDATE audit_events SET run_id = NULL WHERE run_id = ?1 AND seq > ({newest})", run.id)
 
-    def test_used_meanwhile(self) -> None:
-        """One that is used between its check and its use sends nothing: the run has failed, and it is on record."""
-        run = self.held()
-
-        def use(point: str) -> None:
-            if point == "opened":
-                approval = self.sync(self.store.runs.approval(run.id))
-                assert approval is not None
-                self.sync(
-                    Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id)).spend(
-                        approval, lambda _: None
-                    )
-                )
-
-        self.runner = self.build(use)
-        self.sync(self.runner.start())
-        failed = self.now(run)
-        assert failed.fault is not None
-        self.assertEqual((failed.state, failed.fault.kind, self.connector.sendings), (RunState.FAILED, "conflict", []))
-        self.assertEqual(self.events(run)[-2:], ["tamper.detected", "execution.failed"])
-
     def test_decided_twice_in_one_moment(self) -> None:
         """The same decision taken anew in the very moment of the used one is another."""
         run = self.submit()
@@ -523,16 +357,6 @@ class UsedTests(DecidedCase):
         self.refused(run, "The decision on record was used before.")
         self.approve(run)
         self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.COMPLETED, 2))
-
-    def test_sealed(self) -> None:
-        """The use seals how far the record had come: to where the run was on record as begun, before anything left."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
-        run = self.submit()
-        self.approve(run)
-        sequence, head = self.control.sealed() or (0, "")
-        begun = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, type="execution.started"))).items[0]
-        self.assertEqual((sequence, head), (begun.sequence, begun.hash))
 
 
 class NotUsableTests(DecidedCase):
@@ -596,16 +420,6 @@ class NotUsableTests(DecidedCase):
 
 class EndsTests(DecidedCase):
     """Decisions that end by themselves alarm nobody."""
-
-    def test_earlier_key(self) -> None:
-        """What was approved before the passphrase was changed is asked about anew."""
-        run = self.held()
-        self.control.change_key()
-        self.refused(run)
-        self.assertEqual(self.events(run)[-1], "approval.stale")
-        self.assertIn("earlier key", self.sync(self.runner.decisions.approval(run.id)).stale or "")
-        self.approve(run)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
 
     def test_holds(self) -> None:
         """It holds for 24 hours to the microsecond, whatever the rest of the row says."""

@@ -6,7 +6,7 @@ from attrs import evolve
 
 from aileron.errors import ExternalApiError
 from aileron.testing import ScriptedConnector, new_binding, scripted_description
-from aileron.values import AuditQuery, Binding, CredentialNeed, Event, Outcome, RunState
+from aileron.values import Binding, CredentialNeed, Outcome, RunState
 
 from .kit import RunnerCase, manifest, step
 
@@ -30,11 +30,6 @@ class EchoTests(RunnerCase):
         scope = self.connector.description.scope("https://scripted.invalid")
         return self.bindings.add(evolve(new_binding(), connector="local://test/scripted", scope=scope))
 
-    def recorded(self) -> list[Event]:
-        """What is on record of credentials that came back."""
-        page = self.sync(self.store.audit.list(AuditQuery(type="secret.echoed")))
-        return [record.event for record in reversed(page.items)]
-
     def flagged(self) -> dict[str, int]:
         """Which bindings are flagged, each with the revision that is."""
         return {name: flag.revision for name, flag in self.sync(self.store.flags.all()).items()}
@@ -44,7 +39,7 @@ class EchoTests(RunnerCase):
         self.connector.script.append(Outcome({"done": True}, notes=_NOTES))
         run = self.submit("open")
         self.assertEqual(self.events(run), ["execution.started", "secret.echoed", "execution.succeeded"])
-        (event,) = self.recorded()
+        (event,) = self.recorded("secret.echoed")
         self.assertEqual(event.connector, "local://test/scripted")
         self.assertEqual(
             {key: event.payload[key] for key in ("step", "binding", "forms")},
@@ -77,13 +72,12 @@ class EchoTests(RunnerCase):
         """Without an echo nothing is recorded and nothing flagged."""
         self.connector.script.append(Outcome({"done": True}, notes={"echoed": [], "other": 1}))
         self.submit("open")
-        self.assertEqual((self.recorded(), self.flagged()), ([], {}))
+        self.assertEqual((self.recorded("secret.echoed"), self.flagged()), ([], {}))
 
     def test_another_scope(self) -> None:
         """A credential that was bound for another place opens for none here: nothing is sent."""
         description = evolve(self.connector.description, hosts=("scripted.invalid:443", "more.invalid:443"))
         self.connector.description = description
         run = self.submit("open")
-        fault = self.now(run).fault
-        assert fault is not None
+        fault = self.fault(run)
         self.assertEqual((fault.kind, self.connector.sendings), ("binding_failed", []))

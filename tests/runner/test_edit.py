@@ -56,7 +56,7 @@ class EditTests(EditCase):
         run = self.submit("plain")
         before = self.shown(run).digest
         edited = self.edit(run, {"text": "other"})
-        (event,) = self.recorded(run, "approval.modified")
+        (event,) = self.recorded("approval.modified", run)
         digests = (event.payload["before"], event.payload["digest"])
         self.assertEqual((event.actor, *digests), (OPERATOR, before, edited.digest))
         change = {"path": "/text", "kind": "changed", "before": "hello", "after": "other"}
@@ -85,7 +85,7 @@ class EditTests(EditCase):
         run = self.submit("plain")
         edited = self.edit(run, {"text": "other"})
         self.assertEqual(self.edit(run, {"text": "other"}), edited)
-        self.assertEqual(len(self.recorded(run, "approval.modified")), 1)
+        self.assertEqual(len(self.recorded("approval.modified", run)), 1)
 
     def test_checked(self) -> None:
         """Arguments are checked as the agent's were, every fault told at once, and nothing is kept."""

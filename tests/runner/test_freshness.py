@@ -35,13 +35,6 @@ class FreshnessCase(RunnerCase):
         self.assertIs(self.now(run).state, RunState.COMPLETED)
         return run
 
-    def held(self) -> Run:
-        """A run that was approved and not begun."""
-        run = self.submit()
-        self.sync(self.runner.stop(1.0))
-        self.approve(run)
-        return run
-
     def copied(self) -> Path:
         """A copy of the database as it is."""
         copy = Path(self.mktemp())
@@ -86,7 +79,7 @@ class RecordTests(FreshnessCase):
         self.restart()
         self.assertEqual(self.found(), [[_OLD_RECORD]])
         self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
-        self.assertEqual(self.sync(self.runner.decisions.approval(run.id)).stale, _OLD_RECORD)
+        self.assertEqual(self.shown(run).stale, _OLD_RECORD)
         self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
         self.next_life()
         self.assertEqual(len(self.alarms()), 1)
@@ -244,7 +237,7 @@ class VaultTests(FreshnessCase):
         replaced = self.sync(self.store.audit.list(AuditQuery(type="vault.replaced"))).items
         self.assertEqual([each.event.payload for each in replaced], [{"before": "memory", "now": "another"}])
         self.assertEqual((self.alarms(), self.now(run).state), ([], RunState.PENDING))
-        self.assertIn("earlier key", self.sync(self.runner.decisions.approval(run.id)).stale or "")
+        self.assertIn("earlier key", self.shown(run).stale or "")
 
     def test_returned(self) -> None:
         """A vault that was replaced and comes back is an older one."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from attrs import evolve
-from twisted.internet.defer import Deferred
 
 from aileron.errors import (
     ApprovalStale,
@@ -36,17 +33,11 @@ from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
 class GatedTests(RunnerCase):
     """From the call to a decision and what follows."""
 
-    def test_waits(self) -> None:
-        """Nothing is sent before a decision, however long it takes."""
-        run = self.submit()
-        self.clock.advance(10 * 24 * 3600.0)
-        self.assertIs(self.now(run).state, RunState.PENDING)
-        self.assertEqual((self.connector.sendings, self.sync(self.runner.decisions.pending("session-1"))), ([], 1))
-
     def test_shown(self) -> None:
-        """The operator is shown every argument and the request that will leave."""
+        """The operator is shown every argument and the request that will leave, and how many wait."""
         run = self.submit("gated", {"text": "hello", "times": 2})
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        self.assertEqual(self.sync(self.runner.decisions.pending("session-1")), 1)
+        shown = self.shown(run)
         self.assertEqual(
             shown.review["fields"],
             [
@@ -67,35 +58,25 @@ class GatedTests(RunnerCase):
         run = self.submit()
         approval = self.approve(run, reason="fine")
         self.assertEqual((approval.approved, approval.decided_by, approval.reason), (True, OPERATOR.id, "fine"))
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual((self.now(run).state, self.now(run).reason), (RunState.COMPLETED, "fine"))
         self.assertEqual(list(self.connector.effects().values()), [1])
         self.assertEqual(
             self.events(run),
             ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"],
         )
 
-    def test_reason_stays(self) -> None:
-        """The reason given with an approval is there when the run has ended."""
-        run = self.submit()
-        self.approve(run, reason="only this once")
-        self.assertEqual(self.now(run).reason, "only this once")
-
     def test_forged_review(self) -> None:
         """A row that tells another story than what would run is not believed."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
-        connection = sqlite3.connect(self.database)
-        connection.execute("UPDATE approvals SET review = replace(review, 'hello', 'harmless')")
-        connection.commit()
-        connection.close()
-        self.assertEqual(self.sync(self.runner.decisions.approval(run.id)).review, shown.review)
+        shown = self.shown(run)
+        self.sql("UPDATE approvals SET review = replace(review, 'hello', 'harmless')")
+        self.assertEqual(self.shown(run).review, shown.review)
         (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual(listed.review, shown.review)
 
     def test_decision_is_not_waited_for(self) -> None:
         """A decision is durable when it is confirmed, and the effect is not waited for."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit()
         self.approve(run)
         self.assertIs(self.now(run).state, RunState.EXECUTING)
@@ -112,29 +93,11 @@ class GatedTests(RunnerCase):
     def test_twice(self) -> None:
         """The second decision is told the present state and changes nothing."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.decide(run, shown.digest, approved=False)
         late = self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "other")), Conflict)
         self.assertEqual(late.details["state"], "denied")
         self.assertEqual(self.connector.sendings, [])
-
-    def test_two_at_once(self) -> None:
-        """Of two decisions that arrive together one wins, the other is told so, and the effect happens once."""
-        run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
-        self.pool.hold()
-        yes = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "one")))
-        no = self.later(self.runner.decisions.decide(run.id, Decision(False, shown.digest, "two")))
-        self.pool.release()
-        self.assertTrue(self.successResultOf(yes).approved)
-        self.failureResultOf(no, Conflict)
-        self.assertEqual(list(self.connector.effects().values()), [1])
-
-    def test_another_digest(self) -> None:
-        """A decision that names another digest is refused: it is for something else."""
-        run = self.submit()
-        self.fails(self.runner.decisions.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
-        self.assertIs(self.now(run).state, RunState.PENDING)
 
     def test_unknown(self) -> None:
         """There is nothing to decide about a run that is not there or was never gated."""
@@ -143,31 +106,20 @@ class GatedTests(RunnerCase):
             self.fails(self.runner.decisions.approval(id_), NotFound)
             self.fails(self.runner.decisions.decide(id_, Decision(True, "x", OPERATOR.id)), NotFound)
 
-    def test_own_digest(self) -> None:
-        """Two runs with the same arguments have different digests: a decision is for one of them."""
-        digests = {self.sync(self.runner.decisions.approval(self.submit().id)).digest for _ in range(2)}
-        self.assertEqual(len(digests), 2)
-
     def test_withdrawn(self) -> None:
         """Whoever asked may take it back until something is sent; then it is too late."""
         run = self.submit()
         taken = self.sync(self.runner.submission.withdraw(run.id, AGENT, "changed my mind"))
         self.assertEqual((taken.state, taken.reason), (RunState.CANCELLED, "changed my mind"))
         self.fails(self.runner.submission.withdraw(run.id, AGENT, None), Conflict)
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
-        other = self.submit()
-        self.approve(other)
-        self.fails(self.runner.submission.withdraw(other.id, AGENT, None), Conflict)
-        answer.callback(Outcome())
 
     def test_withdrawn_before_it_began(self) -> None:
         """A withdrawal that comes between approval and effect wins, and nothing is sent."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.pool.hold()
         decided = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "one")))
-        while not self.is_decided(run):
+        while not self.sql("SELECT 1 FROM audit_events WHERE type = 'approval.approved'"):
             self.pool.step()
         withdrawn = self.later(self.runner.submission.withdraw(run.id, AGENT, None))
         self.pool.release()
@@ -176,20 +128,6 @@ class GatedTests(RunnerCase):
         self.assertEqual(len(self.connector.sendings), 0 if state is RunState.CANCELLED else 1)
         if state is not RunState.CANCELLED:
             self.failureResultOf(withdrawn, Conflict)
-
-    def is_decided(self, run: Run) -> bool:
-        """Whether the approval is committed, seen by no one who writes."""
-        return "approval.approved" in [
-            row[0] for row in self.outside(f"SELECT type FROM audit_events WHERE run_id = '{run.id}'")
-        ]
-
-    def outside(self, question: str) -> list[tuple[str]]:
-        """What another process sees in the database."""
-        connection = sqlite3.connect(self.database)
-        try:
-            return connection.execute(question).fetchall()
-        finally:
-            connection.close()
 
     def test_limits(self) -> None:
         """So many may wait and not one more; one that is decided makes room."""
@@ -221,25 +159,10 @@ class IdempotencyTests(RunnerCase):
         self.assertEqual((again.id, again.state), (run.id, RunState.COMPLETED))
         self.assertEqual(len(self.connector.sendings), 1)
 
-    def test_other_arguments(self) -> None:
-        """The same key with other arguments is refused, and nothing is kept."""
-        self.submit(key="k")
-        self.fails(self.runner.submission.submit(self.call("gated", {"text": "other"}, "k")), Conflict)
-
     def test_other_session_or_action(self) -> None:
         """A key means something in one session and one action only."""
         ids = {self.submit(key="k").id, self.submit(key="k", session="session-2").id, self.submit("open", key="k").id}
         self.assertEqual(len(ids), 3)
-
-    def test_together(self) -> None:
-        """Two calls with one key that arrive together are one run with one effect."""
-        self.session("session-1")
-        self.pool.hold()
-        call = evolve(self.call("open", key="k", session=None))
-        both = [self.later(self.runner.submission.submit(call)) for _ in range(2)]
-        self.pool.release()
-        self.assertEqual(len({self.successResultOf(each).id for each in both}), 1)
-        self.assertEqual(len(self.connector.sendings), 1)
 
     def test_together_and_other(self) -> None:
         """Of two calls with one key and other arguments that arrive together one is refused, and has no effect."""
@@ -276,7 +199,7 @@ class StaleTests(RunnerCase):
         self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.assertNotEqual(shown.digest, digest)
         assert shown.stale is not None
         return shown.stale
@@ -284,7 +207,7 @@ class StaleTests(RunnerCase):
     def test_manifest(self) -> None:
         """An action file that was edited meanwhile: the decision is refused; asked anew, it runs as it is now."""
         run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
+        digest = self.shown(run).digest
         self.write("gated", manifest("gated", step("put")))
         self.assertIn("action gated was changed", self.stale(run, digest))
         self.approve(run)
@@ -294,7 +217,7 @@ class StaleTests(RunnerCase):
     def test_approval_removed(self) -> None:
         """Removing the approval from the file does not let a waiting run through."""
         run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
+        digest = self.shown(run).digest
         self.write("gated", manifest("gated", step("post"), gated=False))
         self.stale(run, digest)
         self.restart()
@@ -303,15 +226,15 @@ class StaleTests(RunnerCase):
     def test_action_gone(self) -> None:
         """Without the action it cannot be approved, but denied; it can be approved again when the file is back."""
         run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
+        digest = self.shown(run).digest
         text = (self.directory / "gated.md").read_text()
         (self.directory / "gated.md").unlink()
         self.assertIn("cannot run now", self.stale(run, digest))
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
-        self.assertEqual(self.sync(self.runner.decisions.approval(run.id)).digest, shown.digest)
+        self.assertEqual(self.shown(run).digest, shown.digest)
         self.write("gated", text)
-        again = self.sync(self.runner.decisions.approval(run.id))
+        again = self.shown(run)
         self.assertEqual(again.digest, digest)
         self.approve(run)
         self.assertEqual(len(self.connector.sendings), 1)
@@ -322,24 +245,6 @@ class StaleTests(RunnerCase):
         (self.directory / "gated.md").unlink()
         self.approve(run, approved=False)
         self.assertIs(self.now(run).state, RunState.DENIED)
-
-    def test_connector(self) -> None:
-        """Another content of the connector is another thing to decide about."""
-        run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
-        changed = evolve(self.connector.description, content_hash="sha256:other")
-        self.connectors.add(evolve(self.connector, description=changed))
-        self.believe_connectors()
-        self.assertIn("connector", self.stale(run, digest))
-
-    def test_changed_after_approval(self) -> None:
-        """A file that changes between decision and effect: nothing is sent, and it is asked anew."""
-        run = self.approved_and_locked()
-        self.unlock_anew()
-        self.write("gated", manifest("gated", step("put")))
-        self.restart()
-        self.assertIs(self.now(run).state, RunState.PENDING)
-        self.assertEqual(self.connector.sendings, [])
 
 
 class ExpiryTests(RunnerCase):
@@ -354,7 +259,7 @@ class ExpiryTests(RunnerCase):
     def test_expires(self) -> None:
         """After its time it is expired and cannot be approved."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         waiting = self.later(self.runner.submission.wait(run.id, 7200.0))
         self.clock.advance(3599.0)
         self.assertNoResult(waiting)
@@ -424,16 +329,7 @@ class BoundTests(RunnerCase):
         self.approve(run)
         self.assertEqual([each.secret for each in self.connector.sendings], [b"canary-secret"])
         self.assertNotIn(b"canary-secret", self.database.read_bytes())
-        self.assertNotIn("canary-secret", repr(self.sync(self.runner.decisions.approval(run.id))))
-
-    def test_rebound(self) -> None:
-        """Another binding than the one that was shown makes the decision stale."""
-        self.bind("one", b"first-secret")
-        run = self.submit()
-        digest = self.sync(self.runner.decisions.approval(run.id)).digest
-        self.sync(self.bindings.revoke(self.bindings.list()[0].name))
-        self.bind("two", b"second-secret")
-        self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+        self.assertNotIn("canary-secret", repr(self.shown(run)))
 
     def test_revoked_after_approval(self) -> None:
         """A binding that is gone when the effect is due sends the run back to be decided."""
@@ -443,7 +339,7 @@ class BoundTests(RunnerCase):
         self.bindings = type(self.bindings)(self.vault)
         self.restart()
         self.assertIs(self.now(run).state, RunState.PENDING)
-        self.assertIn("cannot run now", self.sync(self.runner.decisions.approval(run.id)).stale or "")
+        self.assertIn("cannot run now", self.shown(run).stale or "")
 
 
 class LockedTests(RunnerCase):
@@ -453,7 +349,7 @@ class LockedTests(RunnerCase):
         """A gated call is taken while locked, but nothing is decided."""
         self.vault.lock()
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         for approved in (True, False):
             self.fails(self.runner.decisions.decide(run.id, Decision(approved, shown.digest, OPERATOR.id)), VaultLocked)
         self.assertIs(self.now(run).state, RunState.PENDING)
@@ -468,8 +364,7 @@ class LockedTests(RunnerCase):
 
     def test_held(self) -> None:
         """Once the runner is held it starts nothing more, and it is at rest when what was under way has ended."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         running, waiting = self.submit("open"), self.submit()
         held = self.later(self.runner.limits.hold())
         self.approve(waiting)
@@ -480,14 +375,6 @@ class LockedTests(RunnerCase):
         self.assertEqual(
             (self.now(running).state, self.now(waiting).state), (RunState.COMPLETED, RunState.AWAITING_VAULT)
         )
-
-    def test_resumes(self) -> None:
-        """In a life with the vault open it goes on by itself."""
-        run = self.approved_and_locked()
-        self.unlock_anew()
-        self.restart()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
-        self.assertEqual(list(self.connector.effects().values()), [1])
 
     def test_offering(self) -> None:
         """Nothing is offered in a life in which the vault was never open; once it was, the list stays."""

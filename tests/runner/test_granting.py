@@ -64,9 +64,9 @@ class UseTests(GrantedCase):
         self.assertEqual((done.state, done.reason), (RunState.COMPLETED, "Allowed by a standing grant."))
         types = ["approval.requested", "grant.used", "approval.approved", "execution.started", "execution.succeeded"]
         self.assertEqual(self.events(run), types)
-        approval = self.sync(self.runner.decisions.approval(run.id))
+        approval = self.shown(run)
         self.assertEqual((approval.grant_id, approval.decided_by), (grant.id, f"grant:{grant.id}"))
-        (used,) = self.told("grant.used")
+        (used,) = self.recorded("grant.used")
         self.assertEqual((used.payload["grant"], used.payload["left"], used.actor.type), (grant.id, 2, "service"))
         self.assertEqual(len(self.connector.sendings), 2)
 
@@ -230,7 +230,7 @@ class IssueTests(GrantedCase):
             (approval.decided_by, approval.grant_id, self.state(run)), (OPERATOR.id, None, RunState.COMPLETED)
         )
         self.assertEqual((grant.exact, grant.run_id, grant.session_id), ({"text": "hello"}, run.id, "session-1"))
-        (event,) = self.told("grant.issued")
+        (event,) = self.recorded("grant.issued")
         self.assertEqual((event.payload["exact"], event.payload["uses"], event.actor), ({"text": "hello"}, 3, OPERATOR))
         self.assertEqual(event.action, "gated")
 
@@ -315,7 +315,7 @@ class IssueTests(GrantedCase):
         self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), Paused)
         (standing,) = self.sync(self.runner.grants.grants())
         self.assertEqual(standing.state, "revoked")
-        self.assertEqual([len(self.told(each)) for each in ("grant.issued", "grant.revoked")], [1, 1])
+        self.assertEqual([len(self.recorded(each)) for each in ("grant.issued", "grant.revoked")], [1, 1])
 
     def test_locked(self) -> None:
         """While the vault is locked nothing is granted."""
@@ -344,7 +344,7 @@ class IssueTests(GrantedCase):
     def test_suggested(self) -> None:
         """Where an argument is an address, or some, its domains are suggested."""
         run = self.submit(arguments={"text": "me@Example.com"})
-        approval = self.sync(self.runner.decisions.approval(run.id))
+        approval = self.shown(run)
         suggested = self.runner.decisions.suggested(approval)
         self.assertEqual(suggested, (Predicate("text", PredicateKind.DOMAIN, ["example.com"]),))
         for text in ("hello", "Me <me@example.com>", "me@example.com, you@example.com"):
@@ -361,7 +361,7 @@ class RevokeTests(GrantedCase):
         self.revoke(grant)
         self.revoke(grant)
         self.assertIs(self.submit().state, RunState.PENDING)
-        self.assertEqual((self.standing(grant).state, len(self.told("grant.revoked"))), ("revoked", 1))
+        self.assertEqual((self.standing(grant).state, len(self.recorded("grant.revoked"))), ("revoked", 1))
 
     def test_unknown(self) -> None:
         """One that is not there cannot be seen or revoked."""
@@ -377,7 +377,7 @@ class RevokeTests(GrantedCase):
         self.revoke(grant)
         self.clock.advance(60)
         self.assertIs(self.state(run), RunState.PENDING)
-        approval = self.sync(self.runner.decisions.approval(run.id))
+        approval = self.shown(run)
         self.assertEqual((approval.stale, approval.grant_id), ("The standing grant that allowed it was revoked.", None))
         self.assertNotIn("tamper.detected", self.events(run))
 
@@ -444,7 +444,7 @@ class SuspensionTests(GrantedCase):
         (standing,) = self.sync(self.runner.grants.grants())
         self.sync(self.runner.grants.grants())
         self.assertEqual((standing.state, standing.grant.used), ("live", 0))
-        (event,) = self.told("grant.suspended")
+        (event,) = self.recorded("grant.suspended")
         self.assertEqual((event.payload["grant"], event.payload["reason"]), (standing.grant.id, standing.suspended))
         return standing.suspended or ""
 
@@ -503,13 +503,7 @@ class SuspensionTests(GrantedCase):
 class TamperTests(GrantedCase):
     """Rows are not authority."""
 
-    def sql(self, statement: str, *values: object) -> None:
-        """What another program may write."""
-        with sqlite3.connect(self.database) as connection:
-            connection.execute(statement, values)
-        connection.close()
-
-    def held(self) -> tuple[Run, Any]:
+    def held_by_grant(self) -> tuple[Run, Any]:
         """A run that a grant approved and that has not begun when the daemon ends."""
         self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
         self.runner.look()
@@ -532,32 +526,32 @@ class TamperTests(GrantedCase):
 
     def test_in_order(self) -> None:
         """Without anybody's doing it goes on."""
-        run, _ = self.held()
+        run, _ = self.held_by_grant()
         self.next_life(run)
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_no_such_grant(self) -> None:
         """A decision by a grant that the vault does not have is none."""
-        run, _ = self.held()
+        run, _ = self.held_by_grant()
         self.grants.void()
         self.assert_caught(run)
 
     def test_another_grant(self) -> None:
         """A row that names another grant than its decision is none."""
-        run, _ = self.held()
+        run, _ = self.held_by_grant()
         self.sql("UPDATE approvals SET grant_id = 'another' WHERE run_id = ?", run.id)
         self.assert_caught(run)
 
     def test_as_if_a_person(self) -> None:
         """A row that hides that a grant decided is none."""
-        run, grant = self.held()
+        run, grant = self.held_by_grant()
         self.grants.revoke(grant.id, utc(self.clock.seconds()))
         self.sql("UPDATE approvals SET grant_id = NULL, decided_by = 'operator-1' WHERE run_id = ?", run.id)
         self.assert_caught(run)
 
     def test_as_if_a_grant(self) -> None:
         """A waiting row that says a grant had approved it is none."""
-        run, grant = self.held()
+        run, grant = self.held_by_grant()
         forged = self.sync(self.store.runs.approval(run.id))
         assert forged is not None
         self.restart()

@@ -26,10 +26,6 @@ class TroubledCase(RunnerCase):
         self.other.execute("ROLLBACK")
         self.other.close()
 
-    def yes(self, run: Run) -> Decision:
-        """An approval of what is shown now."""
-        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
-
     def approve_up_to_the_start(self, run: Run) -> None:
         """Approve, and hold what follows from it."""
         decision = self.yes(run)
@@ -171,14 +167,13 @@ class DatabaseRefusesTests(TroubledCase):
         page = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual([each.run.id for each in page], [changed.id, same.id, untouched.id])
         self.assertEqual([bool(each.stale) for each in page], [True, True, False])
-        one = self.sync(self.runner.decisions.approval(changed.id))
+        one = self.shown(changed)
         self.assertIn("cannot be asked anew", one.stale or "")
         self.fails(self.runner.decisions.decide(changed.id, Decision(True, one.digest, OPERATOR.id)), StoreUnavailable)
 
     def test_stop(self) -> None:
         """A daemon whose database refuses for good stops all the same."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        self.unanswered()
         run = self.submit("open")
         self.refuse()
         self.addCleanup(self.relent)
@@ -248,7 +243,7 @@ class AskedAnewTests(TroubledCase):
         self.approve_up_to_the_start(run)
         self.write("gated", manifest("gated", step("put"), expires='expires_after = "1h"'))
         self.pool.release()
-        asked = self.sync(self.runner.decisions.approval(run.id))
+        asked = self.shown(run)
         self.assertEqual(asked.expires_at, asked.requested_at + timedelta(hours=1))
         self.clock.advance(3599.0)
         self.assertIs(self.now(run).state, RunState.PENDING)

@@ -79,8 +79,7 @@ class LateTests(LateCase):
         """A run that was refused late says why."""
         run = self.overdue()
         self.answer.callback(_REFUSED)
-        fault = self.now(run).fault
-        assert fault is not None
+        fault = self.fault(run)
         self.assertEqual((fault.message, fault.details["step"]), ("no such channel", "only"))
 
     def test_silence(self) -> None:

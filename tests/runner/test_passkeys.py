@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -22,7 +21,7 @@ from aileron.values import (
     utc,
 )
 
-from .kit import OPERATOR, OPERATOR_URL, RunnerCase
+from .kit import OPERATOR_URL, RunnerCase
 
 
 class PasskeyTests(RunnerCase):
@@ -37,7 +36,7 @@ class PasskeyTests(RunnerCase):
 
     def decision(self, run: Run) -> Decision:
         """A yes to what is shown."""
-        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
+        return self.yes(run)
 
     def signed(self, run: Run, decision: Decision, wish: NewGrant | None = None) -> Decision:
         """The same, with the passkey used for it."""
@@ -101,9 +100,7 @@ class PasskeyTests(RunnerCase):
 
     def call_it(self, action: str) -> None:
         """Write another action's name into every row, as another program would."""
-        with sqlite3.connect(self.database) as connection:
-            connection.execute("UPDATE runs SET action = ?", (action,))
-        connection.close()
+        self.sql("UPDATE runs SET action = ?", action)
 
     def test_denied_without(self) -> None:
         """To say no needs none."""

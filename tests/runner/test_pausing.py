@@ -69,7 +69,7 @@ class PauseTests(PausedCase):
         """Approving is refused; denying and taking back go on."""
         approved, denied, withdrawn = (self.submit("gated", {"text": text}) for text in ("one", "two", "three"))
         self.pause()
-        shown = self.sync(self.runner.decisions.approval(approved.id))
+        shown = self.shown(approved)
         decision = Decision(True, shown.digest, OPERATOR.id)
         self.fails(self.runner.decisions.decide(approved.id, decision), Paused)
         self.approve(denied, approved=False)
@@ -93,8 +93,7 @@ class PauseTests(PausedCase):
 
     def test_under_way(self) -> None:
         """What has begun goes on, and is told."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit("open")
         self.assertEqual([each.id for each in self.pause().under_way], [run.id])
         answer.callback(Outcome(output={"ok": True}))
@@ -114,6 +113,12 @@ class PauseTests(PausedCase):
         self.pause()
         self.assertEqual(self.submit(key="k").id, run.id)
 
+    def test_told(self) -> None:
+        """The refusal tells since when and by whom."""
+        pause: Pause = self.pause().pause
+        refused = self.fails(self.runner.submission.submit(self.call()), Paused)
+        self.assertEqual(refused.details, {**to_json(pause), "retry_after": 60})
+
 
 class ResumeTests(PausedCase):
     """What happens when it is lifted."""
@@ -126,7 +131,7 @@ class ResumeTests(PausedCase):
         self.pause()
         self.assertEqual(self.resume(), (one.id, two.id))
         self.clock.advance(1000)
-        shown = self.sync(self.runner.decisions.approval(one.id))
+        shown = self.shown(one)
         self.assertIn("approve it once more to release it", shown.stale or "")
         states = [self.now(run).state for run in (one, two, never)]
         self.assertEqual((states, self.connector.sendings), ([RunState.PENDING] * 3, []))
@@ -175,12 +180,6 @@ class ResumeTests(PausedCase):
         self.brakes.full = False
         self.new_life()
         self.fails(self.runner.submission.submit(self.call()), Paused)
-
-    def test_calls_again(self) -> None:
-        """Calls are taken again."""
-        self.pause()
-        self.resume()
-        self.assertIs(self.now(self.submit("open")).state, RunState.COMPLETED)
 
 
 class SessionTests(PausedCase):
@@ -329,7 +328,7 @@ class RaceTests(PausedCase):
         """Nor a gated one that was just approved."""
         for moment in range(14):
             run = self.submit("gated", {"text": f"number {moment} of many others"})
-            shown = self.sync(self.runner.decisions.approval(run.id))
+            shown = self.shown(run)
             self.race(moment, lambda run=run, shown=shown: self.deciding(run, shown.digest))  # type: ignore[misc]
             if self.now(run).state is not RunState.COMPLETED:
                 self.assertIn(self.now(run).state, (RunState.PENDING, RunState.APPROVED))
@@ -369,8 +368,7 @@ class RetryTests(PausedCase):
         """No further step begins; what was done is told."""
         self.write("two", manifest("two", step("look", "first"), step("post", "second"), gated=False))
         self.runner.look()
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit("two")
         self.pause()
         answer.callback(Outcome(output={"ok": True}))
@@ -379,13 +377,3 @@ class RetryTests(PausedCase):
         assert ended.fault is not None
         self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "paused"))
         self.assertEqual(ended.fault.details["steps_done"], ["first"])
-
-
-class PauseValueTests(PausedCase):
-    """What is told of a pause."""
-
-    def test_told(self) -> None:
-        """The refusal tells since when and by whom."""
-        pause: Pause = self.pause().pause
-        refused = self.fails(self.runner.submission.submit(self.call()), Paused)
-        self.assertEqual(refused.details, {**to_json(pause), "retry_after": 60})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import Any, cast
 
 from attrs import evolve
@@ -59,9 +58,9 @@ class ShownTests(PreviewedCase):
     def test_record(self) -> None:
         """The record tells that it was fetched, and its digest, and nothing of what it showed."""
         run = self.submit()
-        (event,) = self.recorded(run, "approval.previewed")
+        (event,) = self.recorded("approval.previewed", run)
         self.assertEqual((event.payload["status"], event.payload["digest"]), ("shown", self.shown(run).digest))
-        told = json.dumps([dict(each.payload) for each in self.recorded(run, "approval.previewed")])
+        told = json.dumps([dict(each.payload) for each in self.recorded("approval.previewed", run)])
         self.assertNotIn("Hello", told)
         self.assertEqual(self.events(run), ["approval.requested", "approval.previewed"])
 
@@ -392,10 +391,7 @@ class FreshTests(PreviewedCase):
     def test_forged(self) -> None:
         """A preview that somebody wrote into the row is not shown, in a list either."""
         run = self.submit()
-        connection = sqlite3.connect(self.database)
-        connection.execute("UPDATE approvals SET review = replace(review, 'ann@example.org', 'me@evil.example')")
-        connection.commit()
-        connection.close()
+        self.sql("UPDATE approvals SET review = replace(review, 'ann@example.org', 'me@evil.example')")
         (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertNotIn("evil", json.dumps(dict(listed.review), default=list))
         self.assertIn("ann@example.org", json.dumps(dict(self.shown(run).review), default=list))
@@ -410,11 +406,8 @@ class FreshTests(PreviewedCase):
         harmless = self.shown(other).review["preview"]
         forged = evolve(approval, review={**approval.review, "preview": harmless})
         digest = asking.plan_shown(forged).digest(run)
-        connection = sqlite3.connect(self.database)
         row = (json.dumps(dict(forged.review), default=list), digest, run.id)
-        connection.execute("UPDATE approvals SET review = ?, digest = ? WHERE run_id = ?", row)
-        connection.commit()
-        connection.close()
+        self.sql("UPDATE approvals SET review = ?, digest = ? WHERE run_id = ?", *row)
         self.show()
         self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
         self.assertEqual(self.effects(), [])

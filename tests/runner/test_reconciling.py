@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 
 from attrs import evolve
@@ -13,7 +12,6 @@ from aileron.runner.reconciler import LOOKS_AFTER_SECONDS
 from aileron.testing import ScriptedConnector
 from aileron.values import (
     DAEMON,
-    AuditQuery,
     Event,
     Fault,
     Finding,
@@ -57,8 +55,7 @@ class DoubtCase(RunnerCase):
 
     def record(self, run: Run, type_: str = "execution.reconciled") -> list[Event]:
         """The events of that type, oldest first."""
-        page = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, type=type_)))
-        return [record.event for record in reversed(page.items)]
+        return self.recorded(type_, run)
 
 
 class ScheduleTests(DoubtCase):
@@ -315,8 +312,7 @@ class LaterLifeTests(DoubtCase):
         self.restart()
         self.connector.findings.append(_GONE)
         self.clock.advance(2.0)
-        fault = self.now(run).fault
-        assert fault is not None
+        fault = self.fault(run)
         self.assertEqual((self.now(run).state, fault.kind), (RunState.FAILED, "internal_error"))
 
     def test_begins_anew(self) -> None:
@@ -366,18 +362,16 @@ class LaterLifeTests(DoubtCase):
     def test_altered_rows(self) -> None:
         """What somebody wrote into the rows is asked of no service."""
         statements = (
-            """UPDATE runs SET arguments = '{"text":"forged"}' WHERE id = :run""",
-            "UPDATE runs SET effect_key = 'another' WHERE id = :run",
-            "UPDATE approvals SET decision_mark = NULL WHERE run_id = :run",
-            "UPDATE approvals SET approved = 0 WHERE run_id = :run",
-            "DELETE FROM approvals WHERE run_id = :run",
-            "INSERT INTO run_steps VALUES (:run, 'other', 0, 'completed', NULL)",
+            """UPDATE runs SET arguments = '{"text":"forged"}' WHERE id = ?1""",
+            "UPDATE runs SET effect_key = 'another' WHERE id = ?1",
+            "UPDATE approvals SET decision_mark = NULL WHERE run_id = ?1",
+            "UPDATE approvals SET approved = 0 WHERE run_id = ?1",
+            "DELETE FROM approvals WHERE run_id = ?1",
+            "INSERT INTO run_steps VALUES (?1, 'other', 0, 'completed', NULL)",
         )
         for statement in statements:
             run = self.crash("asked")
-            with sqlite3.connect(self.database) as database:
-                database.execute(statement, {"run": run.id})
-            database.close()
+            self.sql(statement, run.id)
             self.restart()
             self.clock.pump([1.0] * 20)
             self.assertEqual((self.now(run).state, self.connector.looks), (RunState.UNKNOWN, []), statement)

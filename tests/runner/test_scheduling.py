@@ -275,7 +275,7 @@ class OneAtATimeTests(RunnerCase):
     def test_denied_while_approved(self) -> None:
         """A denial that comes while an approval is being written does not undo the approval that was confirmed."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.pool.hold()
         yes = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
         self.pool.step()  # it has looked, and is about to be written

@@ -187,7 +187,7 @@ class ApprovedAgainTests(PreviewedCase):
         late.callback(Outcome(MAIL))
         self.clock.advance(5.0)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
-        (started,) = self.recorded(run, "execution.started")
+        (started,) = self.recorded("execution.started", run)
         self.assertEqual(started.payload["arguments"], {"text": "edited"})
 
 

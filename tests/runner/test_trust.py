@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from attrs import evolve
 from zope.interface import implementer
 
@@ -11,7 +9,6 @@ from aileron.errors import ApprovalStale, Conflict, NotFound, StoreUnavailable, 
 from aileron.interfaces import IConfigFile
 from aileron.testing import ScriptedConnector
 from aileron.values import (
-    AuditQuery,
     Candidate,
     Decision,
     LoadError,
@@ -62,10 +59,9 @@ class TrustCase(RunnerCase):
         """Trust a file as the page would."""
         return self.sync(self.runner.trust.trust([(kind, name, _digest(text))], OPERATOR))
 
-    def recorded(self, type_: str) -> list[tuple[object, ...]]:
+    def words(self, type_: str) -> list[tuple[object, ...]]:
         """What is on record of events of one type, oldest first."""
-        page = self.sync(self.store.audit.list(AuditQuery(type=type_)))
-        events = [record.event for record in reversed(page.items)]
+        events = self.recorded(type_)
         return [(each.actor.id, each.action, each.connector, dict(each.payload)) for each in events]
 
 
@@ -150,11 +146,11 @@ class OfferedTests(TrustCase):
     def test_pending(self) -> None:
         """What waits for a decision becomes stale with its file, and cannot be approved until that is trusted."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         changed = manifest("gated", step("put"))
         self.write("gated", changed, trusted=False)
         self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
-        self.assertIn("aileron action trust gated", self.sync(self.runner.decisions.approval(run.id)).stale or "")
+        self.assertIn("aileron action trust gated", self.shown(run).stale or "")
         self.give("gated", changed)
         self.approve(run)
         self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
@@ -162,7 +158,7 @@ class OfferedTests(TrustCase):
     def test_taken_after_approval(self) -> None:
         """Trust that is taken back between decision and effect: nothing is sent."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         self.pool.hold()
         deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
         while not deciding.called:
@@ -170,19 +166,7 @@ class OfferedTests(TrustCase):
         self.trust.remove(TrustKind.ACTION, "gated")
         self.pool.release()
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
-        self.assertIn("cannot run now", self.sync(self.runner.decisions.approval(run.id)).stale or "")
-
-    def test_changed_after_approval(self) -> None:
-        """A file that is written between decision and effect, when nobody looks: it is read once more, nothing sent."""
-        run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
-        self.pool.hold()
-        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
-        while not deciding.called:
-            self.pool.step()
-        self.write("gated", manifest("gated", step("put")), trusted=False)
-        self.pool.release()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertIn("cannot run now", self.shown(run).stale or "")
 
     def test_never_unlocked(self) -> None:
         """While nobody's word is known nothing is offered and nothing is called untrusted."""
@@ -249,9 +233,7 @@ class DeskTests(TrustCase):
         self.assertIsNone(self.items()["new"].before)
         self.write("new", _TEXT + "More.\n", trusted=False)
         self.assertEqual(self.items()["new"].before, _TEXT)
-        with sqlite3.connect(self.database) as database:
-            database.execute("UPDATE trusted_texts SET text = 'harmless'")
-        database.close()
+        self.sql("UPDATE trusted_texts SET text = 'harmless'")
         self.assertIsNone(self.items()["new"].before)
 
     def test_given(self) -> None:
@@ -262,9 +244,9 @@ class DeskTests(TrustCase):
         assert item.trusted is not None
         self.assertEqual((item.trusted.digest, item.trusted.changed_by), (_digest(_TEXT), OPERATOR.id))
         payload = {"kind": "action", "name": "new", "digest": _digest(_TEXT), "before": None}
-        self.assertEqual(self.recorded("trust.given"), [(OPERATOR.id, "new", None, payload)])
+        self.assertEqual(self.words("trust.given"), [(OPERATOR.id, "new", None, payload)])
         self.give("new", _TEXT)
-        self.assertEqual(self.recorded("trust.given")[1][3], {**payload, "before": _digest(_TEXT)})
+        self.assertEqual(self.words("trust.given")[1][3], {**payload, "before": _digest(_TEXT)})
 
     def test_connector(self) -> None:
         """A connector is trusted by its name and content, and on record as one."""
@@ -273,7 +255,7 @@ class DeskTests(TrustCase):
         digest = self.connector.description.content_hash
         self.sync(self.runner.trust.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
         self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
-        self.assertEqual(self.recorded("trust.given")[0][1:3], (None, _CONNECTOR))
+        self.assertEqual(self.words("trust.given")[0][1:3], (None, _CONNECTOR))
 
     def test_not_what_was_shown(self) -> None:
         """Of several files one has changed since it was shown: none is trusted, and it is said which."""
@@ -285,7 +267,7 @@ class DeskTests(TrustCase):
         error = self.fails(self.runner.trust.trust(wanted, OPERATOR), Conflict)
         self.assertEqual(error.details["items"], [{"kind": "action", "name": "other", "digest": present.digest}])
         self.assertIsNone(self.trust.find(TrustKind.ACTION, "new"))
-        self.assertEqual(self.recorded("trust.given"), [])
+        self.assertEqual(self.words("trust.given"), [])
 
     def test_gone(self) -> None:
         """What does not lie there cannot be trusted, nor what is no action."""
@@ -297,7 +279,7 @@ class DeskTests(TrustCase):
         """Trust that is taken back withdraws the action, on record before; there is nothing to take twice."""
         self.sync(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR))
         self.assertEqual(set(self.runner.submission.offering().offers), {"gated"})
-        self.assertEqual(self.recorded("trust.taken")[0][:2], (OPERATOR.id, "open"))
+        self.assertEqual(self.words("trust.taken")[0][:2], (OPERATOR.id, "open"))
         self.fails(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR), NotFound)
 
     def test_locked(self) -> None:
@@ -309,7 +291,7 @@ class DeskTests(TrustCase):
         self.fails(self.runner.trust.set_enabled("open", False, OPERATOR), VaultLocked)
         self.assertEqual(self.items()["new"].state, TrustState.NEW)
         for type_ in ("trust.given", "trust.taken", "action.disabled"):
-            self.assertEqual(self.recorded(type_), [])
+            self.assertEqual(self.words(type_), [])
 
     def test_never_unlocked(self) -> None:
         """While nobody's word is known nobody can be asked about files."""
@@ -339,7 +321,7 @@ class SwitchTests(TrustCase):
         self.assertEqual(error.details["enabled"], False)
         self.assertTrue(self.sync(self.runner.trust.set_enabled("open", True, OPERATOR)).enabled)
         self.submit("open")
-        self.assertEqual(len(self.recorded("action.disabled") + self.recorded("action.enabled")), 2)
+        self.assertEqual(len(self.words("action.disabled") + self.words("action.enabled")), 2)
 
     def test_stays_off(self) -> None:
         """An action that is off stays off when its changed file is trusted."""

@@ -43,13 +43,9 @@ class UndoCase(DecidedCase):
 
     def put_off(self, run: Run, seconds: float) -> Approval:
         """Approve a run for later."""
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         decision = Decision(True, shown.digest, OPERATOR.id, not_before=self.in_seconds(seconds))
         return self.sync(self.runner.decisions.decide(run.id, decision))
-
-    def state(self, run: Run) -> RunState:
-        """Where it stands."""
-        return self.now(run).state
 
     def nothing_sent(self, run: Run, state: RunState = RunState.APPROVED) -> None:
         """Assert that the run stands there and nothing has left."""
@@ -203,7 +199,7 @@ class ScheduleTests(UndoCase):
     def test_too_far(self) -> None:
         """More than thirty days ahead is refused, and decides nothing."""
         run = self.submit()
-        shown = self.sync(self.runner.decisions.approval(run.id))
+        shown = self.shown(run)
         decision = Decision(True, shown.digest, OPERATOR.id, not_before=self.in_seconds(30 * 86_400 + 1))
         self.fails(self.runner.decisions.decide(run.id, decision), InvalidRequest)
         self.nothing_sent(run, RunState.PENDING)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
-
-from aileron.errors import Conflict, InvalidRequest, NotFound, VaultLocked
-from aileron.values import AuditQuery, Fault, Outcome, RunState, VaultState
+from aileron.errors import Conflict, InvalidRequest, NotFound
+from aileron.values import AuditQuery, Fault, Outcome, RunState
 
 from .kit import AGENT, RunnerCase, manifest, step
 
@@ -52,26 +50,9 @@ class UngatedTests(RunnerCase):
         """An action that is not there is not found."""
         self.fails(self.runner.submission.submit(self.call("nothing")), NotFound)
 
-    def test_switched_off(self) -> None:
-        """An action that the operator switched off is refused until it is on again."""
-        self.sync(self.runner.trust.set_enabled("open", False, AGENT))
-        self.fails(self.runner.submission.submit(self.call("open")), Conflict)
-        self.restart()
-        self.fails(self.runner.submission.submit(self.call("open")), Conflict)
-        self.sync(self.runner.trust.set_enabled("open", True, AGENT))
-        self.submit("open")
-
-    def test_locked(self) -> None:
-        """While the vault is locked nothing ungated is taken, nor kept."""
-        self.vault.lock()
-        error = self.fails(self.runner.submission.submit(self.call("open")), VaultLocked)
-        self.assertEqual(error.details["state"], VaultState.LOCKED.value)
-        self.assertEqual(self.connector.sendings, [])
-
     def test_committed_before_sent(self) -> None:
         """The row says executing, and an attempt is begun, before the connector is called."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit("open")
         self.assertIs(self.now(run).state, RunState.EXECUTING)
         _, attempts = self.sync(self.runner.submission.history(run.id))
@@ -91,8 +72,7 @@ class UngatedTests(RunnerCase):
 
     def test_wait(self) -> None:
         """Who waits is told at the end, each of them; who does not wait that long sees how it stands."""
-        answer: Deferred[Outcome] = Deferred()
-        self.connector.script.append(answer)
+        answer = self.unanswered()
         run = self.submit("open")
         waiting = [self.later(self.runner.submission.wait(run.id, 30.0)) for _ in range(2)]
         short = self.later(self.runner.submission.wait(run.id, 5.0))
@@ -111,22 +91,6 @@ class UngatedTests(RunnerCase):
         assert run.fault is not None
         self.assertEqual((run.fault.kind, run.fault.details["retried"]), ("external_api_error", 0))
         self.assertEqual(self.events(run)[-1], "execution.failed")
-
-    def test_in_doubt(self) -> None:
-        """A write that left and was not answered as declared is unknown, never failed, and is not sent again."""
-        fault = Fault("external_api_error", "502", "external", retriable=True)
-        self.connector.script.append(Outcome(fault=fault, classified=False))
-        run = self.now(self.submit("open"))
-        self.assertIs(run.state, RunState.UNKNOWN)
-        self.clock.pump([1.0] * 20)
-        self.assertEqual(len(self.connector.sendings), 1)
-
-    def test_connector_bug(self) -> None:
-        """A connector that breaks its contract leaves the run in doubt, and the bug in the log."""
-        self.connector.script.append(ZeroDivisionError())
-        run = self.now(self.submit("open"))
-        self.assertIs(run.state, RunState.UNKNOWN)
-        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     def test_never_sent_is_retried(self) -> None:
         """Of a request of which no byte left a second may be sent; the answer tells how often it was tried."""
@@ -162,18 +126,6 @@ class UngatedTests(RunnerCase):
         self.clock.pump([1.0] * 10)
         self.assertIs(self.now(run).state, RunState.UNKNOWN)
         self.assertEqual(len(self.connector.sendings), 4)
-
-    def test_action_narrows(self) -> None:
-        """An action may say that an idempotent operation is not to be sent twice."""
-        self.write(
-            "open", manifest("open", step("put").replace('op = "put"', 'op = "put"\nidempotent = false'), gated=False)
-        )
-        fault = Fault("external_api_error", "503", "external", retriable=True)
-        self.connector.script.append(Outcome(fault=fault, classified=False))
-        self.runner.look()
-        run = self.submit("open")
-        self.clock.pump([1.0] * 10)
-        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.UNKNOWN, 1))
 
     def test_wall_clock(self) -> None:
         """Attempts get what is left of the action's time."""
