@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -116,16 +116,15 @@ def _known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
 
 
 def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ...]]:
-    found = {name: (*_new(value, known.get(name, ())), *_rest(value)) for name, value in run.arguments.items()}
-    return {name: pieces for name, pieces in found.items() if pieces}
-
-
-def _new(value: JSON, known: Container[_Key]) -> Iterator[JSON]:
-    return (piece for piece in _pieces(_beginning(value)) if _key(piece) not in known)
-
-
-def _rest(value: JSON) -> Sequence[JSON]:
-    return value[MOST_COMPARED:] if isinstance(value, (list, tuple)) else ()
+    """Find, by argument, what it never had; what lies beyond the beginning of an array is taken for new."""
+    found = {}
+    for name, value in run.arguments.items():
+        before = known.get(name, ())
+        pieces = [piece for piece in _pieces(_beginning(value)) if _key(piece) not in before]
+        pieces += value[MOST_COMPARED:] if isinstance(value, (list, tuple)) else ()
+        if pieces:
+            found[name] = tuple(pieces)
+    return found
 
 
 def _key(piece: JSON) -> _Key:
@@ -169,13 +168,11 @@ class DecisionService:
     _locks: KeyedLocks
 
     async def approval(self, run_id: str) -> Approval:
-        """Return one approval in full, with its preview if that can be fetched quickly."""
         requests = self._gate.requests
         requests.planner.offerings.refresh()
         return await self._gate.previews.looked_at(await requests.shown(await self._runs.approval(run_id)))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """List approvals, each checked for staleness, and yield to the reactor after each large one."""
         requests = self._gate.requests
         requests.planner.offerings.refresh()
         page = await self._runs.table.approvals(query)
@@ -187,20 +184,16 @@ class DecisionService:
         return Page(tuple(found), page.cursor)
 
     async def pending(self, session_id: str | None) -> int:
-        """Count the pending approvals of one session, or of all."""
         return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """Compare each approval with completed calls of the same action."""
         return await find_precedents(self._runs.table, approvals)
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """Suggest argument patterns for a grant by L{suggest_predicates}."""
         return suggest_predicates(approval)
 
     @shielded
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Check the new arguments, fetch their preview, and put the approval up anew, even if the caller goes away."""
         approval = await self._gate.open(run_id, digest)
         edited = self._edited(approval.run, arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):
@@ -216,14 +209,12 @@ class DecisionService:
 
     @shielded
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """Decide an approval; the decision completes even if its caller goes away."""
         await self._gate.admit(run_id, decision)
         preview = await self._gate.seen_before_decision(run_id, decision)
         return self._decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
 
     @shielded
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """Approve a call and make a grant; both complete even if their caller goes away."""
         await self._gate.admit(run_id, decision, wish)
         preview = await self._gate.seen_before_decision(run_id, decision)
         made = self._locks.run(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))

@@ -205,7 +205,7 @@ class Executor:
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
         credential = self._credential(planned)
-        seconds = min(self._remaining(execution), planned.timeout_seconds)
+        seconds = min(self._remaining(execution), planned.operation.timeout_seconds)
         if seconds <= 0.0:
             raise ResourceLimitExceeded("The time of the action was over before this could begin; it was not sent.")
         if planned.effect == READ:

@@ -37,44 +37,36 @@ class LimitService:
     _locks: KeyedLocks
 
     async def hold(self) -> None:
-        """Start no more effects and no more lookups, and wait until no task runs."""
         self._limits.effects.hold()
         self._reconciler.stop()
         await self._tasks.at_rest()
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Return the pauses in force."""
         return self._limits.effects.pauses.all()
 
     def caps(self) -> tuple[OwnCap, ...]:
-        """Return the operator's own caps."""
         return self._limits.caps.own()
 
     @shielded
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """Set caps; the write completes even if its caller goes away."""
         return await self._limits.caps.put(caps, actor)
 
     @shielded
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        """Remove a cap; the write completes even if its caller goes away."""
         await self._limits.caps.remove(which, actor)
 
     @shielded
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """Forgive a denial; the write completes even if its caller goes away."""
         return await self._limits.denials.forgive(run_id, actor)
 
     @shielded
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """Pause a session, or everything; the write completes even if its caller goes away."""
         pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
         standing = await self._limits.effects.pauses.pause(pause, actor)
         return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
 
     @shielded
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """Lift a pause; the writes complete even if their caller goes away."""
         if session_id not in {pause.session_id for pause in self.pauses()}:
             return ()
         if not self._limits.effects.may_act():
@@ -107,13 +99,5 @@ class LimitService:
         paused = {pause.session_id for pause in self.pauses()} - {None, resumed}
         return run.session_id in paused
 
-    async def _matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
-        """Every run, page by page."""
-        query = evolve(query, session_id=session_id)
-        while True:
-            page = await self._runs.table.list(query)
-            for run in page.items:
-                yield run
-            if page.cursor is None:
-                return
-            query = evolve(query, cursor=page.cursor)
+    def _matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
+        return self._runs.all(evolve(query, session_id=session_id))

@@ -101,16 +101,13 @@ class Submission:
     _limits: Limits
 
     def offering(self) -> Offering:
-        """Return the actions that can be run now, checked again if anything they depend on has changed."""
         self.planner.offerings.look()
         return self.planner.offerings.current()
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
-        """Return the offering once it has changed, or after C{seconds}."""
         return await self.planner.offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
-        """Check a call, keep it as a run, and propose or start it."""
         action, arguments = self._asked_for(call)
         if call.idempotency_key is not None:
             known = await self._known(call, call.idempotency_key, action, arguments)
@@ -128,28 +125,22 @@ class Submission:
         return await self._do(run, plan, call.actor)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """Wait until a run is settled, at most C{seconds}."""
         return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
 
     async def run(self, run_id: str) -> Run:
-        """Return one run from the database."""
         return await self._runs.run(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """List runs from the database."""
         return await self._runs.table.list(query)
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
-        """List the actions used most, from the database."""
         return await self._runs.table.most_used(limit)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """Return the steps and attempts of a run from the database."""
         return await self._runs.table.steps(run_id), await self._runs.table.attempts(run_id)
 
     @shielded
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Withdraw a run; the write completes even if its caller goes away."""
         return await self._proposals.withdraw(run_id, actor, reason)
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:

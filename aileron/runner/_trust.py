@@ -44,7 +44,6 @@ class TrustService:
     _tasks: Tasks
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
-        """List the files on disk and everything trusted, each with what changed."""
         if not self._vault.ever_unlocked():
             raise self._locked()
         lying = self._offerings.candidates()
@@ -53,7 +52,6 @@ class TrustService:
 
     @shielded
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """Trust files; the write completes even if its caller goes away."""
         self._require_unlocked()
         chosen = _chosen(self._offerings.candidates(), items)
         for candidate in chosen:
@@ -65,7 +63,6 @@ class TrustService:
 
     @shielded
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """Take trust back; the write completes even if its caller goes away."""
         self._require_unlocked()
         word = self._trust.find(kind, name)
         if word is None:
@@ -75,14 +72,13 @@ class TrustService:
 
     @shielded
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """Switch an action on or off; the write completes even if its caller goes away."""
         self._require_unlocked()
         offer = self._offerings.look_up(name)
         word = self._trust.find(TrustKind.ACTION, name)
         if word is None:
             raise NotFound(f"The action {name} is not trusted.", {"action": name})
-        event = self._runs.events.of_action("action.enabled" if enabled else "action.disabled", name, actor)
-        await self._runs.audit.append(event)
+        event = self._runs.events.of_home("action.enabled" if enabled else "action.disabled", actor)
+        await self._runs.audit.append(evolve(event, action=name))
         if self._trust.find(TrustKind.ACTION, name) != word:
             raise Conflict("What is trusted of it was changed in this moment: look again.", {"action": name})
         switched = evolve(word, enabled=enabled, changed_at=self._runs.events.now(), changed_by=actor.id)

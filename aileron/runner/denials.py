@@ -75,7 +75,7 @@ class LoopBreaker:
     _runs: RunRepository
     _tasks: Tasks
     _rules: Mapping[str, _LoopRule] = field(converter=_rules)
-    _counted: DenialCounts = field(factory=lambda: DenialCounts(CALLS_WITHIN), init=False)
+    _counted: CallCounts = field(factory=lambda: CallCounts(CALLS_WITHIN), init=False)
     _denied: dict[tuple[str, str], deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
     _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
 
@@ -160,7 +160,7 @@ MOST_KEYS = 4096
 
 
 @define(eq=False)
-class DenialCounts:
+class CallCounts:
     """Keeps the moments at which each key was counted; a key that was not counted of late is let go of.
 
     That happens when another one is counted.  A clock that was set back counts what lies ahead of it as well, and a key

@@ -219,7 +219,6 @@ class GrantService:
         return approved, grant
 
     async def grants(self) -> tuple[StandingGrant, ...]:
-        """List the grants in the vault, each with whether it allows anything now."""
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._gate.requests.planner.offerings.refresh()
@@ -227,7 +226,6 @@ class GrantService:
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """Return one of L{grants}."""
         for shown in await self.grants():
             if shown.grant.id == grant_id:
                 return shown

@@ -17,6 +17,7 @@ from aileron.values import (
     Binding,
     ConnectorDescription,
     Fault,
+    Operation,
     PreviewRule,
     Request,
     Run,
@@ -113,24 +114,19 @@ class PlannedStep:
     lacks: str | None = None
 
     @property
+    def operation(self) -> Operation:
+        """The operation as the connector declares it."""
+        return self.description.operations[self.step.operation]
+
+    @property
     def effect(self) -> str:
         """C{read} or C{write}, as the connector declares."""
-        return self.description.operations[self.step.operation].effect
+        return self.operation.effect
 
     @property
     def idempotent(self) -> bool:
         """As the connector declares; the action may only narrow it."""
-        return self.description.operations[self.step.operation].idempotent and self.step.idempotent is not False
-
-    @property
-    def timeout_seconds(self) -> float:
-        """The seconds for which an answer is waited, as the connector declares."""
-        return self.description.operations[self.step.operation].timeout_seconds
-
-    @property
-    def reconcilable(self) -> bool:
-        """True if its effect can be looked for, as the connector declares."""
-        return self.description.operations[self.step.operation].reconcilable
+        return self.operation.idempotent and self.step.idempotent is not False
 
     def pinned(self) -> dict[str, JSON]:
         """Return what the digest binds of this step."""

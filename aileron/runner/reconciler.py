@@ -109,8 +109,7 @@ class Reconciler:
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
         """Look up a run's effect with the vault unlocked, and settle the run by what is found."""
-        if not self._effects.may_act():
-            raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
+        self._effects.require()
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise make_conflict(run)
@@ -205,7 +204,7 @@ class Reconciler:
         tried = [row for row in await self._runs.table.attempts(run.id) if row.step_id == planned.step.id]
         if not tried:
             raise Conflict("No step of it is in doubt any more, and the rest was never begun.")
-        if planned.effect != WRITE or not planned.reconcilable:
+        if planned.effect != WRITE or not planned.operation.reconcilable:
             raise CapabilityDenied(f"{planned.description.fqn} declares no way to look whether this happened.")
         doubt = UncertainEffect(run, planned, position, done, position == len(plan.steps) - 1)
         return doubt, _sought(plan, doubt, tried)
@@ -291,17 +290,14 @@ class ReconciliationService:
 
     @shielded
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """Settle a run of unknown outcome; the write completes even if its caller goes away."""
         return await self._locks.run(run_id, lambda: self._settle(run_id, happened, note, actor))
 
     @shielded
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """Look up now whether a run happened; the lookup completes even if its caller goes away."""
         return await self._reconciler.find_out(run_id, actor)
 
     @shielded
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """Create a run that repeats one of unknown outcome; it is created even if its caller goes away."""
         return await self._locks.run(run_id, lambda: self._run_again(run_id, note, actor))
 
     async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:

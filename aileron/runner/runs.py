@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -23,6 +23,7 @@ from aileron.values import (
     Fault,
     PendingLimits,
     Run,
+    RunQuery,
     RunState,
     Transition,
     to_json,
@@ -125,10 +126,6 @@ class EventFactory:
         """Make an event that concerns no run. C{payload} holds no secret."""
         return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, payload=payload)
 
-    def of_action(self, type_: str, action: str, actor: Actor) -> Event:
-        """Make an event that concerns an action but no run."""
-        return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, action=action)
-
 
 T = TypeVar("T")
 
@@ -227,6 +224,16 @@ class RunRepository:
         if run is None:
             raise NotFound("There is no such run.")
         return run
+
+    async def all(self, query: RunQuery) -> AsyncIterator[Run]:
+        """Yield every run that C{query} asks for, page by page."""
+        while True:
+            page = await self.table.list(query)
+            for run in page.items:
+                yield run
+            if page.cursor is None:
+                return
+            query = evolve(query, cursor=page.cursor)
 
     async def approval(self, run_id: str) -> Approval:
         """Return the approval.

@@ -6,7 +6,7 @@ from .guard import ATTACKS, Guard
 
 _CONFIRMING = "cli/records/confirming.py"
 _VERIFY = "audit/verify.py"
-_ROLLBACK = "runner/_rollback.py"
+_ROLLBACK = "runner/_recovery.py"
 _VAULT_FILE = "vault/_vault_file.py"
 _INJECTION = "gateway/_injection.py"
 

@@ -142,7 +142,7 @@ GUARDS = (
     Guard(
         2,
         "a run in doubt is not begun by a start",
-        "runner/_runner.py",
+        "runner/_recovery.py",
         "        if run.state is RunState.EXECUTING:\n",
         "        if False:\n",
         "WrittenRowsTests.test_begun",
@@ -150,7 +150,7 @@ GUARDS = (
     Guard(
         2,
         "a run that was called ungated is given up",
-        "runner/_runner.py",
+        "runner/_recovery.py",
         "elif run.gated and run.state is not RunState.RECEIVED:",
         "elif run.state is not RunState.RECEIVED:",
         "WrittenRowsTests.test_gate",

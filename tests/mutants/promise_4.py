@@ -8,7 +8,7 @@ GUARDS = (
     Guard(
         4,
         "an approved run is taken up at a start",
-        "runner/_runner.py",
+        "runner/_recovery.py",
         "            self._scheduler.start(run)  # approved, or waiting for the vault\n",
         "            pass\n",
         "KeptTests.test_decided",

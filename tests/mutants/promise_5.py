@@ -83,7 +83,7 @@ GUARDS = (
     Guard(
         5,
         "what a crash left is in doubt, not failed",
-        "runner/_runner.py",
+        "runner/_recovery.py",
         "await self._runs.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))",
         "await self._runs.apply(transition(run, RunState.FAILED, now, event, fault=fault, attempts=attempts))",
         "DoubtTests.test_killed",
@@ -91,7 +91,7 @@ GUARDS = (
     Guard(
         5,
         "the decision for what is in doubt counts no more",
-        "runner/_runner.py",
+        "runner/_recovery.py",
         "        await self._decisions.give_up(run)\n        done =",
         "        done =",
         "DoubtTests.test_settled_and_put_back",

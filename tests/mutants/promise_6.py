@@ -50,7 +50,7 @@ GUARDS = (
     Guard(
         6,
         "the record reaches what the vault sealed",
-        "runner/_rollback.py",
+        "runner/_recovery.py",
         "return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]",
         "return True",
         "PutBackTests.test_found",
@@ -58,7 +58,7 @@ GUARDS = (
     Guard(
         6,
         "an old record's approvals are asked anew",
-        "runner/_rollback.py",
+        "runner/_recovery.py",
         "            if run.gated and run.state in _APPROVED:\n",
         "            if False:\n",
         "PutBackTests.test_waiting",

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.runner import denials as _breaker
-from aileron.runner.denials import DenialCounts, normalize_text, request_digest
+from aileron.runner.denials import CallCounts, normalize_text, request_digest
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step
@@ -199,7 +199,7 @@ class BreakerTests(DeniedCase):
         """However many other calls an agent makes between denials, they are counted together."""
         self.write("reading", manifest("reading", step("look"), gated=False))
         self.runner.look()
-        self.patch(_breaker, "DenialCounts", partial(DenialCounts, most_keys=8))
+        self.patch(_breaker, "CallCounts", partial(CallCounts, most_keys=8))
         self.restart()
         for number in range(MOST.denials):
             self.deny(f"number {number}")
@@ -264,22 +264,22 @@ def at(seconds: float) -> datetime:
 
 
 class CountsTests(SynchronousTestCase):
-    """L{DenialCounts}."""
+    """L{CallCounts}."""
 
     def test_beyond(self) -> None:
         """More than the most within the time, and each key by itself."""
-        counts = DenialCounts(MINUTE)
+        counts = CallCounts(MINUTE)
         self.assertEqual([counts.is_beyond("a", 2, at(second)) for second in (0, 1, 2)], [False, False, True])
         self.assertFalse(counts.is_beyond("b", 2, at(3)))
 
     def test_long_ago(self) -> None:
         """What was counted a whole minute ago counts no more."""
-        counts = DenialCounts(MINUTE)
+        counts = CallCounts(MINUTE)
         self.assertEqual([counts.is_beyond("a", 1, at(second)) for second in (0, 60, 119.9)], [False, False, True])
 
     def test_forgotten(self) -> None:
         """A key that was not counted for a minute takes no memory; one that was counted again stays."""
-        counts = DenialCounts(MINUTE)
+        counts = CallCounts(MINUTE)
         for number in range(100):
             counts.is_beyond(number, 1, at(number / 100))
         counts.is_beyond(0, 1, at(30))
@@ -289,7 +289,7 @@ class CountsTests(SynchronousTestCase):
 
     def test_most_keys(self) -> None:
         """Beyond so many keys the one that was counted longest ago is forgotten, however late it was."""
-        counts = DenialCounts(MINUTE, most_keys=2)
+        counts = CallCounts(MINUTE, most_keys=2)
         for key in ("a", "b", "a", "c"):
             counts.is_beyond(key, 9, at(0))
         self.assertEqual(len(counts), 2)
@@ -298,7 +298,7 @@ class CountsTests(SynchronousTestCase):
 
     def test_clock_set_back(self) -> None:
         """What lies ahead counts as well, and is not forgotten before its time."""
-        counts = DenialCounts(MINUTE)
+        counts = CallCounts(MINUTE)
         counts.is_beyond("a", 1, at(3600))
         counts.is_beyond("b", 1, at(0))
         self.assertTrue(counts.is_beyond("a", 1, at(1)))

@@ -13,7 +13,7 @@ from aileron.errors import (
     NotFound,
     VaultLocked,
 )
-from aileron.runner import _runner
+from aileron.runner import _recovery
 from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
 from aileron.values import (
     CredentialNeed,
@@ -276,7 +276,7 @@ class ExpiryTests(RunnerCase):
 
     def test_many_across_a_restart(self) -> None:
         """However many pages of them wait, all are minded again after a restart."""
-        self.patch(_runner, "_PENDING", evolve(_runner._PENDING, limit=2))
+        self.patch(_recovery, "_PENDING", evolve(_recovery._PENDING, limit=2))
         runs = [self.submit("gated", {"text": str(number)}) for number in range(5)]
         self.restart()
         self.clock.advance(3600.0)
