@@ -32,8 +32,7 @@ class NoDecisionTests(PromiseCase):
 
     def test_expired(self) -> None:
         """What has expired cannot be approved any more, were its alarm never to ring."""
-        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
-        self.runner.look()
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
         run = self.submit()
         yes = self.yes(run)
         self.runner._recovery._expiry.stop()
@@ -43,8 +42,7 @@ class NoDecisionTests(PromiseCase):
 
     def test_expires(self) -> None:
         """An approval that is limited ends when its time is over."""
-        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
-        self.runner.look()
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
         run = self.submit()
         self.clock.advance(3601)
         self.assertEqual((self.state(run), self.sent), ("expired", 0))

@@ -125,8 +125,7 @@ class StillTests(PromiseCase):
     def test_digest_and_action(self) -> None:
         """Nor has the digest of another action that was put in its place, true as it is."""
         run = self.held()
-        self.write("gated", manifest("gated", step("put")))
-        self.runner.look()
+        self.offer("gated", step("put"))
         other = self.runner.decisions._gate.requests.plan(run).digest(run)
         self.sql("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
         self.forge_record(run, other)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 from attrs import evolve
@@ -59,13 +58,11 @@ class KeptTests(PromiseCase):
         """What cannot be kept is not confirmed, and nothing of it is done."""
         run = self.submit()
         yes = self.yes(run)
-        other = sqlite3.connect(self.database, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        self.refuse()
         self.fails(self.runner.submission.submit(self.call()), StoreUnavailable)
         self.fails(self.runner.submission.submit(self.call("open")), StoreUnavailable)
         self.fails(self.runner.decisions.decide(run.id, yes), StoreUnavailable)
-        other.execute("ROLLBACK")
-        other.close()
+        self.relent()
         self.flushLoggedErrors(StoreUnavailable)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
         self.sync(self.runner.decisions.decide(run.id, yes))
@@ -105,11 +102,9 @@ class KeptTests(PromiseCase):
         """An effect that was answered while the database refused is on record as soon as it does not."""
         answer = self.unanswered()
         run = self.submit("open")
-        other = sqlite3.connect(self.database, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        self.refuse()
         answer.callback(self.connector.usual)
-        other.execute("ROLLBACK")
-        other.close()
+        self.relent()
         self.clock.advance(1.0)
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
         self.flushLoggedErrors(StoreUnavailable)

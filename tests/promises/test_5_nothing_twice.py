@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.errors import Conflict
 from aileron.values import Outcome, Run
-from tests.runner.kit import manifest, step
+from tests.runner.kit import step
 
 from .case import NEVER_SENT, NO_ANSWER, OPERATOR, REFUSED, Killed, PromiseCase
 
@@ -62,8 +62,7 @@ class DoubtTests(PromiseCase):
 
     def test_doubt_stays(self) -> None:
         """An attempt in doubt is not made certain by a later one that was refused."""
-        self.write("open", manifest("open", step("put"), gated=False))
-        self.runner.look()
+        self.offer("open", step("put"), gated=False)
         self.connector.script.extend([NO_ANSWER, REFUSED])
         run = self.submit("open")
         self.clock.pump([1.0] * 30)
@@ -102,8 +101,7 @@ class OnceTests(PromiseCase):
 
     def again(self, operation: str, *answers: Outcome) -> Run:
         """A run whose step met these answers, and then a good one."""
-        self.write("open", manifest("open", step(operation), gated=False))
-        self.runner.look()
+        self.offer("open", step(operation), gated=False)
         self.connector.script.extend(answers)
         run = self.submit("open")
         self.clock.pump([1.0] * 30)
@@ -123,8 +121,7 @@ class OnceTests(PromiseCase):
     def test_narrowed(self) -> None:
         """An action may say of a step that it must not be repeated."""
         once = step("put").replace("[[execute]]", "[[execute]]\nidempotent = false")
-        self.write("open", manifest("open", once, gated=False))
-        self.runner.look()
+        self.offer("open", once, gated=False)
         self.connector.script.append(NO_ANSWER)
         run = self.submit("open")
         self.clock.pump([1.0] * 30)
@@ -137,8 +134,7 @@ class OnceTests(PromiseCase):
 
     def test_steps(self) -> None:
         """A run of several steps that failed in one says which were done, and the next does not begin."""
-        self.write("open", manifest("open", step("put", "one"), step("post", "two"), step("put", "three"), gated=False))
-        self.runner.look()
+        self.offer("open", step("put", "one"), step("post", "two"), step("put", "three"), gated=False)
         self.connector.script.extend([self.connector.usual, REFUSED])
         run = self.submit("open")
         fault = self.fault(run)

@@ -110,6 +110,9 @@ def manifest(
 class RunnerCase(SynchronousTestCase):
     """One home: its files, its database, its clock.  L{restart} is a new life of the daemon on it."""
 
+    other: sqlite3.Connection | None = None
+    """Holds the database's write lock, while it refuses."""
+
     def setUp(self) -> None:
         """A gated and an ungated action on a connector that does as it is told."""
         self.clock = Clock()
@@ -208,6 +211,11 @@ class RunnerCase(SynchronousTestCase):
         if trusted and self.vault.state() is VaultState.UNLOCKED:
             self.believe(TrustKind.ACTION, name, digest_of_bytes(text.encode()))
 
+    def offer(self, name: str, *steps: str, **rest: Any) -> None:
+        """Write an action file, trusted, and have the daemon look: L{manifest} says of what."""
+        self.write(name, manifest(name, *steps, **rest))
+        self.runner.look()
+
     def sync(self, work: Coroutine[Deferred[Any], Any, T]) -> T:
         """What C{work} answers at once."""
         return self.successResultOf(Deferred.fromCoroutine(work))
@@ -297,6 +305,19 @@ class RunnerCase(SynchronousTestCase):
         """Run one statement in the database as another program would."""
         with closing(sqlite3.connect(self.database)) as database, database:
             return database.execute(statement, values).fetchall()
+
+    def refuse(self) -> None:
+        """Hold the database's write lock from outside: every commit is refused."""
+        if self.other is None:
+            self.other = sqlite3.connect(self.database, isolation_level=None)
+            self.other.execute("BEGIN IMMEDIATE")
+
+    def relent(self) -> None:
+        """Give it back."""
+        if self.other is not None:
+            self.other.execute("ROLLBACK")
+            self.other.close()
+            self.other = None
 
     def set_state(self, run: Run, state: str = "approved") -> None:
         """Let a run's row say another state."""

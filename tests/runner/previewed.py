@@ -66,7 +66,7 @@ class PreviewedCase(RunnerCase):
         del self.connector.shows["look"]
         self.connector.script = [mail, late]
         self.decide(run, digest)
-        self.assertIs(self.now(run).state, RunState.APPROVED)
+        self.assertIs(self.state(run), RunState.APPROVED)
         self.show()
         return run, late
 

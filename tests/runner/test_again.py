@@ -38,9 +38,9 @@ class AgainTests(DoubtCase):
         self.assertEqual((child.arguments, child.session_id), (parent.arguments, parent.session_id))
         self.assertEqual(len(self.connector.sendings), 1)
         self.approve(child)
-        self.assertIs(self.now(child).state, RunState.COMPLETED)
+        self.assertIs(self.state(child), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 2)
-        self.assertIs(self.now(parent).state, RunState.UNKNOWN)
+        self.assertIs(self.state(parent), RunState.UNKNOWN)
 
     def test_told(self) -> None:
         """The old one stays unknown, says as which it is done again and why, and the record says by whom."""
@@ -55,8 +55,7 @@ class AgainTests(DoubtCase):
     def test_effect_key(self) -> None:
         """It has the old key only where every write is declared idempotent."""
         self.write("open", manifest("open", step("look", "a"), step("put", "b"), gated=False))
-        self.write("mixed", manifest("mixed", step("put", "a"), step("post", "b"), gated=False))
-        self.runner.look()
+        self.offer("mixed", step("put", "a"), step("post", "b"), gated=False)
         for action, before, same in (("open", Outcome(), True), ("mixed", Outcome(), False)):
             parent = self.doubtful(action, before)
             child = self.again(parent)
@@ -71,7 +70,7 @@ class AgainTests(DoubtCase):
         parent = self.doubtful("sent")
         self.again(parent)
         self.sync(self.runner.reconciliation.settle(parent.id, False, "I looked.", OPERATOR))
-        self.assertEqual((self.now(parent).state, self.now(parent).reason), (RunState.FAILED, "I looked."))
+        self.assertEqual((self.state(parent), self.now(parent).reason), (RunState.FAILED, "I looked."))
 
     def test_once(self) -> None:
         """While one that does it again is open, or unknown itself, there is no second; after that there may be."""
@@ -83,7 +82,7 @@ class AgainTests(DoubtCase):
         second = self.again(parent)
         self.connector.script.append(evolve(Outcome(), classified=False, fault=parent.fault))
         self.approve(second)
-        self.assertIs(self.now(second).state, RunState.UNKNOWN)
+        self.assertIs(self.state(second), RunState.UNKNOWN)
         self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
         third = self.again(second)
         self.assertEqual(third.parent_id, second.id)
@@ -174,7 +173,7 @@ class AgainTests(DoubtCase):
     def assert_asked_anew(self, child: Run) -> None:
         """When its minute is over, it waits for a decision, and only the old run's request has been sent."""
         self.clock.pump([1.0] * 62)
-        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        self.assertEqual((self.state(child), len(self.connector.sendings)), (RunState.PENDING, 1))
 
     def test_found_out_after_the_decision(self) -> None:
         """One that was approved and had not begun by then is asked anew."""
@@ -229,7 +228,7 @@ class AgainTests(DoubtCase):
         child = self.again(parent)
         self.append(parent, "execution.reconciled", 1001)
         self.approve(child)
-        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.COMPLETED, 2))
+        self.assertEqual((self.state(child), len(self.connector.sendings)), (RunState.COMPLETED, 2))
 
     def append(self, run: Run, type_: str, count: int) -> None:
         """Put events of a run on record that tell of no success."""

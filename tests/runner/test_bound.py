@@ -63,7 +63,7 @@ class BoundCase(RunnerCase):
 
     def asked_anew(self, run: Run, digest: str, *paths: str) -> None:
         """Assert that it waits, with another digest, nothing sent, and with just these differences."""
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         shown = self.shown(run)
         self.assertNotEqual(shown.digest, digest)
         self.assertEqual((shown.approved, self.connector.effects()), (None, {}))

@@ -119,8 +119,7 @@ class UsualTests(CappedCase):
 
     def test_reads(self) -> None:
         """Reads are free."""
-        self.write("reading", manifest("reading", step("look"), gated=False))
-        self.runner.look()
+        self.offer("reading", step("look"), gated=False)
         self.loop("reading", USUAL + 1)
         self.assertEqual(self.sql("SELECT * FROM charges"), [])
 
@@ -206,13 +205,13 @@ class GatedTests(CappedCase):
         self.approve(one)
         self.clock.advance(60)
         self.approve(two)
-        self.assertIs(self.now(two).state, RunState.PENDING)
+        self.assertIs(self.state(two), RunState.PENDING)
         stale = self.shown(two).stale or ""
         self.assertIn("The limit for gated is reached: once an hour. There is room at 2027-01-15T09:00:00", stale)
         self.assertEqual(len(self.connector.sendings), 1)
         self.clock.advance(HOUR)
         self.approve(two)
-        self.assertIs(self.now(two).state, RunState.COMPLETED)
+        self.assertIs(self.state(two), RunState.COMPLETED)
 
     def test_denied_is_free(self) -> None:
         """What was denied, or waits, is not counted."""
@@ -244,7 +243,7 @@ class RaceTests(CappedCase):
         self.pool.release()
         for each in decided:
             self.successResultOf(each)
-        states = sorted(self.now(run).state for run in runs)
+        states = sorted(self.state(run) for run in runs)
         self.assertEqual(states, [RunState.COMPLETED] * 2 + [RunState.PENDING] * 3)
         self.assertEqual(len(self.connector.sendings), 2)
 

@@ -36,7 +36,7 @@ class DecidedCase(RunnerCase):
         """Assert that in a new life the run is asked about anew, C{found} is on record, and nothing is sent."""
         sent = len(self.connector.sendings)
         self.restart()
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.assertEqual(len(self.connector.sendings), sent)
         self.assertEqual(self.found(run), list(found))
         shown = self.shown(run)
@@ -80,12 +80,10 @@ class ForgedTests(DecidedCase):
         run = self.submit()
         self.sql("UPDATE runs SET gated = 0, state = 'awaiting_vault' WHERE id = ?", run.id)
         self.sync(self.runner._resume())
-        self.assertEqual(
-            (self.now(run).state, self.found(run)), (RunState.PENDING, ["There is no decision on record."])
-        )
+        self.assertEqual((self.state(run), self.found(run)), (RunState.PENDING, ["There is no decision on record."]))
         self.set_state(run)
         self.restart()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.CANCELLED, []))
 
     def test_approval_removed(self) -> None:
         """A run whose approval was removed is asked about anew."""
@@ -93,7 +91,7 @@ class ForgedTests(DecidedCase):
         self.sql("DELETE FROM approvals WHERE run_id = ?", run.id)
         self.refused(run, "There is no decision on record.")
         self.approve(run)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_decided_for_another(self) -> None:
         """Who decides for another digest than the one that stands there is told that one, and nothing is written."""
@@ -169,7 +167,7 @@ class UnderWayTests(DecidedCase):
         answer.callback(Outcome({"done": True}))
         self.assertEqual(self.events(run)[-3:], ["execution.started", "tamper.detected", "execution.succeeded"])
         self.restart()
-        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.PENDING, 1))
 
     def test_row_removed(self) -> None:
         """What came of a run whose row was removed is on record all the same."""
@@ -186,8 +184,7 @@ class UnderWayTests(DecidedCase):
 
     def test_between_steps(self) -> None:
         """A run whose row was changed goes no step further."""
-        self.write("gated", manifest("gated", step("post", "one"), step("post", "two")))
-        self.runner.look()
+        self.offer("gated", step("post", "one"), step("post", "two"))
         answer = self.unanswered()
         run = self.submit()
         self.approve(run)
@@ -213,7 +210,7 @@ class UsedTests(DecidedCase):
         run = self.held()
         self.sql("UPDATE runs SET gated = 0 WHERE id = ?", run.id)
         self.restart()
-        self.assertIs(self.now(run).state, RunState.CANCELLED)
+        self.assertIs(self.state(run), RunState.CANCELLED)
         self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
         self.forget(run)
         self.given_way(run)
@@ -225,7 +222,7 @@ class UsedTests(DecidedCase):
         self.unlock_anew()
         self.set_state(run, "awaiting_vault")
         self.restart()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
         self.assertEqual(self.found(run), ["The record tells of no such decision, or of what came after it."])
 
     def test_asked_anew(self) -> None:
@@ -234,7 +231,7 @@ class UsedTests(DecidedCase):
         row, text = self.row(run), (self.directory / "gated.md").read_text()
         self.write("gated", manifest("gated", step("put")))
         self.restart()
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.approve(run, approved=False)
         self.write("gated", text)
         self.put_back(run, row)
@@ -257,7 +254,7 @@ class UsedTests(DecidedCase):
         self.sync(self.runner.stop(1.0))
         self.write("gated", text)
         self.approve(run)
-        self.assertEqual((self.now(run).state, self.row(run)[0][0]), (RunState.APPROVED, row[0][0]))
+        self.assertEqual((self.state(run), self.row(run)[0][0]), (RunState.APPROVED, row[0][0]))
         self.put_back(run, row)
         return run
 
@@ -271,7 +268,7 @@ class UsedTests(DecidedCase):
         self.given_way(self.earlier_put_back())
         run = self.held()
         self.restart()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_made_older(self) -> None:
         """One whose contents were altered tells of no decision: it does not become an older one by that."""
@@ -356,7 +353,7 @@ class UsedTests(DecidedCase):
         self.set_state(run)
         self.refused(run, "The decision on record was used before.")
         self.approve(run)
-        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.COMPLETED, 2))
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 2))
 
 
 class NotUsableTests(DecidedCase):
@@ -438,7 +435,7 @@ class EndsTests(DecidedCase):
         run = self.approved_and_locked()
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.unlock_anew()
         self.control.change_key()
         self.refused(run)

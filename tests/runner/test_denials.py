@@ -16,7 +16,7 @@ from aileron.runner import denials as _breaker
 from aileron.runner.denials import CallCounts, normalize_text, request_digest
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
-from .kit import OPERATOR, manifest, step
+from .kit import OPERATOR, step
 from .test_decisions import DecidedCase
 
 MOST = LoopLimits()
@@ -46,8 +46,7 @@ class DeniedCase(DecidedCase):
 
     def rule(self, lines: str) -> None:
         """Write another C{[approval]}."""
-        self.write("gated", manifest("gated", step("post"), expires=lines))
-        self.runner.look()
+        self.offer("gated", step("post"), expires=lines)
 
     def broken(self) -> int:
         """How often it is on record that somebody was stopped."""
@@ -92,8 +91,7 @@ class CoolDownTests(DeniedCase):
 
     def test_other_action(self) -> None:
         """Another action is another call."""
-        self.write("other", manifest("other", step("post")))
-        self.runner.look()
+        self.offer("other", step("post"))
         self.deny()
         self.submit("other")
 
@@ -197,8 +195,7 @@ class BreakerTests(DeniedCase):
 
     def test_many_calls_between(self) -> None:
         """However many other calls an agent makes between denials, they are counted together."""
-        self.write("reading", manifest("reading", step("look"), gated=False))
-        self.runner.look()
+        self.offer("reading", step("look"), gated=False)
         self.patch(_breaker, "CallCounts", partial(CallCounts, most_keys=8))
         self.restart()
         for number in range(MOST.denials):

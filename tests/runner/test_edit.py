@@ -20,8 +20,7 @@ class EditCase(PreviewedCase):
     def setUp(self) -> None:
         """Offer it."""
         super().setUp()
-        self.write("plain", manifest("plain", step("post")))
-        self.runner.look()
+        self.offer("plain", step("post"))
 
     def edit(self, run: Run, arguments: Mapping[str, JSON], digest: str | None = None) -> Approval:
         """Edit as the page would."""
@@ -70,7 +69,7 @@ class EditTests(EditCase):
         self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
         error = self.refused(run, {"text": "third"}, ApprovalStale, digest)
         self.assertEqual(error.details["digest"], edited.digest)
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
 
     def test_back(self) -> None:
         """Edited back it is what was asked for, under the first digest, and no difference is told."""

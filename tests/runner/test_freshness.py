@@ -32,7 +32,7 @@ class FreshnessCase(RunnerCase):
         """A gated run that was carried out."""
         run = self.submit()
         self.approve(run)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         return run
 
     def copied(self) -> Path:
@@ -74,11 +74,11 @@ class RecordTests(FreshnessCase):
         run = self.held()
         copy = self.copied()
         self.restart()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.put_back(copy)
         self.restart()
         self.assertEqual(self.found(), [[_OLD_RECORD]])
-        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.PENDING, 1))
         self.assertEqual(self.shown(run).stale, _OLD_RECORD)
         self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
         self.next_life()
@@ -95,7 +95,7 @@ class RecordTests(FreshnessCase):
         self.unlock_anew()
         self.control.seal(10_000, "sha256:of another record")
         self.restart()
-        self.assertIs(self.now(waiting).state, RunState.PENDING)
+        self.assertIs(self.state(waiting), RunState.PENDING)
 
     def test_altered(self) -> None:
         """A record that is as long but another is found."""
@@ -152,7 +152,7 @@ class VaultTests(FreshnessCase):
         self.restart()
         self.assertEqual(self.found(), [[_OLD_VAULT]])
         self.assertEqual((self.trust.trusted(), self.runner.submission.offering().offers), ((), {}))
-        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.PENDING, 1))
         self.next_life()
         self.assertEqual(len(self.alarms()), 1)
 
@@ -173,12 +173,10 @@ class VaultTests(FreshnessCase):
         self.control.file_revision -= 1
         self.sync(remember_older(self.control, self.store.watermarks))
         self.control.file_revision += 2
-        other = sqlite3.connect(self.database, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        self.refuse()
         failing = self.build()
         self.failureResultOf(self.later(failing.start()), StoreUnavailable)
-        other.execute("ROLLBACK")
-        other.close()
+        self.relent()
         self.sync(failing.stop(1.0))
         self.restart()
         self.assertEqual(self.found(), [[_OLD_VAULT]])
@@ -211,11 +209,9 @@ class VaultTests(FreshnessCase):
     def test_noted_when_it_can_be(self) -> None:
         """What cannot be written now is written at a later look."""
         self.control.file_revision = 7
-        other = sqlite3.connect(self.database, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        self.refuse()
         self.runner.look()
-        other.execute("ROLLBACK")
-        other.close()
+        self.relent()
         self.flushLoggedErrors(StoreUnavailable)
         self.runner.look()
         self.assertEqual(self.sync(self.store.watermarks.all())["vault memory"].split()[0], "7")
@@ -236,7 +232,7 @@ class VaultTests(FreshnessCase):
         self.next_life()
         replaced = self.sync(self.store.audit.list(AuditQuery(type="vault.replaced"))).items
         self.assertEqual([each.event.payload for each in replaced], [{"before": "memory", "now": "another"}])
-        self.assertEqual((self.alarms(), self.now(run).state), ([], RunState.PENDING))
+        self.assertEqual((self.alarms(), self.state(run)), ([], RunState.PENDING))
         self.assertIn("earlier key", self.shown(run).stale or "")
 
     def test_returned(self) -> None:

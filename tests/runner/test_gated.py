@@ -58,7 +58,7 @@ class GatedTests(RunnerCase):
         run = self.submit()
         approval = self.approve(run, reason="fine")
         self.assertEqual((approval.approved, approval.decided_by, approval.reason), (True, OPERATOR.id, "fine"))
-        self.assertEqual((self.now(run).state, self.now(run).reason), (RunState.COMPLETED, "fine"))
+        self.assertEqual((self.state(run), self.now(run).reason), (RunState.COMPLETED, "fine"))
         self.assertEqual(list(self.connector.effects().values()), [1])
         self.assertEqual(
             self.events(run),
@@ -79,9 +79,9 @@ class GatedTests(RunnerCase):
         answer = self.unanswered()
         run = self.submit()
         self.approve(run)
-        self.assertIs(self.now(run).state, RunState.EXECUTING)
+        self.assertIs(self.state(run), RunState.EXECUTING)
         answer.callback(Outcome({"done": True}))
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_denied(self) -> None:
         """A denied run never has an effect; the reason is kept."""
@@ -124,7 +124,7 @@ class GatedTests(RunnerCase):
         withdrawn = self.later(self.runner.submission.withdraw(run.id, AGENT, None))
         self.pool.release()
         self.successResultOf(decided)
-        state = self.now(run).state
+        state = self.state(run)
         self.assertEqual(len(self.connector.sendings), 0 if state is RunState.CANCELLED else 1)
         if state is not RunState.CANCELLED:
             self.failureResultOf(withdrawn, Conflict)
@@ -197,7 +197,7 @@ class StaleTests(RunnerCase):
     def stale(self, run: Run, digest: str) -> str:
         """Assert that a decision for C{digest} is refused and it is asked anew; the reason that is shown."""
         self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
         shown = self.shown(run)
         self.assertNotEqual(shown.digest, digest)
@@ -221,7 +221,7 @@ class StaleTests(RunnerCase):
         self.write("gated", manifest("gated", step("post"), gated=False))
         self.stale(run, digest)
         self.restart()
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
 
     def test_action_gone(self) -> None:
         """Without the action it cannot be approved, but denied; it can be approved again when the file is back."""
@@ -244,7 +244,7 @@ class StaleTests(RunnerCase):
         run = self.submit()
         (self.directory / "gated.md").unlink()
         self.approve(run, approved=False)
-        self.assertIs(self.now(run).state, RunState.DENIED)
+        self.assertIs(self.state(run), RunState.DENIED)
 
 
 class ExpiryTests(RunnerCase):
@@ -253,8 +253,7 @@ class ExpiryTests(RunnerCase):
     def setUp(self) -> None:
         """An action whose approval expires after an hour."""
         super().setUp()
-        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
-        self.runner.look()
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
 
     def test_expires(self) -> None:
         """After its time it is expired and cannot be approved."""
@@ -272,7 +271,7 @@ class ExpiryTests(RunnerCase):
         run = self.submit()
         self.approve(run)
         self.clock.advance(7200.0)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_many_across_a_restart(self) -> None:
         """However many pages of them wait, all are minded again after a restart."""
@@ -280,7 +279,7 @@ class ExpiryTests(RunnerCase):
         runs = [self.submit("gated", {"text": str(number)}) for number in range(5)]
         self.restart()
         self.clock.advance(3600.0)
-        self.assertEqual({self.now(run).state for run in runs}, {RunState.EXPIRED})
+        self.assertEqual({self.state(run) for run in runs}, {RunState.EXPIRED})
 
     def test_across_a_restart(self) -> None:
         """Time passes while the daemon is down, too."""
@@ -289,7 +288,7 @@ class ExpiryTests(RunnerCase):
         self.clock.advance(3601.0)
         self.restart()
         self.clock.advance(0.0)
-        self.assertIs(self.now(run).state, RunState.EXPIRED)
+        self.assertIs(self.state(run), RunState.EXPIRED)
 
 
 class BoundTests(RunnerCase):
@@ -338,7 +337,7 @@ class BoundTests(RunnerCase):
         self.unlock_anew()
         self.bindings = type(self.bindings)(self.vault)
         self.restart()
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.assertIn("cannot run now", self.shown(run).stale or "")
 
 
@@ -352,13 +351,13 @@ class LockedTests(RunnerCase):
         shown = self.shown(run)
         for approved in (True, False):
             self.fails(self.runner.decisions.decide(run.id, Decision(approved, shown.digest, OPERATOR.id)), VaultLocked)
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
 
     def test_approved_while_being_locked(self) -> None:
         """What is approved while the vault is about to be locked waits for it, and is told so."""
         run = self.approved_and_locked()
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.assertEqual(self.events(run)[-1], "run.awaiting_vault")
         self.assertEqual(self.connector.sendings, [])
 
@@ -372,9 +371,7 @@ class LockedTests(RunnerCase):
         self.assertNoResult(held)
         answer.callback(Outcome())
         self.successResultOf(held)
-        self.assertEqual(
-            (self.now(running).state, self.now(waiting).state), (RunState.COMPLETED, RunState.AWAITING_VAULT)
-        )
+        self.assertEqual((self.state(running), self.state(waiting)), (RunState.COMPLETED, RunState.AWAITING_VAULT))
 
     def test_offering(self) -> None:
         """Nothing is offered in a life in which the vault was never open; once it was, the list stays."""

@@ -176,8 +176,7 @@ class UseTests(GrantedCase):
 
     def test_undo(self) -> None:
         """The seconds in which a run can be taken back are its as well."""
-        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        self.runner.look()
+        self.offer("gated", step("post"), expires="undo_seconds = 60")
         first = self.submit()
         self.approve_and_grant(first, self.wish(ANY_TEXT))
         run = self.submit()
@@ -370,8 +369,7 @@ class RevokeTests(GrantedCase):
 
     def test_approved_by_it(self) -> None:
         """What it approved and has not begun is asked about."""
-        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        self.runner.look()
+        self.offer("gated", step("post"), expires="undo_seconds = 60")
         grant = self.grant(ANY_TEXT)
         run = self.submit()
         self.revoke(grant)
@@ -383,8 +381,7 @@ class RevokeTests(GrantedCase):
 
     def test_over_before_it_begins(self) -> None:
         """So is what was approved in the last moment of one that is over by then."""
-        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        self.runner.look()
+        self.offer("gated", step("post"), expires="undo_seconds = 60")
         self.grant(ANY_TEXT)
         self.clock.advance(3570)
         run = self.submit()
@@ -451,11 +448,9 @@ class SuspensionTests(GrantedCase):
     def test_action(self) -> None:
         """Another text of the action, and it is in force again when the text is."""
         self.grant(ANY_TEXT)
-        self.write("gated", manifest("gated", step("post"), body="Other."))
-        self.runner.look()
+        self.offer("gated", step("post"), body="Other.")
         self.assertIn("the action's file", self.suspended())
-        self.write("gated", manifest("gated", step("post")))
-        self.runner.look()
+        self.offer("gated", step("post"))
         self.assertIs(self.state(self.submit()), RunState.COMPLETED)
 
     def test_connector(self) -> None:
@@ -491,8 +486,7 @@ class SuspensionTests(GrantedCase):
 
     def test_before_it_begins(self) -> None:
         """What it approved and has not begun is asked about where what it stands on changes meanwhile."""
-        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        self.runner.look()
+        self.offer("gated", step("post"), expires="undo_seconds = 60")
         self.grant(ANY_TEXT)
         run = self.submit()
         self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60", body="Other."))
@@ -505,8 +499,7 @@ class TamperTests(GrantedCase):
 
     def held_by_grant(self) -> tuple[Run, Any]:
         """A run that a grant approved and that has not begun when the daemon ends."""
-        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        self.runner.look()
+        self.offer("gated", step("post"), expires="undo_seconds = 60")
         grant = self.grant(ANY_TEXT)
         run = self.submit(arguments={"text": "held"})
         self.sync(self.runner.stop(1.0))

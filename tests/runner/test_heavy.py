@@ -26,8 +26,7 @@ class HeavyTests(PreviewedCase):
     def test_others_have_their_turn(self) -> None:
         """A list of heavy approvals comes once others had their turn; one of light ones comes at once."""
         self.write("plain", manifest("plain", step("post")))
-        self.write("heavy", manifest("heavy", step("post"), top=_ARRAY))
-        self.runner.look()
+        self.offer("heavy", step("post"), top=_ARRAY)
         self.submit("plain", {"text": "light"})
         self.assertEqual(len(self.sync(self.runner.decisions.approvals(RunQuery())).items), 1)
         for number in range(3):

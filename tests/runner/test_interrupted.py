@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import timedelta
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -15,16 +14,6 @@ from .kit import OPERATOR, RunnerCase, manifest, step
 
 class TroubledCase(RunnerCase):
     """Ways to make trouble."""
-
-    def refuse(self) -> None:
-        """Hold the database's write lock from outside: every commit is refused."""
-        self.other = sqlite3.connect(self.database, isolation_level=None)
-        self.other.execute("BEGIN IMMEDIATE")
-
-    def relent(self) -> None:
-        """Give it back."""
-        self.other.execute("ROLLBACK")
-        self.other.close()
 
     def approve_up_to_the_start(self, run: Run) -> None:
         """Approve, and hold what follows from it."""
@@ -64,7 +53,7 @@ class CallersLeaveTests(TroubledCase):
         deciding: Deferred[object] = self.later(self.runner.decisions.decide(run.id, decision))
         self.step_until_writing()
         self.leave(deciding)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
 
     def test_ungated(self) -> None:
@@ -77,8 +66,7 @@ class CallersLeaveTests(TroubledCase):
 
     def test_expiry(self) -> None:
         """A gated run whose caller has gone expires as its action says."""
-        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
-        self.runner.look()
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
         call = self.call()
         self.pool.hold()
         self.leave(self.later(self.runner.submission.submit(call)))
@@ -109,10 +97,10 @@ class DatabaseRefusesTests(TroubledCase):
         """A run whose start could not be committed starts when it can be, in the same life."""
         run = self.submit()
         self.approve_but_refuse_the_start(run)
-        self.assertIs(self.now(run).state, RunState.APPROVED)
+        self.assertIs(self.state(run), RunState.APPROVED)
         self.relent()
         self.clock.advance(1.0)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
 
     def test_withdrawn_meanwhile(self) -> None:
@@ -130,8 +118,7 @@ class DatabaseRefusesTests(TroubledCase):
 
     def test_between_steps(self) -> None:
         """A run of several steps goes on when the end of one can be written."""
-        self.write("open", manifest("open", step("post", "one"), step("post", "two"), gated=False))
-        self.runner.look()
+        self.offer("open", step("post", "one"), step("post", "two"), gated=False)
         first: Deferred[Outcome] = Deferred()
         self.connector.script.append(first)
         run = self.submit("open")
@@ -140,26 +127,24 @@ class DatabaseRefusesTests(TroubledCase):
         self.assertEqual(len(self.connector.sendings), 1)
         self.relent()
         self.clock.advance(1.0)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 2)
 
     def test_expiry(self) -> None:
         """A wait that is over ends as soon as that can be written."""
-        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
-        self.runner.look()
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
         run = self.submit()
         self.refuse()
         self.clock.advance(3600.0)
         self.assertEqual(len(self.flushLoggedErrors(StoreUnavailable)), 1)
         self.relent()
         self.clock.advance(5.0)
-        self.assertIs(self.now(run).state, RunState.EXPIRED)
+        self.assertIs(self.state(run), RunState.EXPIRED)
 
     def test_looking(self) -> None:
         """What waits can be looked at while nothing can be written; what has changed is marked."""
         changed, same = self.submit(), self.submit("gated", {"text": "other"}, session="session-2")
-        self.write("other", manifest("other", step("post")))
-        self.runner.look()
+        self.offer("other", step("post"))
         untouched = self.submit("other")
         self.write("gated", manifest("gated", step("put")))
         self.refuse()
@@ -180,7 +165,7 @@ class DatabaseRefusesTests(TroubledCase):
         stopped = self.later(self.runner.stop(20.0))
         self.clock.pump([20.0, 1.0, 1.0, 1.0, 1.0, 1.0])
         self.successResultOf(stopped)
-        self.assertIs(self.now(run).state, RunState.EXECUTING)
+        self.assertIs(self.state(run), RunState.EXECUTING)
 
 
 class LostVaultTests(TroubledCase):
@@ -194,11 +179,11 @@ class LostVaultTests(TroubledCase):
         self.vault._state = VaultState.LOST
         self.pool.release()
         self.runner.look()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.AWAITING_VAULT, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.AWAITING_VAULT, []))
         self.vault._state = VaultState.UNLOCKED
         self.runner.look()
         self.runner.look()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
 
     def test_between_two_looks(self) -> None:
@@ -209,9 +194,9 @@ class LostVaultTests(TroubledCase):
         self.vault._state = VaultState.LOST
         self.pool.release()
         self.vault._state = VaultState.UNLOCKED
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.runner.look()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_compared_later(self) -> None:
         """Where it cannot be told at that look whether something was put back, a later one tells, and goes on."""
@@ -226,9 +211,9 @@ class LostVaultTests(TroubledCase):
         self.refuse()
         self.runner.look()
         self.relent()
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.runner.look()
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
 
 
 class AskedAnewTests(TroubledCase):
@@ -236,8 +221,7 @@ class AskedAnewTests(TroubledCase):
 
     def test_expires(self) -> None:
         """It waits as long as its action says, from then on, and then ends."""
-        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
-        self.runner.look()
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
         run = self.submit()
         self.clock.advance(3000.0)
         self.approve_up_to_the_start(run)
@@ -246,9 +230,9 @@ class AskedAnewTests(TroubledCase):
         asked = self.shown(run)
         self.assertEqual(asked.expires_at, asked.requested_at + timedelta(hours=1))
         self.clock.advance(3599.0)
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.clock.advance(1.0)
-        self.assertIs(self.now(run).state, RunState.EXPIRED)
+        self.assertIs(self.state(run), RunState.EXPIRED)
 
     def test_many_look(self) -> None:
         """However many look at a changed approval at once, it is asked anew once."""
@@ -300,6 +284,6 @@ class StopsTests(TroubledCase):
         decision = self.yes(run)
         self.sync(self.runner.stop(20.0))
         self.sync(self.runner.decisions.decide(run.id, decision))
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.APPROVED, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
         self.restart()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)

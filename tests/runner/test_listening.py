@@ -9,7 +9,7 @@ from aileron.errors import Conflict
 from aileron.runner.outcomes import LATE_SECONDS
 from aileron.values import Fault, Finding, Operation, Outcome, Run, RunState
 
-from .kit import OPERATOR, manifest, step
+from .kit import OPERATOR, step
 from .test_reconciling import DoubtCase
 
 _REFUSED = Outcome(fault=Fault("external_api_error", "no such channel", "external"))
@@ -33,7 +33,7 @@ class LateCase(DoubtCase):
         if run.state is RunState.PENDING:
             self.approve(run)
         self.clock.advance(29.9)
-        self.assertIs(self.now(run).state, RunState.EXECUTING)
+        self.assertIs(self.state(run), RunState.EXECUTING)
         self.clock.advance(0.1)
         found = self.now(run)
         self.assertIs(found.state, RunState.UNKNOWN)
@@ -63,7 +63,7 @@ class LateTests(LateCase):
                 self.clock.advance(59.0)
                 self.answer.callback(outcome)
                 (event,) = self.record(run, "execution.late_answer")
-                self.assertEqual((self.now(run).state, event.payload["happened"]), (state, happened))
+                self.assertEqual((self.state(run), event.payload["happened"]), (state, happened))
                 _, attempts = self.sync(self.runner.submission.history(run.id))
                 self.assertEqual([row.state for row in attempts], [attempt])
 
@@ -87,7 +87,7 @@ class LateTests(LateCase):
         run = self.overdue()
         self.clock.pump([1.0] * 61)
         self.assertTrue(self.answer.called)
-        self.assertEqual((self.now(run).state, self.record(run, "execution.late_answer")), (RunState.UNKNOWN, []))
+        self.assertEqual((self.state(run), self.record(run, "execution.late_answer")), (RunState.UNKNOWN, []))
 
     def test_settled_meanwhile(self) -> None:
         """What a person has settled stays; the answer is on record alone."""
@@ -106,7 +106,7 @@ class LateTests(LateCase):
         settling = self.later(self.runner.reconciliation.settle(run.id, False, "I looked.", OPERATOR))
         self.answer.callback(_DONE)
         self.pool.release()
-        state = self.now(run).state
+        state = self.state(run)
         if state is RunState.COMPLETED:
             self.failureResultOf(settling, Conflict)
         else:
@@ -120,7 +120,7 @@ class LateTests(LateCase):
         self.clock.advance(2.0)
         self.answer.callback(_REFUSED)
         self.assertEqual(
-            (self.now(run).state, self.now(run).result),
+            (self.state(run), self.now(run).result),
             (RunState.COMPLETED, {"output": {"ts": "1"}, "steps": {"only": {"ts": "1"}}}),
         )
 
@@ -133,8 +133,7 @@ class LateTests(LateCase):
 
     def test_earlier_attempt_in_doubt(self) -> None:
         """A late refusal of a second attempt says nothing of the first one, which may have happened; a success does."""
-        self.write("open", manifest("open", step("put"), gated=False))
-        self.runner.look()
+        self.offer("open", step("put"), gated=False)
         lost = evolve(_BROKEN, fault=Fault("external_api_error", "reset", "external", retriable=True))
         for outcome, state in ((_REFUSED, RunState.UNKNOWN), (_DONE, RunState.COMPLETED)):
             self.answer = Deferred()
@@ -142,7 +141,7 @@ class LateTests(LateCase):
             run = self.submit("open")
             self.clock.pump([1.0, 30.0])
             self.answer.callback(outcome)
-            self.assertIs(self.now(run).state, state)
+            self.assertIs(self.state(run), state)
 
     def test_echo(self) -> None:
         """A late answer that held the credential is on record as any other."""
@@ -166,20 +165,18 @@ class LateTests(LateCase):
 
     def test_the_actions_time(self) -> None:
         """The time of the action bounds the wait where that is shorter; what does not begin within it is not sent."""
-        self.write("short", manifest("short", step("post"), gated=False, top="timeout_seconds = 5"))
-        self.runner.look()
+        self.offer("short", step("post"), gated=False, top="timeout_seconds = 5")
         self.connector.script.append(self.answer)
         run = self.submit("short")
         self.clock.advance(5.0)
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.assertIs(self.state(run), RunState.UNKNOWN)
         self.answer.callback(_DONE)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_no_time_left(self) -> None:
         """A step that would begin when the action's time is over is not sent, and the run says so."""
         steps = (step("post", "one"), step("post", "two"))
-        self.write("short", manifest("short", *steps, gated=False, top="timeout_seconds = 5"))
-        self.runner.look()
+        self.offer("short", *steps, gated=False, top="timeout_seconds = 5")
         self.connector.script.append(self.answer)
         run = self.submit("short")
         self.pool.hold()
@@ -201,14 +198,14 @@ class LateTests(LateCase):
         self.connector.script.append(self.answer)
         run = self.submit("open")
         self.clock.advance(3.0)
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.assertIs(self.state(run), RunState.UNKNOWN)
 
     def test_contract_broken(self) -> None:
         """A connector that raises late what none may raise is logged; the run stays as it is."""
         run = self.overdue()
         self.answer.errback(ZeroDivisionError())
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.assertIs(self.state(run), RunState.UNKNOWN)
 
 
 class NotThereYetTests(LateCase):
@@ -219,12 +216,12 @@ class NotThereYetTests(LateCase):
         self.connector.findings.extend([Finding(False)] * 2)
         run = self.overdue("sent")
         self.clock.advance(2.0)
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.assertIs(self.state(run), RunState.UNKNOWN)
         (event,) = self.record(run)
         self.assertIsNone(event.payload["happened"])
         self.answer.callback(_BROKEN)
         self.clock.advance(8.0)
-        self.assertIs(self.now(run).state, RunState.FAILED)
+        self.assertIs(self.state(run), RunState.FAILED)
 
     def test_happens_after_the_look(self) -> None:
         """A call that is done after it was looked for in vain is not called failed."""
@@ -232,7 +229,7 @@ class NotThereYetTests(LateCase):
         run = self.overdue("sent")
         self.clock.advance(2.0)
         self.answer.callback(_DONE)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
 
 class CrowdTests(LateCase):
@@ -255,7 +252,7 @@ class CrowdTests(LateCase):
             run = self.overdue()
             self.sync(self.runner.limits.hold() if end == "hold" else self.runner.stop(20.0))
             self.assertTrue(self.answer.called)
-            self.assertIs(self.now(run).state, RunState.UNKNOWN)
+            self.assertIs(self.state(run), RunState.UNKNOWN)
             self.restart()
 
     def test_overdue_while_held(self) -> None:
@@ -266,7 +263,7 @@ class CrowdTests(LateCase):
         self.assertNoResult(held)
         self.clock.advance(30.0)
         self.successResultOf(held)
-        self.assertEqual((self.answer.called, self.now(run).state), (True, RunState.UNKNOWN))
+        self.assertEqual((self.answer.called, self.state(run)), (True, RunState.UNKNOWN))
 
     def test_stop_before_it_is_overdue(self) -> None:
         """An effect that is under way when the daemon's patience ends is dropped, and in doubt."""
@@ -275,7 +272,7 @@ class CrowdTests(LateCase):
         stopped = self.later(self.runner.stop(20.0))
         self.clock.advance(20.0)
         self.successResultOf(stopped)
-        self.assertEqual((self.answer.called, self.now(run).state), (True, RunState.UNKNOWN))
+        self.assertEqual((self.answer.called, self.state(run)), (True, RunState.UNKNOWN))
         self.assertEqual(self.flushLoggedErrors(), [])
 
     def test_stop_before_the_doubt_is_written(self) -> None:
@@ -299,5 +296,5 @@ class CrowdTests(LateCase):
         self.clock.advance(30.0)
         self.answer.callback(_DONE)
         self.pool.release()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(self.events(run)[-2:], ["execution.unknown", "execution.late_answer"])

@@ -34,10 +34,6 @@ class PasskeyTests(RunnerCase):
         self.passkeys.confirm(self.passkeys.propose("Mine", self.person.made(self.passkeys.offer())))
         self.passkeys.require(PasskeyRule(False, ("gated",)))
 
-    def decision(self, run: Run) -> Decision:
-        """A yes to what is shown."""
-        return self.yes(run)
-
     def signed(self, run: Run, decision: Decision, wish: NewGrant | None = None) -> Decision:
         """The same, with the passkey used for it."""
         nonce, options = self.passkeys.ask(approval_statement(run.id, decision, wish))
@@ -46,7 +42,7 @@ class PasskeyTests(RunnerCase):
     def refused(self, run: Run, decision: Decision) -> None:
         """It is not taken, and nothing comes of it."""
         self.fails(self.runner.decisions.decide(run.id, decision), Forbidden)
-        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIs(self.state(run), RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
 
     def wish(self) -> NewGrant:
@@ -56,15 +52,15 @@ class PasskeyTests(RunnerCase):
     def test_needed(self) -> None:
         """Without it the run stays where it is; with it it is done."""
         run = self.submit()
-        self.refused(run, self.decision(run))
-        self.sync(self.runner.decisions.decide(run.id, self.signed(run, self.decision(run))))
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.refused(run, self.yes(run))
+        self.sync(self.runner.decisions.decide(run.id, self.signed(run, self.yes(run))))
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_for_this(self) -> None:
         """What was signed for another run, digest or time is nothing here."""
         run, other = self.submit(), self.submit("gated", {"text": "other"})
-        decision = self.decision(run)
-        self.refused(run, evolve(decision, assertion=self.signed(other, self.decision(other)).assertion))
+        decision = self.yes(run)
+        self.refused(run, evolve(decision, assertion=self.signed(other, self.yes(other)).assertion))
         later = evolve(decision, not_before=utc(self.clock.seconds() + 60))
         self.refused(run, evolve(later, assertion=self.signed(run, decision).assertion))
         self.refused(run, evolve(decision, reason="other", assertion=self.signed(run, decision).assertion))
@@ -72,7 +68,7 @@ class PasskeyTests(RunnerCase):
     def test_grant(self) -> None:
         """A grant needs it as well, for exactly that grant; a refused one was never in force."""
         run, wish = self.submit(), self.wish()
-        plain = self.decision(run)
+        plain = self.yes(run)
         for decision in (plain, self.signed(run, plain), self.signed(run, plain, evolve(wish, uses=6))):
             self.fails(self.runner.decisions.approve_and_grant(run.id, decision, wish), Forbidden)
             self.assertEqual(self.grants.all(), ())
@@ -84,7 +80,7 @@ class PasskeyTests(RunnerCase):
     def test_called_otherwise(self) -> None:
         """By the name of an action that needs none, written into the row for a moment, nothing is approved."""
         run = self.submit()
-        plain, check = self.decision(run), self.passkeys.check
+        plain, check = self.yes(run), self.passkeys.check
 
         def meanwhile(action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
             self.call_it("gated")
@@ -106,7 +102,7 @@ class PasskeyTests(RunnerCase):
         """To say no needs none."""
         run = self.submit()
         self.approve(run, approved=False)
-        self.assertIs(self.now(run).state, RunState.DENIED)
+        self.assertIs(self.state(run), RunState.DENIED)
 
     def test_others(self) -> None:
         """Actions that the rule does not name need none."""
@@ -115,4 +111,4 @@ class PasskeyTests(RunnerCase):
         self.passkeys.require(PasskeyRule(False, ("another", "gate-*")))
         run = self.submit()
         self.approve(run)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)

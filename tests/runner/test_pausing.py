@@ -11,7 +11,7 @@ from aileron.runner import Runner
 from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
 from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState, to_json
 
-from .kit import AGENT, OPERATOR, manifest, step
+from .kit import AGENT, OPERATOR, step
 from .test_decisions import DecidedCase
 
 _TROUBLE = Outcome(fault=Fault("network_error", "Nobody answers.", "external", True), sent=False)
@@ -23,8 +23,7 @@ class PausedCase(DecidedCase):
     def setUp(self) -> None:
         """One action more, which can be taken back for a minute."""
         super().setUp()
-        self.write("held", manifest("held", step("post"), expires="undo_seconds = 60"))
-        self.runner.look()
+        self.offer("held", step("post"), expires="undo_seconds = 60")
 
     def pause(self, session: str | None = None, reason: str | None = None) -> Halt:
         """Pause, as the operator does."""
@@ -74,7 +73,7 @@ class PauseTests(PausedCase):
         self.fails(self.runner.decisions.decide(approved.id, decision), Paused)
         self.approve(denied, approved=False)
         self.sync(self.runner.submission.withdraw(withdrawn.id, AGENT, None))
-        states = [self.now(run).state for run in (approved, denied, withdrawn)]
+        states = [self.state(run) for run in (approved, denied, withdrawn)]
         self.assertEqual(states, [RunState.PENDING, RunState.DENIED, RunState.CANCELLED])
 
     def test_on_record(self) -> None:
@@ -97,7 +96,7 @@ class PauseTests(PausedCase):
         run = self.submit("open")
         self.assertEqual([each.id for each in self.pause().under_way], [run.id])
         answer.callback(Outcome(output={"ok": True}))
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_alarm(self) -> None:
         """A run whose time comes while it is paused stays approved."""
@@ -105,7 +104,7 @@ class PauseTests(PausedCase):
         self.approve(run)
         self.pause()
         self.clock.advance(61)
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.APPROVED, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
 
     def test_idempotent(self) -> None:
         """A repeated call is told of its run, paused or not."""
@@ -133,11 +132,11 @@ class ResumeTests(PausedCase):
         self.clock.advance(1000)
         shown = self.shown(one)
         self.assertIn("approve it once more to release it", shown.stale or "")
-        states = [self.now(run).state for run in (one, two, never)]
+        states = [self.state(run) for run in (one, two, never)]
         self.assertEqual((states, self.connector.sendings), ([RunState.PENDING] * 3, []))
         self.approve(two)
         self.clock.advance(60)
-        self.assertEqual([self.now(run).state for run in (one, two)], [RunState.PENDING, RunState.COMPLETED])
+        self.assertEqual([self.state(run) for run in (one, two)], [RunState.PENDING, RunState.COMPLETED])
 
     def test_old_decision(self) -> None:
         """The decision of before the pause, put back into the row, releases nothing."""
@@ -152,13 +151,13 @@ class ResumeTests(PausedCase):
         self.set_state(run)
         self.restart()
         self.clock.advance(100)
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
 
     def test_waiting_for_the_vault(self) -> None:
         """Nor does what waited for the vault begin by itself."""
         run = self.approved_and_locked()
         self.restart()
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.pause()
         self.new_life()
         self.assertEqual(self.resume(), (run.id,))
@@ -193,7 +192,7 @@ class SessionTests(PausedCase):
         self.sync(self.runner.limits.pause("session-1", None, AGENT))
         self.fails(self.runner.submission.submit(self.call("open")), Paused)
         self.clock.advance(61)
-        states = [self.now(run).state for run in (mine, other)]
+        states = [self.state(run) for run in (mine, other)]
         self.assertEqual(states, [RunState.APPROVED, RunState.COMPLETED])
         self.assertIs(self.now(self.submit("open", session="session-2")).state, RunState.COMPLETED)
         self.assertEqual(self.resume("session-1"), (mine.id,))
@@ -207,7 +206,7 @@ class SessionTests(PausedCase):
         self.pause()
         self.assertEqual(self.resume(), (other.id,))
         self.clock.advance(100)
-        self.assertIs(self.now(mine).state, RunState.APPROVED)
+        self.assertIs(self.state(mine), RunState.APPROVED)
         self.fails(self.runner.submission.submit(self.call("open")), Paused)
         self.assertEqual(self.resume("session-1"), (mine.id,))
         self.assertIs(self.now(self.submit("open")).state, RunState.COMPLETED)
@@ -330,8 +329,8 @@ class RaceTests(PausedCase):
             run = self.submit("gated", {"text": f"number {moment} of many others"})
             shown = self.shown(run)
             self.race(moment, lambda run=run, shown=shown: self.deciding(run, shown.digest))  # type: ignore[misc]
-            if self.now(run).state is not RunState.COMPLETED:
-                self.assertIn(self.now(run).state, (RunState.PENDING, RunState.APPROVED))
+            if self.state(run) is not RunState.COMPLETED:
+                self.assertIn(self.state(run), (RunState.PENDING, RunState.APPROVED))
             self.resume()
 
     def deciding(self, run: Run, digest: str) -> Deferred[object]:
@@ -351,7 +350,7 @@ class RetryTests(PausedCase):
         self.clock.advance(20)
         self.assertEqual(len(self.connector.sendings), 1)
         self.resume()
-        self.assertEqual((len(self.connector.sendings), self.now(run).state), (2, RunState.COMPLETED))
+        self.assertEqual((len(self.connector.sendings), self.state(run)), (2, RunState.COMPLETED))
 
     def test_wall_clock(self) -> None:
         """Its time passes meanwhile; then it ends as what the last attempt was."""
@@ -366,8 +365,7 @@ class RetryTests(PausedCase):
 
     def test_further_step(self) -> None:
         """No further step begins; what was done is told."""
-        self.write("two", manifest("two", step("look", "first"), step("post", "second"), gated=False))
-        self.runner.look()
+        self.offer("two", step("look", "first"), step("post", "second"), gated=False)
         answer = self.unanswered()
         run = self.submit("two")
         self.pause()

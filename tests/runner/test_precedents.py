@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from aileron.values import Approval, Page, Precedents, Run, RunQuery, RunState, utc
 
-from .kit import START, manifest, step
+from .kit import START, step
 from .previewed import PreviewedCase
 
 
@@ -22,8 +22,7 @@ class PrecedentsTests(PreviewedCase):
     def setUp(self) -> None:
         """Offer an action."""
         super().setUp()
-        self.write("plain", manifest("plain", step("post")))
-        self.runner.look()
+        self.offer("plain", step("post"))
 
     def compared(self, **arguments: Any) -> Precedents:
         """A call that waits, compared."""
@@ -35,7 +34,7 @@ class PrecedentsTests(PreviewedCase):
         """A call that was approved and done."""
         run = self.submit("plain", arguments)
         self.decide(run, self.shown(run).digest)
-        self.assertEqual(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(self.state(run), RunState.COMPLETED)
 
     def test_first(self) -> None:
         """The first call has nothing before it, and all its values are new."""
@@ -57,8 +56,7 @@ class PrecedentsTests(PreviewedCase):
         """That the action's file is another than when it was done last is told."""
         self.done(text="hello")
         self.assertFalse(self.compared(text="again").action_changed)
-        self.write("plain", manifest("plain", step("post"), body="Other words."))
-        self.runner.look()
+        self.offer("plain", step("post"), body="Other words.")
         self.assertTrue(self.compared(text="anew").action_changed)
 
 

@@ -325,14 +325,14 @@ class FreshTests(PreviewedCase):
         self.answer(Outcome(fault=NetworkError("Gone.").fault(), sent=False))
         self.unlock_anew()
         self.restart()
-        self.assertEqual((self.now(run).state, self.effects()), (RunState.PENDING, []))
+        self.assertEqual((self.state(run), self.effects()), (RunState.PENDING, []))
         self.assertIn("cannot be fetched any more", self.shown(run).stale or "")
 
     def approved_and_waiting(self) -> Run:
         """A run that was approved, and then the vault was locked before it began."""
         run, late = self.between()
         late.errback(VaultLocked("Just now."))
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         return run
 
     def test_locked_before_the_effect(self) -> None:
@@ -341,7 +341,7 @@ class FreshTests(PreviewedCase):
         self.assertEqual(self.effects(), [])
         self.unlock_anew()
         self.restart()
-        self.assertEqual((self.now(run).state, self.effects()), (RunState.COMPLETED, ["post"]))
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, ["post"]))
 
     def test_stopped_before_the_effect(self) -> None:
         """A life that ends while it is fetched before the effect leaves the run approved, for the next one."""
@@ -349,23 +349,23 @@ class FreshTests(PreviewedCase):
         stopping = self.later(self.runner.stop(1.0))
         self.clock.advance(1.0)
         self.successResultOf(stopping)
-        self.assertIs(self.now(run).state, RunState.APPROVED)
+        self.assertIs(self.state(run), RunState.APPROVED)
         self.restart()
-        self.assertEqual((self.now(run).state, self.effects()), (RunState.COMPLETED, ["post"]))
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, ["post"]))
 
     def test_withdrawn_before_the_effect(self) -> None:
         """A withdrawal that comes while it is fetched before the effect wins."""
         run, late = self.between()
         self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         late.callback(Outcome(MAIL))
-        self.assertEqual((self.now(run).state, self.effects()), (RunState.CANCELLED, []))
+        self.assertEqual((self.state(run), self.effects()), (RunState.CANCELLED, []))
 
     def test_untrusted_before_the_effect(self) -> None:
         """A file that changes while the preview is fetched before the effect: nothing is sent."""
         run, late = self.between()
         self.write("gated", manifest("gated", step("put"), expires=PREVIEW), trusted=False)
         late.callback(Outcome(MAIL))
-        self.assertEqual((self.now(run).state, self.effects()), (RunState.PENDING, []))
+        self.assertEqual((self.state(run), self.effects()), (RunState.PENDING, []))
 
     def test_looked_three_times(self) -> None:
         """It is fetched when it is asked for, when it is decided, and when it begins."""

@@ -40,8 +40,7 @@ class DoubtCase(RunnerCase):
         self.write("sent", manifest("sent", step("send"), gated=False))
         self.write("asked", manifest("asked", step("send")))
         self.write("first", manifest("first", step("send", "one"), step("post", "two"), gated=False))
-        self.write("second", manifest("second", step("post", "one"), step("send", "two"), gated=False))
-        self.runner.look()
+        self.offer("second", step("post", "one"), step("send", "two"), gated=False)
 
     def doubtful(self, action: str = "sent", *before: Outcome) -> Run:
         """A run that nobody can say of what became of it."""
@@ -72,7 +71,7 @@ class ScheduleTests(DoubtCase):
         self.assertEqual([2.0, 10.0, 60.0, 300.0], seen)
         self.assertEqual(LOOKS_AFTER_SECONDS, tuple(seen))
         self.assertEqual([None] * 4, [event.payload["happened"] for event in self.record(run)])
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.assertIs(self.state(run), RunState.UNKNOWN)
 
     def test_found(self) -> None:
         """What is found completes the run, with what was found, by the daemon; nothing is sent again or looked for."""
@@ -112,7 +111,7 @@ class ScheduleTests(DoubtCase):
         run = self.doubtful("asked")
         self.connector.findings.append(_HERE)
         self.clock.advance(2.0)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_failing_looks(self) -> None:
         """A look that fails, or breaks its contract, says nothing, and the next one comes."""
@@ -126,7 +125,7 @@ class ScheduleTests(DoubtCase):
         run = self.doubtful()
         self.connector.findings.extend(errors)
         self.clock.pump([1.0] * 300)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
         kinds = [event.failure_class for event in self.record(run)]
         self.assertEqual(kinds, ["network_error", "binding_failed", "connector_runtime_error", None])
@@ -160,7 +159,7 @@ class ScheduleTests(DoubtCase):
         self.vault._state = VaultState.UNLOCKED
         self.connector.findings.append(_HERE)
         self.clock.pump([1.0] * 45)
-        self.assertEqual((self.now(run).state, len(self.connector.looks)), (RunState.COMPLETED, 1))
+        self.assertEqual((self.state(run), len(self.connector.looks)), (RunState.COMPLETED, 1))
 
     def test_paused(self) -> None:
         """While it is paused nothing is looked for of itself; the operator may."""
@@ -172,7 +171,7 @@ class ScheduleTests(DoubtCase):
         self.sync(self.runner.limits.resume(None, OPERATOR))
         self.connector.findings.append(_HERE)
         self.clock.pump([1.0] * 45)
-        self.assertEqual((self.now(run).state, len(self.connector.looks)), (RunState.COMPLETED, 2))
+        self.assertEqual((self.state(run), len(self.connector.looks)), (RunState.COMPLETED, 2))
 
     def test_held(self) -> None:
         """Before the vault is locked, and when the daemon stops, nothing is looked for any more, nor waited for."""
@@ -180,7 +179,7 @@ class ScheduleTests(DoubtCase):
             run = self.doubtful()
             self.sync(self.runner.limits.hold() if end == "hold" else self.runner.stop(20.0))
             self.clock.pump([1.0] * 400)
-            self.assertEqual((self.now(run).state, self.connector.looks), (RunState.UNKNOWN, []))
+            self.assertEqual((self.state(run), self.connector.looks), (RunState.UNKNOWN, []))
             self.restart()
             self.sync(self.runner.stop(1.0))
             self.restart()
@@ -193,7 +192,7 @@ class ScheduleTests(DoubtCase):
         stopped = self.later(self.runner.stop(3.0))
         self.clock.advance(3.0)
         self.successResultOf(stopped)
-        self.assertEqual((self.now(run).state, self.record(run)), (RunState.UNKNOWN, []))
+        self.assertEqual((self.state(run), self.record(run)), (RunState.UNKNOWN, []))
 
     def test_settled_meanwhile(self) -> None:
         """A person who settles it during a look wins; what was found is on record alone."""
@@ -202,7 +201,7 @@ class ScheduleTests(DoubtCase):
         self.clock.advance(2.0)
         self.sync(self.runner.reconciliation.settle(run.id, False, "I looked.", OPERATOR))
         looking.callback(_HERE)
-        self.assertEqual((self.now(run).state, self.now(run).reason), (RunState.FAILED, "I looked."))
+        self.assertEqual((self.state(run), self.now(run).reason), (RunState.FAILED, "I looked."))
         self.assertEqual([event.payload["happened"] for event in self.record(run)], [True])
         self.clock.pump([1.0] * 400)
         self.assertEqual(len(self.connector.looks), 1)
@@ -256,7 +255,7 @@ class StepsTests(DoubtCase):
         self.connector.findings.append(_HERE)
         self.clock.advance(2.0)
         expected = {"output": {"ts": "1.2"}, "steps": {"one": {"a": 1}, "two": {"ts": "1.2"}}}
-        self.assertEqual((self.now(run).state, self.now(run).result), (RunState.COMPLETED, expected))
+        self.assertEqual((self.state(run), self.now(run).result), (RunState.COMPLETED, expected))
 
     def test_not_the_last(self) -> None:
         """Where an earlier step is found, that is noted on the step and told; the rest is not begun by itself."""
@@ -300,10 +299,10 @@ class LaterLifeTests(DoubtCase):
         for action in ("sent", "asked"):
             run = self.crash(action)
             self.restart()
-            self.assertIs(self.now(run).state, RunState.UNKNOWN)
+            self.assertIs(self.state(run), RunState.UNKNOWN)
             self.connector.findings.append(_HERE)
             self.clock.advance(2.0)
-            self.assertIs(self.now(run).state, RunState.COMPLETED)
+            self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(set(self.connector.effects().values()), {1})
 
     def test_not_done(self) -> None:
@@ -313,7 +312,7 @@ class LaterLifeTests(DoubtCase):
         self.connector.findings.append(_GONE)
         self.clock.advance(2.0)
         fault = self.fault(run)
-        self.assertEqual((self.now(run).state, fault.kind), (RunState.FAILED, "internal_error"))
+        self.assertEqual((self.state(run), fault.kind), (RunState.FAILED, "internal_error"))
 
     def test_begins_anew(self) -> None:
         """What was not found before a restart is looked for from the beginning, for a day."""
@@ -330,7 +329,7 @@ class LaterLifeTests(DoubtCase):
         self.clock.advance(24 * 3600.0)
         self.restart()
         self.clock.pump([1.0] * 12)
-        self.assertEqual((len(self.connector.looks), self.now(run).state), (2, RunState.UNKNOWN))
+        self.assertEqual((len(self.connector.looks), self.state(run)), (2, RunState.UNKNOWN))
 
     def test_changed(self) -> None:
         """Where the action or its connector is another by now, nothing is asked of it: a person settles it."""
@@ -346,7 +345,7 @@ class LaterLifeTests(DoubtCase):
             change()
             self.restart()
             self.clock.pump([1.0] * 400)
-            self.assertEqual((self.now(run).state, self.connector.looks), (RunState.UNKNOWN, []))
+            self.assertEqual((self.state(run), self.connector.looks), (RunState.UNKNOWN, []))
             self.fails(self.runner.reconciliation.find_out(run.id, OPERATOR), Conflict)
             self.write("sent", manifest("sent", step("send"), gated=False))
             self.connectors.add(self.connector)
@@ -374,7 +373,7 @@ class LaterLifeTests(DoubtCase):
             self.sql(statement, run.id)
             self.restart()
             self.clock.pump([1.0] * 20)
-            self.assertEqual((self.now(run).state, self.connector.looks), (RunState.UNKNOWN, []), statement)
+            self.assertEqual((self.state(run), self.connector.looks), (RunState.UNKNOWN, []), statement)
             self.clock.advance(600)  # what reads as denied has cooled down
 
 
@@ -424,4 +423,4 @@ class AskedTests(DoubtCase):
         asked.cancel()
         self.failureResultOf(asked)
         looking.callback(_HERE)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)

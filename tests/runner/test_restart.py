@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.values import Outcome, Run, RunState, utc
 
-from .kit import OPERATOR, RunnerCase, manifest, step
+from .kit import OPERATOR, RunnerCase, step
 
 
 class RestartTests(RunnerCase):
@@ -28,8 +28,7 @@ class RestartTests(RunnerCase):
 
     def test_done_steps_are_told(self) -> None:
         """Of several steps the record says which were done."""
-        self.write("open", manifest("open", step("post", "one"), step("post", "two"), gated=False))
-        self.runner.look()
+        self.offer("open", step("post", "one"), step("post", "two"), gated=False)
         answer: Deferred[Outcome] = Deferred()
         self.connector.script.extend([Outcome(), answer])
         run = self.submit("open")
@@ -43,7 +42,7 @@ class RestartTests(RunnerCase):
         run = self.make_received(gated=False)
         self.unlock_anew()
         self.restart()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.CANCELLED, []))
         self.assertNotIn("tamper.detected", self.events(run))
 
     def test_asked_about_and_ungated(self) -> None:
@@ -52,7 +51,7 @@ class RestartTests(RunnerCase):
             run = self.submit("gated", {"text": state})
             self.sql("UPDATE runs SET gated = 0, state = ? WHERE id = ?", state, run.id)
             self.restart()
-            self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+            self.assertEqual((self.state(run), self.connector.sendings), (RunState.CANCELLED, []))
             self.assertEqual(self.events(run)[-2:], ["tamper.detected", "run.cancelled"])
 
     def test_damaged_row(self) -> None:
@@ -61,7 +60,7 @@ class RestartTests(RunnerCase):
         self.sql("DELETE FROM approvals WHERE run_id = ?", damaged.id)
         self.restart()
         self.approve(whole)
-        self.assertIs(self.now(whole).state, RunState.COMPLETED)
+        self.assertIs(self.state(whole), RunState.COMPLETED)
         self.assertIs(self.sync(self.runner.submission.withdraw(damaged.id, OPERATOR, None)).state, RunState.CANCELLED)
 
     def test_settled_stay(self) -> None:
@@ -90,7 +89,7 @@ class RestartTests(RunnerCase):
         self.assertNoResult(stopped)
         answer.callback(Outcome({"done": True}))
         self.successResultOf(stopped)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def make_received(self, gated: bool) -> Run:
         """A row that was received and nothing more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -28,68 +29,43 @@ _PASSES = frozenset(("busy", "broken", "unreached"))
 class MeaningTests(SynchronousTestCase):
     """Done, not done, or in doubt."""
 
-    def test_success(self) -> None:
-        """An outcome without a fault is done."""
-        self.assertIs(classify(Outcome({"ok": True}), WRITE), Meaning.DONE)
-
-    def test_classified(self) -> None:
-        """A write that the service refused, as declared, was not done."""
-        self.assertIs(classify(Outcome(fault=_LASTING), WRITE), Meaning.NOT_DONE)
-
-    def test_never_sent(self) -> None:
-        """A write of which no byte left was not done, whatever else is known."""
-        self.assertIs(classify(Outcome(fault=_PASSING, sent=False, classified=False), WRITE), Meaning.NOT_DONE)
-
-    def test_in_doubt(self) -> None:
-        """A write that left and was not answered as declared may have happened."""
-        self.assertIs(classify(Outcome(fault=_PASSING, sent=True, classified=False), WRITE), Meaning.IN_DOUBT)
-
-    def test_read(self) -> None:
-        """A read is never in doubt: it has no effect."""
-        self.assertIs(classify(Outcome(fault=_PASSING, sent=True, classified=False), READ), Meaning.NOT_DONE)
+    def test_table(self) -> None:
+        """A write that left is in doubt unless its answer says what came of it; a read never is."""
+        lost = Outcome(fault=_PASSING, sent=True, classified=False)
+        for name, outcome, effect, meaning in (
+            ("no fault", Outcome({"ok": True}), WRITE, Meaning.DONE),
+            ("refused as declared", Outcome(fault=_LASTING), WRITE, Meaning.NOT_DONE),
+            ("no byte left", evolve(lost, sent=False), WRITE, Meaning.NOT_DONE),
+            ("not answered as declared", lost, WRITE, Meaning.IN_DOUBT),
+            ("a read", lost, READ, Meaning.NOT_DONE),
+        ):
+            self.assertIs(classify(outcome, effect), meaning, name)
 
 
 class RetryTests(SynchronousTestCase):
     """Which failures are tried again, how often, and how soon."""
 
-    def setUp(self) -> None:
-        """A policy without jitter."""
-        self.policy = RetryPolicy(lambda: 0.0)
-
-    def test_backoff(self) -> None:
-        """It waits 1, 2 and 4 seconds, and then gives up."""
-        delays = [self.policy.delay(Outcome(fault=_PASSING), True, attempts, 600.0) for attempts in (1, 2, 3, 4)]
-        self.assertEqual(delays, [1.0, 2.0, 4.0, None])
+    def test_table(self) -> None:
+        """It waits 1, 2 and 4 seconds, or as asked, and only where a second request may help and does no harm."""
+        passing, asked = Outcome(fault=_PASSING), Outcome(fault=_PASSING, retry_after_seconds=7.0)
+        own = Outcome(fault=Fault("resource_limit_exceeded", "slow", "sandbox", retriable=True))
+        for name, outcome, idempotent, attempts, delay in (
+            ("the first", passing, True, 1, 1.0),
+            ("the second", passing, True, 2, 2.0),
+            ("the third", passing, True, 3, 4.0),
+            ("no fourth", passing, True, 4, None),
+            ("what the service asks for", asked, True, 1, 7.0),
+            ("after the action's time", evolve(asked, retry_after_seconds=61.0), True, 1, None),
+            ("could do harm", passing, False, 1, None),
+            ("no byte left", evolve(passing, sent=False), False, 1, 1.0),
+            ("will not pass", Outcome(fault=_LASTING), True, 1, None),
+            ("neither network nor service", own, True, 1, None),
+        ):
+            self.assertEqual(RetryPolicy(lambda: 0.0).delay(outcome, idempotent, attempts, 60.0), delay, name)
 
     def test_jitter(self) -> None:
         """Chance stretches a delay by up to a fifth."""
         self.assertEqual(RetryPolicy(lambda: 0.5).delay(Outcome(fault=_PASSING), True, 1, 60.0), 1.1)
-
-    def test_retry_after(self) -> None:
-        """What the service asks for is honoured where it is longer."""
-        asked = Outcome(fault=_PASSING, retry_after_seconds=7.0)
-        self.assertEqual(self.policy.delay(asked, True, 1, 60.0), 7.0)
-
-    def test_wall_clock(self) -> None:
-        """A retry that would begin after the action's time is none."""
-        self.assertIsNone(self.policy.delay(Outcome(fault=_PASSING, retry_after_seconds=61.0), True, 1, 60.0))
-
-    def test_not_idempotent(self) -> None:
-        """A request that left is never sent again where a second one could do harm."""
-        self.assertIsNone(self.policy.delay(Outcome(fault=_PASSING), False, 1, 60.0))
-
-    def test_not_idempotent_but_never_sent(self) -> None:
-        """A request of which no byte left may be sent."""
-        self.assertEqual(self.policy.delay(Outcome(fault=_PASSING, sent=False), False, 1, 60.0), 1.0)
-
-    def test_lasting(self) -> None:
-        """What will not pass is not tried again."""
-        self.assertIsNone(self.policy.delay(Outcome(fault=_LASTING), True, 1, 60.0))
-
-    def test_own_faults(self) -> None:
-        """A retriable fault that is not of the network or the service is not tried again."""
-        fault = Fault("resource_limit_exceeded", "slow", "sandbox", retriable=True)
-        self.assertIsNone(self.policy.delay(Outcome(fault=fault), True, 1, 60.0))
 
     @settings(deadline=None)
     @given(

@@ -285,5 +285,5 @@ class OneAtATimeTests(RunnerCase):
         self.pool.release()
         self.assertTrue(self.successResultOf(yes).approved)
         self.failureResultOf(no, Conflict)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertNotIn("tamper.detected", self.events(run))

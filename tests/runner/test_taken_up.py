@@ -16,7 +16,7 @@ from aileron.interfaces import IRuns
 from aileron.runner.scheduling import KeyedLocks, Timers
 from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
 
-from .kit import AGENT, OPERATOR, manifest, step
+from .kit import AGENT, OPERATOR, step
 from .previewed import MAIL, PREVIEW, PreviewedCase
 from .test_interrupted import TroubledCase
 
@@ -119,7 +119,7 @@ class UnderWayTests(TroubledCase):
         self.runner.decisions._scheduler.start(run)
         self.approve(run)
         slow.answer.callback(None)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
 
 
@@ -141,23 +141,23 @@ class VaultTests(TroubledCase):
         self.pool.todo.append(writing)
         self.pool.release()
         self.runner.look()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_unreadable_at_that_look(self) -> None:
         """Where what waits cannot be read when the vault is there, a later look takes it up."""
         (run,) = self.waiting(1)
         self.runner.submission._runs.table = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
         self.runner.look()
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.runner.look()
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_very_many(self) -> None:
         """All that waits is taken up, however many pages it fills."""
         runs = self.waiting(3)
         self.runner.submission._runs.table = cast(IRuns, _Lists(self.store.runs, 1, []))
         self.runner.look()
-        self.assertEqual([self.now(run).state for run in runs], [RunState.COMPLETED] * 3)
+        self.assertEqual([self.state(run) for run in runs], [RunState.COMPLETED] * 3)
 
     def waiting(self, number: int) -> list[Run]:
         """Runs that wait for the vault, which is there again by now."""
@@ -168,7 +168,7 @@ class VaultTests(TroubledCase):
             self.vault._state = VaultState.LOST
             self.pool.release()
             self.vault._state = VaultState.UNLOCKED
-            self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+            self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         return runs
 
 
@@ -177,8 +177,7 @@ class ApprovedAgainTests(PreviewedCase):
 
     def test_edited_meanwhile(self) -> None:
         """What begins is recorded as what was approved last, not as what it was when its preview was asked for."""
-        self.write("gated", manifest("gated", step("post"), expires=PREVIEW.replace("${args.text}", "a mail")))
-        self.runner.look()
+        self.offer("gated", step("post"), expires=PREVIEW.replace("${args.text}", "a mail"))
         run, late = self.between()
         self.sync(self.runner.limits.pause(None, None, OPERATOR))
         self.sync(self.runner.limits.resume(None, OPERATOR))
@@ -186,7 +185,7 @@ class ApprovedAgainTests(PreviewedCase):
         self.approve(run)
         late.callback(Outcome(MAIL))
         self.clock.advance(5.0)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
         (started,) = self.recorded("execution.started", run)
         self.assertEqual(started.payload["arguments"], {"text": "edited"})
 
@@ -205,12 +204,11 @@ class PausedWhileNotedTests(TroubledCase):
         self.successResultOf(pausing)
         self.assertEqual(len(self.connector.sendings), 1)
         self.sync(self.runner.limits.resume(None, OPERATOR))
-        self.assertEqual((len(self.connector.sendings), self.now(run).state), (2, RunState.COMPLETED))
+        self.assertEqual((len(self.connector.sendings), self.state(run)), (2, RunState.COMPLETED))
 
     def test_its_time_is_up(self) -> None:
         """Where it is not lifted in time the run ends as what was sent did; the other is known as not sent."""
-        self.write("again", manifest("again", step("put"), gated=False))
-        self.runner.look()
+        self.offer("again", step("put"), gated=False)
         self.connector.script.append(evolve(_TROUBLE, sent=True, classified=False))
         run = self.submit("again")
         self.pool.hold()
@@ -248,8 +246,7 @@ class ManyBeginTests(PreviewedCase):
 
     def test_operator_first(self) -> None:
         """What the operator decides meanwhile waits for none of them."""
-        self.write("held", manifest("held", step("post"), expires="undo_seconds = 60\n" + PREVIEW))
-        self.runner.look()
+        self.offer("held", step("post"), expires="undo_seconds = 60\n" + PREVIEW)
         begin = [self.submit("held", {"text": f"number {each}"}) for each in range(8)]
         for run in begin:
             self.approve(run)
@@ -260,4 +257,4 @@ class ManyBeginTests(PreviewedCase):
         self.show()
         self.assertIs(self.decide(waits, digest).run.state, RunState.APPROVED)
         self.clock.pump([5.0] * 4)
-        self.assertNotIn(RunState.APPROVED, [self.now(run).state for run in begin])
+        self.assertNotIn(RunState.APPROVED, [self.state(run) for run in begin])

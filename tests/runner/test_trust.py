@@ -122,8 +122,7 @@ class OfferedTests(TrustCase):
         call = self.call("open", key="once")
         self.pool.hold()
         asked = self.later(self.runner.submission.submit(call))
-        self.write("open", manifest("open", step("put", inputs='text = "new"'), gated=False))
-        self.runner.look()
+        self.offer("open", step("put", inputs='text = "new"'), gated=False)
         self.pool.release()
         self.successResultOf(asked)
         self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
@@ -165,7 +164,7 @@ class OfferedTests(TrustCase):
             self.pool.step()
         self.trust.remove(TrustKind.ACTION, "gated")
         self.pool.release()
-        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
         self.assertIn("cannot run now", self.shown(run).stale or "")
 
     def test_never_unlocked(self) -> None:
@@ -183,7 +182,7 @@ class OfferedTests(TrustCase):
         self.restart()
         self.assertEqual(len(self.errors()), 1)
         self.approve(run)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
 
 class DeskTests(TrustCase):

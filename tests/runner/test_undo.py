@@ -22,8 +22,7 @@ class UndoCase(DecidedCase):
         self.jumps = 0.0
         super().setUp()
         self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        self.write("plain", manifest("plain", step("post")))
-        self.runner.look()
+        self.offer("plain", step("post"))
 
     def monotonic(self) -> float:
         """The kit's clock, but for what a test has set it by."""

@@ -54,11 +54,11 @@ class UngatedTests(RunnerCase):
         """The row says executing, and an attempt is begun, before the connector is called."""
         answer = self.unanswered()
         run = self.submit("open")
-        self.assertIs(self.now(run).state, RunState.EXECUTING)
+        self.assertIs(self.state(run), RunState.EXECUTING)
         _, attempts = self.sync(self.runner.submission.history(run.id))
         self.assertEqual([attempt.state for attempt in attempts], ["started"])
         answer.callback(Outcome({"done": True}))
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_nothing_sent_before_the_commit(self) -> None:
         """While the commit of executing is under way, the connector has not been called."""
@@ -92,41 +92,6 @@ class UngatedTests(RunnerCase):
         self.assertEqual((run.fault.kind, run.fault.details["retried"]), ("external_api_error", 0))
         self.assertEqual(self.events(run)[-1], "execution.failed")
 
-    def test_never_sent_is_retried(self) -> None:
-        """Of a request of which no byte left a second may be sent; the answer tells how often it was tried."""
-        lost = Outcome(fault=Fault("network_error", "refused", "external", True), sent=False)
-        self.connector.script.extend([lost, lost])
-        run = self.submit("open")
-        self.clock.advance(1.0)
-        self.clock.advance(2.0)
-        self.assertIs(self.now(run).state, RunState.COMPLETED)
-        self.assertEqual(len({each.effect_key for each in self.connector.sendings}), 1)
-        _, attempts = self.sync(self.runner.submission.history(run.id))
-        self.assertEqual([attempt.state for attempt in attempts], ["failed", "failed", "succeeded"])
-        self.assertEqual(self.events(run).count("execution.attempt"), 2)
-
-    def test_gives_up(self) -> None:
-        """After three retries it has failed."""
-        lost = Outcome(fault=Fault("network_error", "refused", "external", True), sent=False)
-        self.connector.script.extend([lost] * 4)
-        run = self.submit("open")
-        self.clock.pump([1.0] * 10)
-        failed = self.now(run)
-        assert failed.fault is not None
-        self.assertEqual((failed.state, failed.fault.details["retried"]), (RunState.FAILED, 3))
-
-    def test_doubt_stays(self) -> None:
-        """An idempotent write that was in doubt once, and then could not be reached, is in doubt and not failed."""
-        self.write("open", manifest("open", step("put"), gated=False))
-        fault = Fault("external_api_error", "503", "external", retriable=True)
-        lost = Outcome(fault=Fault("network_error", "refused", "external", True), sent=False)
-        self.connector.script.extend([Outcome(fault=fault, classified=False), lost, lost, lost])
-        self.runner.look()
-        run = self.submit("open")
-        self.clock.pump([1.0] * 10)
-        self.assertIs(self.now(run).state, RunState.UNKNOWN)
-        self.assertEqual(len(self.connector.sendings), 4)
-
     def test_wall_clock(self) -> None:
         """Attempts get what is left of the action's time."""
         self.write("open", manifest("open", step("post"), gated=False, top="timeout_seconds = 10"))
@@ -154,8 +119,7 @@ class StepsTests(RunnerCase):
         """One that looks something up and posts what it found."""
         super().setUp()
         found = 'text = "${steps.find.name}", times = "${steps.find.count}"'
-        self.write("both", manifest("both", step("look", "find"), step("post", "tell", found), gated=False))
-        self.runner.look()
+        self.offer("both", step("look", "find"), step("post", "tell", found), gated=False)
 
     def test_results_travel(self) -> None:
         """A later step gets an earlier one's answer, with its type, and its own effect key."""

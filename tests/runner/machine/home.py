@@ -65,7 +65,6 @@ class Home(RunnerCase):
         for name, texts in FILES.items():
             self.put(name, texts[0])
         self.runner.look()
-        self.other: sqlite3.Connection | None = None
         self.waiters: list[tuple[str, Deferred[Run]]] = []
         for session in SESSIONS:
             self.session(session)
@@ -105,19 +104,10 @@ class Home(RunnerCase):
             row = database.execute(BEGUN_BY, (effect_key,)).fetchone()
         return None if row is None else Begun.of(self.clock.seconds(), *row)
 
-    def refuse(self) -> None:
-        """Let no commit pass."""
-        if self.other is None:
-            self.other = sqlite3.connect(self.database, isolation_level=None)
-            self.other.execute("BEGIN IMMEDIATE")
-
     def relent(self) -> None:
-        """Let them pass again."""
+        """Let vault and database take what is written again."""
         self.control.full = False
-        if self.other is not None:
-            self.other.execute("ROLLBACK")
-            self.other.close()
-            self.other = None
+        super().relent()
 
     def kill(self, state: VaultState) -> None:
         """End this life with nothing of it going on, and begin another, whose vault is in C{state}."""
