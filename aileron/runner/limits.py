@@ -33,27 +33,6 @@ _HOUR_SECONDS = 3600.0
 _WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
 
 
-def compute_charges(
-    plan: Plan, arguments: Mapping[str, JSON], session_id: str | None, own: Sequence[OwnCap], usual: Cap | None
-) -> tuple[Charge, ...]:
-    """Compute all that a run counts against, with the most that may be counted there.
-
-    :param usual: of an agent's writes that nobody approves, where no other hourly limit of the action is said.
-    :param own: the operator's caps, of whatever actions.
-    :raises LimitExceeded: an argument has more values than can be counted.
-    """
-    action = plan.action
-    mine = [each.cap for each in own if each.action == action.name]
-    caps = [*action.caps, *mine]
-    if usual is not None and session_id is not None and _is_unwatched(plan) and not any(map(_is_hourly, caps)):
-        caps.append(usual)
-    found = [each for cap in caps for each in _charges(cap, action, arguments, session_id)]
-    for each in own:
-        if each.action is None:
-            found.extend(_charges(each.cap, None, arguments, session_id))
-    return tuple(found)
-
-
 def _is_unwatched(plan: Plan) -> bool:
     """Tell whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
     return not plan.action.approval.required and any(step.effect != READ for step in plan.steps)
@@ -116,11 +95,27 @@ class Caps:
 
     _runs: RunRepository
     _brakes: IBrakes
-    _usual: Cap | None = field(converter=_usual)
+    _usual: Cap | None = field(converter=_usual)  # of an agent's unwatched writes that have no other hourly limit
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
-        """Compute the caps that a run counts against now, as L{compute_charges} does."""
-        return compute_charges(plan, arguments, session_id, self._brakes.caps(), self._usual)
+        """Compute all that a run counts against now, with the most that may be counted there.
+
+        :raises LimitExceeded: an argument has more values than can be counted.
+        """
+        action, own = plan.action, self._brakes.caps()
+        caps = [*action.caps, *(each.cap for each in own if each.action == action.name)]
+        if (
+            session_id is not None
+            and self._usual is not None
+            and _is_unwatched(plan)
+            and not any(map(_is_hourly, caps))
+        ):
+            caps.append(self._usual)
+        found = [each for cap in caps for each in _charges(cap, action, arguments, session_id)]
+        for each in own:
+            if each.action is None:
+                found.extend(_charges(each.cap, None, arguments, session_id))
+        return tuple(found)
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
         """Pass only where a run could begin now: a courtesy to who would be asked; it is charged when it begins.

@@ -143,6 +143,7 @@ class KeptTests(PromiseCase):
             self.pool.release()
             ends = [self.outcome(each) for each in told]
             self.assertIn((*ends, self.state(run)), ((True, False, "completed"), (False, True, "denied")))
+            self.assertNotIn("tamper.detected", self.events(run))
             self.clock.advance(3600.0)  # so that what was denied may be asked again
 
     def outcome(self, decided: Deferred[Approval]) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-from pathlib import Path
 
 from attrs import evolve
 
@@ -116,25 +114,6 @@ class ChainTests(PromiseCase):
 class PutBackTests(PromiseCase):
     """A database that is put back to what it was is found by what the vault sealed."""
 
-    def copy(self) -> Path:
-        """The database as it is now."""
-        copy = Path(self.mktemp())
-        with sqlite3.connect(self.database) as source, sqlite3.connect(copy) as target:
-            source.backup(target)
-        source.close()
-        target.close()
-        return copy
-
-    def put_back(self, copy: Path) -> None:
-        """A new life on an old database."""
-        self.sync(self.runner.stop(1.0))
-        self.sync(self.store.close())
-        for suffix in ("-wal", "-shm"):
-            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
-        shutil.copy(copy, self.database)
-        self.store = self.open_store()
-        self.restart()
-
     def test_effect_is_sealed(self) -> None:
         """Before a gated effect leaves, the vault has sealed how far the record had come."""
         answer = self.unanswered()
@@ -147,10 +126,11 @@ class PutBackTests(PromiseCase):
     def test_found(self) -> None:
         """A database from before an effect brings no decision back: what it calls approved is asked anew."""
         run = self.held()
-        copy = self.copy()
+        copy = self.copied()
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
         self.put_back(copy)
+        self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
         types = [record.event.type for record in self.records() if record.event.run_id is None]
         self.assertIn("tamper.detected", types)
@@ -161,14 +141,16 @@ class PutBackTests(PromiseCase):
         shown = self.shown(run).digest
         tomorrow = utc(self.clock.seconds() + 86_400)
         self.sync(self.runner.decisions.decide(run.id, Decision(True, shown, OPERATOR.id, not_before=tomorrow)))
-        copy = self.copy()
+        copy = self.copied()
         self.approve(self.submit())
         self.put_back(copy)
+        self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
 
     def test_nothing_found(self) -> None:
         """Where nothing was put back, nothing is found."""
         self.approve(self.submit())
-        self.put_back(self.copy())
+        self.put_back(self.copied())
+        self.restart()
         self.assertNotIn("tamper.detected", [record.event.type for record in self.records()])
         self.assert_sound()

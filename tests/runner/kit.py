@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import closing
@@ -318,6 +319,22 @@ class RunnerCase(SynchronousTestCase):
             self.other.execute("ROLLBACK")
             self.other.close()
             self.other = None
+
+    def copied(self) -> Path:
+        """A copy of the database as it is."""
+        copy = Path(self.mktemp())
+        with closing(sqlite3.connect(self.database)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        return copy
+
+    def put_back(self, copy: Path) -> None:
+        """End this life, and let the next one find the database as it was copied."""
+        self.sync(self.runner.stop(1.0))
+        self.sync(self.store.close())
+        for suffix in ("-wal", "-shm"):
+            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
+        shutil.copy(copy, self.database)
+        self.store = self.open_store()
 
     def set_state(self, run: Run, state: str = "approved") -> None:
         """Let a run's row say another state."""

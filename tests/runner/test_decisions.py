@@ -196,7 +196,7 @@ class UnderWayTests(DecidedCase):
 class UsedTests(DecidedCase):
     """A decision is good for one use."""
 
-    def put_back(self, run: Run, row: list[tuple[object, ...]]) -> None:
+    def put_back_row(self, run: Run, row: list[tuple[object, ...]]) -> None:
         """Put back what C{row} was, and call the run approved."""
         self.set_state(run)
         self.sql(f"UPDATE approvals SET (digest, {_COPIED}) = (?, ?, ?, ?, ?, ?, ?) WHERE run_id = ?", *row[0], run.id)
@@ -234,7 +234,7 @@ class UsedTests(DecidedCase):
         self.assertIs(self.state(run), RunState.PENDING)
         self.approve(run, approved=False)
         self.write("gated", text)
-        self.put_back(run, row)
+        self.put_back_row(run, row)
         self.refused(run, "The decision on record had given way before.")
 
     def test_interrupted(self) -> None:
@@ -255,7 +255,7 @@ class UsedTests(DecidedCase):
         self.write("gated", text)
         self.approve(run)
         self.assertEqual((self.state(run), self.row(run)[0][0]), (RunState.APPROVED, row[0][0]))
-        self.put_back(run, row)
+        self.put_back_row(run, row)
         return run
 
     def test_earlier(self) -> None:
@@ -286,7 +286,7 @@ class UsedTests(DecidedCase):
         self.sql(_SET.format("decision_mark = NULL"), run.id)
         self.restart()
         self.approve(run, approved=False)
-        self.put_back(run, row)
+        self.put_back_row(run, row)
         self.forget(run)
         self.given_way(run)
 
@@ -297,7 +297,7 @@ class UsedTests(DecidedCase):
         self.set_state(run, "pending_approval")
         self.clock.advance(1)
         self.approve(run, approved=False)
-        self.put_back(run, row)
+        self.put_back_row(run, row)
         self.forget(run)
         self.given_way(run)
 
@@ -311,7 +311,7 @@ class UsedTests(DecidedCase):
         self.unlock_anew()
         self.restart()
         self.sync(self.runner.reconciliation.settle(run.id, True, "seen", OPERATOR))
-        self.put_back(run, row)
+        self.put_back_row(run, row)
         self.forget(run)
         self.given_way(run)
 
@@ -336,7 +336,7 @@ class UsedTests(DecidedCase):
         self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.vault._state = VaultState.UNLOCKED
         self.runner.look()
-        self.put_back(run, row)
+        self.put_back_row(run, row)
         self.forget(run)
         self.given_way(run)
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-from pathlib import Path
-
 from aileron.errors import StoreUnavailable
 from aileron.runner import remember_older
 from aileron.values import AuditQuery, Record, Run, RunState, TrustKind, VaultState
@@ -35,24 +31,6 @@ class FreshnessCase(RunnerCase):
         self.assertIs(self.state(run), RunState.COMPLETED)
         return run
 
-    def copied(self) -> Path:
-        """A copy of the database as it is."""
-        copy = Path(self.mktemp())
-        with sqlite3.connect(self.database) as source, sqlite3.connect(copy) as target:
-            source.backup(target)
-        source.close()
-        target.close()
-        return copy
-
-    def put_back(self, copy: Path) -> None:
-        """End this life, and let the database be what it was."""
-        self.sync(self.runner.stop(1.0))
-        self.sync(self.store.close())
-        for suffix in ("-wal", "-shm"):
-            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
-        shutil.copy(copy, self.database)
-        self.store = self.open_store()
-
     def next_life(self) -> None:
         """Stop in order, and start again."""
         self.sync(self.runner.stop(1.0))
@@ -61,13 +39,6 @@ class FreshnessCase(RunnerCase):
 
 class RecordTests(FreshnessCase):
     """The record that the vault sealed."""
-
-    def test_in_order(self) -> None:
-        """Nothing is found where nothing was put back, over any number of lives."""
-        for _ in range(3):
-            self.done()
-            self.next_life()
-        self.assertEqual(self.alarms(), [])
 
     def test_put_back(self) -> None:
         """With an older database every approved run is asked about anew; it is told once, and trust stays."""

@@ -113,22 +113,6 @@ class GatedTests(RunnerCase):
         self.assertEqual((taken.state, taken.reason), (RunState.CANCELLED, "changed my mind"))
         self.fails(self.runner.submission.withdraw(run.id, AGENT, None), Conflict)
 
-    def test_withdrawn_before_it_began(self) -> None:
-        """A withdrawal that comes between approval and effect wins, and nothing is sent."""
-        run = self.submit()
-        shown = self.shown(run)
-        self.pool.hold()
-        decided = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "one")))
-        while not self.sql("SELECT 1 FROM audit_events WHERE type = 'approval.approved'"):
-            self.pool.step()
-        withdrawn = self.later(self.runner.submission.withdraw(run.id, AGENT, None))
-        self.pool.release()
-        self.successResultOf(decided)
-        state = self.state(run)
-        self.assertEqual(len(self.connector.sendings), 0 if state is RunState.CANCELLED else 1)
-        if state is not RunState.CANCELLED:
-            self.failureResultOf(withdrawn, Conflict)
-
     def test_limits(self) -> None:
         """So many may wait and not one more; one that is decided makes room."""
         self.limits = PendingLimits(per_session=2, per_home=3)

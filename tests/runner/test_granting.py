@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.errors import BindingFailed, Conflict, InvalidRequest, NotFound, Paused, StoreUnavailable, VaultLocked
-from aileron.testing import ScriptedConnector, example_grant, scripted_description
+from aileron.testing import ScriptedConnector, example_grant, new_binding, scripted_description
 from aileron.values import (
     MOST_LIVE_GRANTS,
+    ConnectorDescription,
     Fault,
     NewGrant,
     Outcome,
@@ -453,30 +454,27 @@ class SuspensionTests(GrantedCase):
         self.offer("gated", step("post"))
         self.assertIs(self.state(self.submit()), RunState.COMPLETED)
 
-    def test_connector(self) -> None:
-        """Another content of the connector."""
-        self.grant(ANY_TEXT)
-        changed = evolve(scripted_description(), content_hash="sha256:" + "b" * 64)
-        self.connectors.add(ScriptedConnector(changed, clock=self.clock))
+    def test_what_it_uses(self) -> None:
+        """Another content or base URL of the connector, and another binding or revision of it."""
+        described = scripted_description()
+        content = evolve(described, content_hash="sha256:" + "b" * 64)
+        moved = evolve(described, base_url="https://scripted.invalid/v2")
+        bound = new_binding("x", connector="local://test/scripted")
+        for change, why in (
+            (lambda: self.replace(content), "content of the connector of step only"),
+            (lambda: self.replace(moved), "the base URL of step only"),
+            (lambda: self.bindings.add(bound), "the credential of step only"),
+        ):
+            self.setUp()
+            self.grant(ANY_TEXT)
+            change()
+            self.assertIn(why, self.suspended())
+
+    def replace(self, description: ConnectorDescription) -> None:
+        """Put another connector, trusted, in the place of the one that is there."""
+        self.connectors.add(ScriptedConnector(description, clock=self.clock))
         self.believe_connectors()
         self.runner.look()
-        self.assertIn("content of the connector of step only", self.suspended())
-
-    def test_base_url(self) -> None:
-        """Another base URL."""
-        self.grant(ANY_TEXT)
-        changed = evolve(scripted_description(), base_url="https://scripted.invalid/v2")
-        self.connectors.add(ScriptedConnector(changed, clock=self.clock))
-        self.runner.look()
-        self.assertIn("the base URL of step only", self.suspended())
-
-    def test_credential(self) -> None:
-        """Another binding, or another revision of it."""
-        self.grant(ANY_TEXT)
-        from aileron.testing import new_binding
-
-        self.sync(self.bindings.set_up(new_binding("x", connector="local://test/scripted")))
-        self.assertIn("the credential of step only", self.suspended())
 
     def test_untrusted(self) -> None:
         """An action that is not trusted as it lies there allows nothing and tells why."""
@@ -523,24 +521,18 @@ class TamperTests(GrantedCase):
         self.next_life(run)
         self.assertIs(self.state(run), RunState.COMPLETED)
 
-    def test_no_such_grant(self) -> None:
-        """A decision by a grant that the vault does not have is none."""
-        run, _ = self.held_by_grant()
-        self.grants.void()
-        self.assert_caught(run)
-
-    def test_another_grant(self) -> None:
-        """A row that names another grant than its decision is none."""
-        run, _ = self.held_by_grant()
-        self.sql("UPDATE approvals SET grant_id = 'another' WHERE run_id = ?", run.id)
-        self.assert_caught(run)
-
-    def test_as_if_a_person(self) -> None:
-        """A row that hides that a grant decided is none."""
-        run, grant = self.held_by_grant()
-        self.grants.revoke(grant.id, utc(self.clock.seconds()))
-        self.sql("UPDATE approvals SET grant_id = NULL, decided_by = 'operator-1' WHERE run_id = ?", run.id)
-        self.assert_caught(run)
+    def test_written(self) -> None:
+        """A decision is none by a grant that the vault lacks, or that its row does not name, or where it hides one."""
+        hidden = "UPDATE approvals SET grant_id = NULL, decided_by = 'operator-1' WHERE run_id = ?"
+        for change in (
+            lambda run, grant: self.grants.void(),
+            lambda run, grant: self.sql("UPDATE approvals SET grant_id = 'another' WHERE run_id = ?", run.id),
+            lambda run, grant: (self.grants.revoke(grant.id, utc(self.clock.seconds())), self.sql(hidden, run.id)),
+        ):
+            self.setUp()
+            run, grant = self.held_by_grant()
+            change(run, grant)
+            self.assert_caught(run)
 
     def test_as_if_a_grant(self) -> None:
         """A waiting row that says a grant had approved it is none."""

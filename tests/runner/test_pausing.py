@@ -98,14 +98,6 @@ class PauseTests(PausedCase):
         answer.callback(Outcome(output={"ok": True}))
         self.assertIs(self.state(run), RunState.COMPLETED)
 
-    def test_alarm(self) -> None:
-        """A run whose time comes while it is paused stays approved."""
-        run = self.submit("held")
-        self.approve(run)
-        self.pause()
-        self.clock.advance(61)
-        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
-
     def test_idempotent(self) -> None:
         """A repeated call is told of its run, paused or not."""
         run = self.submit(key="k")

@@ -106,13 +106,6 @@ class ScheduleTests(DoubtCase):
         assert found.fault is not None
         self.assertEqual((found.state, found.fault.message), (RunState.FAILED, "It did not happen. Reset."))
 
-    def test_gated(self) -> None:
-        """A run that was approved is looked for as well."""
-        run = self.doubtful("asked")
-        self.connector.findings.append(_HERE)
-        self.clock.advance(2.0)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
     def test_failing_looks(self) -> None:
         """A look that fails, or breaks its contract, says nothing, and the next one comes."""
         fault = Fault("network_error", "Nobody there.", "external")

@@ -11,12 +11,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import Conflict, NotFound
+from aileron.errors import NotFound
 from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks
-from aileron.values import Decision, RunState
 from aileron.waiting import afterwards
-
-from .kit import OPERATOR, RunnerCase
 
 
 class TasksTests(SynchronousTestCase):
@@ -267,23 +264,3 @@ class AfterwardsTests(SynchronousTestCase):
         work.close()
         self.assertNoResult(told)
         self.assertEqual(self.done, [])
-
-
-class OneAtATimeTests(RunnerCase):
-    """Whoever was told yes keeps it."""
-
-    def test_denied_while_approved(self) -> None:
-        """A denial that comes while an approval is being written does not undo the approval that was confirmed."""
-        run = self.submit()
-        shown = self.shown(run)
-        self.pool.hold()
-        yes = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
-        self.pool.step()  # it has looked, and is about to be written
-        self.clock.advance(1.0)
-        no = self.later(self.runner.decisions.decide(run.id, Decision(False, shown.digest, OPERATOR.id)))
-        self.pool.todo.rotate(1)  # whoever reads may be faster than the one who writes
-        self.pool.release()
-        self.assertTrue(self.successResultOf(yes).approved)
-        self.failureResultOf(no, Conflict)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-        self.assertNotIn("tamper.detected", self.events(run))
