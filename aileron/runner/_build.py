@@ -161,7 +161,7 @@ class _Assembly:
             pending_limits=given.limits,
         )
         pauses = Pauses(brakes=given.brakes, watermarks=given.watermarks, runs=self.runs, clock=given.clock)
-        breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, rules=given.loops)
+        breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
         self.limits = Limits(
             effects=EffectGate(vault=given.vault, pauses=pauses),
             caps=Caps(runs=self.runs, brakes=given.brakes, usual=given.loops),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
@@ -84,7 +84,10 @@ async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
 
 @define(eq=False)
 class RollbackDetector:
-    """Compares how far record and vault remember each other to have come, and distrusts what was put back."""
+    """Compares how far record and vault remember each other to have come, and distrusts what was put back.
+
+    :ivar compared: whether L{check} has completed since the daemon started.
+    """
 
     _control: IControl
     _trust: ITrust
@@ -92,8 +95,8 @@ class RollbackDetector:
     _watermarks: IWatermarks
     _runs: RunRepository
     _requests: ApprovalRequests
-    _compared: bool = False
-    _noted: _Reached | None = None
+    compared: bool = field(default=False, init=False)
+    _noted: _Reached | None = field(default=None, init=False)
 
     async def check(self) -> None:
         """Compare; where something was put back, say so on record and believe nothing that came with it.
@@ -102,7 +105,7 @@ class RollbackDetector:
 
         :raises StoreUnavailable: the record or the vault cannot be read or written.
         """
-        reached = self._reached()
+        reached = _reached_by(self._control)
         if reached is None:
             return
         remembered = await self._watermarks.all()
@@ -116,12 +119,12 @@ class RollbackDetector:
             await self._runs.audit.append(
                 self._runs.events.of_home("vault.replaced", before=current, now=reached.vault)
             )
-        self._compared = True
+        self.compared = True
         await self.note()
 
     async def note(self) -> None:
         """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
-        if not self._compared or not self.moved:
+        if not self.compared or not self.moved:
             return
         try:
             await self.remember()
@@ -133,8 +136,8 @@ class RollbackDetector:
 
         :raises StoreUnavailable: it cannot be written, or told.
         """
-        reached = self._reached()
-        if reached is None or not self._compared:
+        reached = _reached_by(self._control)
+        if reached is None or not self.compared:
             raise StoreUnavailable("How far the vault has come cannot be told.")
         if reached == self._noted:
             return
@@ -143,22 +146,14 @@ class RollbackDetector:
         self._noted = reached
 
     @property
-    def compared(self) -> bool:
-        """True once L{check} has completed since the daemon started."""
-        return self._compared
-
-    @property
     def comparable(self) -> bool:
         """True if the vault is unlocked and its file readable and the one that was written last."""
-        return self._reached() is not None
+        return _reached_by(self._control) is not None
 
     @property
     def moved(self) -> bool:
         """True if L{note} has something to write."""
-        return self._reached() not in (None, self._noted)
-
-    def _reached(self) -> _Reached | None:
-        return _reached_by(self._control)
+        return _reached_by(self._control) not in (None, self._noted)
 
     async def _in_record(self) -> bool:
         """Return whether the record still holds the newest entry that the vault sealed."""

@@ -6,6 +6,7 @@ import unicodedata
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
 
@@ -32,40 +33,8 @@ BROKEN_FOR = timedelta(minutes=10)
 DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
 
 _SESSION, _ACTION = "session", "action"
-
-
-@frozen
-class _LoopRule:
-    """Says how often something may be counted within its time, and what is said where it was counted more often."""
-
-    most: int
-    why: str
-
-
-def _rules(limits: LoopLimits) -> dict[str, _LoopRule]:
-    """By what is counted, and whose it is."""
-    denied, same = (
-        f"The operator denied {limits.denials} calls within ten minutes.",
-        "The same call was made more than",
-    )
-    return {
-        "denied session": _LoopRule(limits.denials - 1, denied),
-        "denied action": _LoopRule(
-            limits.denials_of_action - 1,
-            f"The operator denied this action {limits.denials_of_action} times within ten minutes.",
-        ),
-        "same session": _LoopRule(limits.same_calls, f"{same} {limits.same_calls} times within a minute."),
-        "same action": _LoopRule(
-            limits.same_calls_of_all,
-            f"{same} {limits.same_calls_of_all} times within a minute, by all sessions.",
-        ),
-    }
-
-
-@frozen
-class _Broken:
-    until: datetime
-    why: str
+_Which: TypeAlias = tuple[str, str]
+"""One of both, and its name."""
 
 
 @define(eq=False)
@@ -74,23 +43,26 @@ class LoopBreaker:
 
     _runs: RunRepository
     _tasks: Tasks
-    _rules: Mapping[str, _LoopRule] = field(converter=_rules)
-    _counted: CallCounts = field(factory=lambda: CallCounts(CALLS_WITHIN), init=False)
-    _denied: dict[tuple[str, str], deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
-    _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
+    _limits: LoopLimits
+    _calls: CallCounts = field(factory=lambda: CallCounts(CALLS_WITHIN), init=False)
+    _denied: dict[_Which, deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
+    _stopped: dict[_Which, tuple[datetime, str]] = field(factory=dict, init=False)  # until when, and why
 
     def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
         """Count an agent's call, and pass it only where neither its session nor its action is stopped.
 
         :raises LimitExceeded: one of them is.
         """
-        now = self._runs.events.now()
+        now, limits = self._runs.events.now(), self._limits
         same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
         by_session, by_action = (_SESSION, session.id), (_ACTION, action)
         self._check(by_session, now)
         self._check(by_action, now)
-        self._count((session.id, same), by_session, now)
-        self._count(same, by_action, now)
+        if self._calls.is_beyond((session.id, same), limits.same_calls, now):
+            self._stop(by_session, f"The same call was made more than {limits.same_calls} times within a minute.", now)
+        if self._calls.is_beyond(same, limits.same_calls_of_all, now):
+            times = f"{limits.same_calls_of_all} times within a minute, by all sessions"
+            self._stop(by_action, f"The same call was made more than {times}.", now)
         self._check(by_session, now)
         self._check(by_action, now)
 
@@ -99,59 +71,51 @@ class LoopBreaker:
 
         :param on_record: whether the record tells already what was stopped by it, as of an earlier life.
         """
-        at = approval.decided_at or approval.run.changed_at
+        at, limits = approval.decided_at or approval.run.changed_at, self._limits
+        rules = {
+            _SESSION: (limits.denials, f"{limits.denials} calls"),
+            _ACTION: (limits.denials_of_action, f"this action {limits.denials_of_action} times"),
+        }
         for which in _concerned(approval.run):
-            rule = self._rules[f"denied {which[0]}"]
-            times = self._denied.setdefault(which, deque())
-            beyond = count(times, rule.most, at - DENIALS_WITHIN, at)
-            if beyond and self._break(which, rule, at) and not on_record:
-                self._tell(which)
+            most, what = rules[which[0]]
+            if count(self._denied.setdefault(which, deque()), most - 1, at - DENIALS_WITHIN, at):
+                self._stop(which, f"The operator denied {what} within ten minutes.", at, on_record=on_record)
 
     def forgive(self, run: Run) -> None:
         """Let the session and the action of a denied run go on."""
         for which in _concerned(run):
-            self._broken.pop(which, None)
+            self._stopped.pop(which, None)
             self._denied.pop(which, None)
 
-    def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
-        rule = self._rules[f"same {which[0]}"]
-        if self._counted.is_beyond(key, rule.most, now) and self._break(which, rule, now):
-            self._tell(which)
-
-    def _break(self, which: tuple[str, str], rule: _LoopRule, at: datetime) -> bool:
-        """Stop it from C{at}; C{False}: it is stopped already."""
-        standing = self._broken.get(which)
-        if standing is not None and standing.until > at:
-            return False
-        self._broken = {name: each for name, each in self._broken.items() if each.until > at}
-        self._broken[which] = _Broken(at + BROKEN_FOR, rule.why)
-        return True
-
-    def _check(self, which: tuple[str, str], now: datetime) -> None:
-        broken = self._broken.get(which)
-        if broken is None:
+    def _stop(self, which: _Which, why: str, at: datetime, *, on_record: bool = False) -> None:
+        """Refuse its calls for a while from C{at}, on record once; what is stopped already is so until its time."""
+        until, _ = self._stopped.get(which, (at, ""))
+        if until > at:
             return
-        if broken.until <= now:
-            del self._broken[which]
+        self._stopped = {name: each for name, each in self._stopped.items() if each[0] > at}
+        self._stopped[which] = at + BROKEN_FOR, why
+        if not on_record:
+            kind, name = which
+            event = self._runs.events.of_home("session.broken", why=why)
+            event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
+            self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
+
+    def _check(self, which: _Which, now: datetime) -> None:
+        until, why = self._stopped.get(which, (now, ""))
+        if until <= now:
+            self._stopped.pop(which, None)
             return
         whose = "Calls of this session are" if which[0] == _SESSION else "This action is"
         raise LimitExceeded(
-            f"{broken.why} {whose} refused for a while. Stop, and ask your user what to do.",
-            {"retry_after": max(1, round((broken.until - now).total_seconds()))},
+            f"{why} {whose} refused for a while. Stop, and ask your user what to do.",
+            {"retry_after": max(1, round((until - now).total_seconds()))},
         )
-
-    def _tell(self, which: tuple[str, str]) -> None:
-        """Put it on record, once."""
-        kind, name = which
-        event = self._runs.events.of_home("session.broken", why=self._broken[which].why)
-        event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
-        self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
 
     async def _append(self, event: Event) -> None:
         await self._runs.audit.append(event)
 
 
-def _concerned(run: Run) -> list[tuple[str, str]]:
+def _concerned(run: Run) -> list[_Which]:
     """Return the action, and the session where there is one; the operator's own runs stop nobody."""
     return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]
 
