@@ -25,18 +25,16 @@ from aileron.interfaces import (
 )
 from aileron.runner._decisions import DecisionService
 from aileron.runner._executor import Executor
-from aileron.runner._limits import LimitService
 from aileron.runner._recovery import Recovery, RollbackDetector
-from aileron.runner._scheduler import RunScheduler
+from aileron.runner._scheduler import LimitService, RunScheduler
 from aileron.runner._submission import Proposals, Submission
-from aileron.runner._trust import TrustService
 from aileron.runner.decisions import Decisions, UndoWindow
 from aileron.runner.denials import Denials, LoopBreaker
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.grant_check import GrantCheck
 from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
-from aileron.runner.offerings import Offerings
+from aileron.runner.offerings import Offerings, TrustService
 from aileron.runner.outcomes import LateAnswers, RetryPolicy
 from aileron.runner.pauses import EffectGate, Pauses
 from aileron.runner.plan import Planner

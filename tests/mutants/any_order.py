@@ -119,7 +119,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was approved before a pause is asked anew",
-        "runner/_limits.py",
+        "runner/_scheduler.py",
         "            if not run.gated or self._stays_paused(run, session_id):\n",
         "            if True:\n",
         _TEST,
