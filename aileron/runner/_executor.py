@@ -59,7 +59,6 @@ from aileron.values import (
 from aileron.waiting import afterwards
 
 _log = Logger()
-_ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
 _STOPPED = Outcome(
     fault=Fault("outcome_unknown", "The daemon stopped before an answer came.", "runtime"), sent=True, classified=False
 )
@@ -248,8 +247,8 @@ class Executor:
         if planned.request is None or planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
         try:
-            reading = Deferred.fromCoroutine(self._read(planned, planned.request, seconds))
-            return await reading.addTimeout(seconds, self._clock)
+            read = planned.connector.read(planned.request, self._credential(planned), seconds)
+            return await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
         except (CancelledError, VaultLocked):
             raise
         except Overdue:
@@ -259,9 +258,6 @@ class Executor:
         except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
             return _BROKEN
-
-    async def _read(self, planned: PlannedStep, request: Request, seconds: float) -> Outcome:
-        return await planned.connector.read(request, self._credential(planned), seconds)
 
     async def _pause(self, seconds: float) -> bool:
         """Wait; C{False} if the daemon stops meanwhile."""
@@ -304,9 +300,9 @@ class Executor:
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
         """Remember how an attempt ended, to be written with whatever comes next."""
         read = classify(outcome, planned.effect)
-        begun, state = execution.current, _ATTEMPT_STATE[read]
+        begun = execution.current
         which = (begun.run_id, begun.step_id, begun.number)
-        ended = AttemptRow(*which, state, begun.started_at, self._runs.events.now(), outcome.fault, outcome.sent)
+        ended = AttemptRow(*which, read.value, begun.started_at, self._runs.events.now(), outcome.fault, outcome.sent)
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
         execution.doubted = execution.in_doubt

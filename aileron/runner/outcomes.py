@@ -43,11 +43,14 @@ _RETRIED_KINDS = frozenset({"network_error", "external_api_error"})
 
 
 class Meaning(Enum):
-    """Says what became of the effect.  C{IN_DOUBT}: it may have happened, and nobody here can say."""
+    """Says what became of the effect, as its attempt's row does.
 
-    DONE = "done"
-    NOT_DONE = "not done"
-    IN_DOUBT = "in doubt"
+    C{IN_DOUBT}: it may have happened, and nobody here can say.
+    """
+
+    DONE = "succeeded"
+    NOT_DONE = "failed"
+    IN_DOUBT = "unknown"
 
 
 def classify(outcome: Outcome, effect: str) -> Meaning:
@@ -240,7 +243,6 @@ LATE_SECONDS = 60.0
 
 _MOST_AT_ONCE = 64
 _SETTLES = {Meaning.DONE: True, Meaning.NOT_DONE: False}
-_ENDED = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
 _log = Logger()
 
 
@@ -305,7 +307,7 @@ class LateAnswers:
         doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
         fqn, events = doubt.planned.description.fqn, self._runs.events
         echoed = find_echoes(events, doubt.run, doubt.planned, outcome)
-        ended = evolve(late.attempt, state=_ENDED[read], ended_at=events.now(), fault=outcome.fault)
+        ended = evolve(late.attempt, state=read.value, ended_at=events.now(), fault=outcome.fault)
         happened = _SETTLES.get(read) if late.alone or read is Meaning.DONE else None
         event = events.of_run(
             "execution.late_answer",

@@ -49,9 +49,7 @@ class DoubtTests(PromiseCase):
         """So is one that the daemon could not wait for when it stopped."""
         self.unanswered()
         run = self.submit("open")
-        stopped = self.later(self.runner.stop(20.0))
-        self.clock.advance(20.0)
-        self.successResultOf(stopped)
+        self.stop_late(20.0)
         self.assertEqual((self.state(run), self.sent), ("unknown", 1))
 
     def test_refused(self) -> None:

@@ -185,6 +185,17 @@ class RunnerCase(SynchronousTestCase):
         self.sync(self.runner.start())
         return self.runner
 
+    def next_life(self) -> None:
+        """Stop in order, and start again."""
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+
+    def stop_late(self, seconds: float) -> None:
+        """Stop a daemon that waits all of its patience for what is under way."""
+        stopped = self.later(self.runner.stop(seconds))
+        self.clock.advance(seconds)
+        self.successResultOf(stopped)
+
     def unlock_anew(self, state: VaultState = VaultState.UNLOCKED) -> None:
         """Have the next life find the same vault, in C{state}."""
         self.vault = MemoryVault(state)

@@ -173,8 +173,7 @@ class OwnTests(CappedCase):
         """Caps and what was counted outlive the daemon."""
         self.cap(Cap(1, HOUR), "open")
         self.submit("open")
-        self.sync(self.runner.stop(1.0))
-        self.restart()
+        self.next_life()
         self.full("open")
 
     def test_full_disk(self) -> None:

@@ -114,8 +114,7 @@ class CoolDownTests(DeniedCase):
     def test_restart(self) -> None:
         """It outlives the daemon."""
         self.deny()
-        self.sync(self.runner.stop(1.0))
-        self.restart()
+        self.next_life()
         self.turned_away()
         self.clock.advance(600)
         self.submit()
@@ -137,8 +136,7 @@ class ForgiveTests(DeniedCase):
             self.sync(self.runner.limits.forgive(run.id, OPERATOR))
         self.submit()
         self.assertEqual(self.events(run).count("approval.forgiven"), 1)
-        self.sync(self.runner.stop(1.0))
-        self.restart()
+        self.next_life()
         self.submit("gated", {"text": "hello"}, session="session-2")
 
     def test_others_stay(self) -> None:
@@ -208,8 +206,7 @@ class BreakerTests(DeniedCase):
         """A restart does not let it go on, and tells it no second time."""
         for number in range(MOST.denials):
             self.deny(f"number {number}")
-        self.sync(self.runner.stop(1.0))
-        self.restart()
+        self.next_life()
         self.stopped("open", {"text": "x"}, "session-1")
         self.assertEqual(self.broken(), 1)
 

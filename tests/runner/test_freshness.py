@@ -31,11 +31,6 @@ class FreshnessCase(RunnerCase):
         self.assertIs(self.state(run), RunState.COMPLETED)
         return run
 
-    def next_life(self) -> None:
-        """Stop in order, and start again."""
-        self.sync(self.runner.stop(1.0))
-        self.restart()
-
 
 class RecordTests(FreshnessCase):
     """The record that the vault sealed."""

@@ -35,7 +35,6 @@ from .kit import AGENT, OPERATOR, manifest, step
 from .previewed import PreviewedCase
 
 EXACT = {"text": "hello"}
-UP_TO_5 = Predicate("times", PredicateKind.RANGE, {"maximum": 5})
 
 
 class NoWatermarks:
@@ -200,12 +199,11 @@ class UseTests(GrantedCase):
         self.assertIs(self.submit().state, RunState.PENDING)
         self.assertEqual(self.standing(grant).grant.used, 0)
 
-    def test_next_life(self) -> None:
+    def test_when_it_may_begin(self) -> None:
         """It goes on to allow, and to count, in another life of the daemon."""
         grant = self.grant(ANY_TEXT)
         self.submit()
-        self.sync(self.runner.stop(1.0))
-        self.restart()
+        self.next_life()
         self.assertIs(self.state(self.submit()), RunState.COMPLETED)
         self.assertEqual(self.standing(grant).grant.used, 2)
 
@@ -503,14 +501,14 @@ class TamperTests(GrantedCase):
         self.sync(self.runner.stop(1.0))
         return run, grant
 
-    def next_life(self, run: Run) -> None:
+    def when_it_may_begin(self, run: Run) -> None:
         """Start again, when the run may begin."""
         self.clock.advance(61)
         self.restart()
 
     def assert_caught(self, run: Run) -> None:
         """It is asked about, and that is on record."""
-        self.next_life(run)
+        self.when_it_may_begin(run)
         self.assertIs(self.state(run), RunState.PENDING)
         self.assertIn("tamper.detected", self.events(run))
         self.assertNotIn(b"held", b"".join(each.request.body or b"" for each in self.connector.sendings))
@@ -518,7 +516,7 @@ class TamperTests(GrantedCase):
     def test_in_order(self) -> None:
         """Without anybody's doing it goes on."""
         run, _ = self.held_by_grant()
-        self.next_life(run)
+        self.when_it_may_begin(run)
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_written(self) -> None:

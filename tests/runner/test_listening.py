@@ -269,9 +269,7 @@ class CrowdTests(LateCase):
         """An effect that is under way when the daemon's patience ends is dropped, and in doubt."""
         self.connector.script.append(self.answer)
         run = self.submit("open")
-        stopped = self.later(self.runner.stop(20.0))
-        self.clock.advance(20.0)
-        self.successResultOf(stopped)
+        self.stop_late(20.0)
         self.assertEqual((self.answer.called, self.state(run)), (True, RunState.UNKNOWN))
         self.assertEqual(self.flushLoggedErrors(), [])
 

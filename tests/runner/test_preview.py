@@ -255,9 +255,7 @@ class CrowdTests(PreviewedCase):
         """A fetch that outlives the daemon's patience is dropped; the next life fetches."""
         self.say_nothing()
         run = self.submit()
-        stopping = self.later(self.runner.stop(1.0))
-        self.clock.advance(1.0)
-        self.successResultOf(stopping)
+        self.stop_late(1.0)
         self.assertEqual(self.events(run), ["approval.requested"])
         self.show()
         self.restart()
@@ -346,9 +344,7 @@ class FreshTests(PreviewedCase):
     def test_stopped_before_the_effect(self) -> None:
         """A life that ends while it is fetched before the effect leaves the run approved, for the next one."""
         run, _ = self.between()
-        stopping = self.later(self.runner.stop(1.0))
-        self.clock.advance(1.0)
-        self.successResultOf(stopping)
+        self.stop_late(1.0)
         self.assertIs(self.state(run), RunState.APPROVED)
         self.restart()
         self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, ["post"]))

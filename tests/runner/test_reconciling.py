@@ -174,17 +174,14 @@ class ScheduleTests(DoubtCase):
             self.clock.pump([1.0] * 400)
             self.assertEqual((self.state(run), self.connector.looks), (RunState.UNKNOWN, []))
             self.restart()
-            self.sync(self.runner.stop(1.0))
-            self.restart()
+            self.next_life()
 
     def test_stop_during_a_look(self) -> None:
         """A look that is under way when the daemon stops is dropped at the end of its patience."""
         run, looking = self.doubtful(), Deferred[Finding]()
         self.connector.findings.append(looking)
         self.clock.advance(2.0)
-        stopped = self.later(self.runner.stop(3.0))
-        self.clock.advance(3.0)
-        self.successResultOf(stopped)
+        self.stop_late(3.0)
         self.assertEqual((self.state(run), self.record(run)), (RunState.UNKNOWN, []))
 
     def test_settled_meanwhile(self) -> None:
