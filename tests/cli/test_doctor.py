@@ -6,18 +6,17 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 import aileron
-from aileron.cli.doctor.authority import Authority, authority, network
+from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.findings import DoctorFinding, Severity, fine, remark, tell
 from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
@@ -27,7 +26,6 @@ from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
 from tests.vault.case import keep_addresses
 
 _UID = os.getuid()
-_NOTHING = Authority((), (), (), (), (), (), (), ())
 _CONNECTOR = {"name": "local://me/slack", "credential": {"kind": "api_key"}, "hosts": ["slack.test:443"]}
 _ACTION = {"name": "ship", "connectors": [{"name": "local://me/slack"}]}
 _BINDING = {
@@ -39,6 +37,17 @@ _BINDING = {
     "flag": None,
 }
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _answers(**items: Sequence[Mapping[str, Any]]) -> Answers:
+    """The daemon's answers, empty but for these items."""
+    answers: dict[str, dict[str, Any]] = {
+        name: {"items": items.get(name, ())}
+        for name in ("trust", "actions", "connectors", "bindings", "unknown", "tampered")
+    }
+    answers["actions"]["load_errors"] = items.get("load_errors", ())
+    answers["connectors"]["problems"] = items.get("problems", ())
+    return answers
 
 
 def _told(findings: Iterator[DoctorFinding]) -> list[tuple[Severity, str]]:
@@ -114,15 +123,10 @@ class FilesTests(SynchronousTestCase):
         of_another = _told(program(package, executable, _UID + 1 if _UID else 1))
         self.assertNotIn("Aileron's", "".join(text for _, text in of_another))
         package.chmod(0o775)
-        self.assertIn(
-            (Severity.WRONG, f"Others may write the directory of Aileron's commands: {package} chmod go-w {package}"),
-            _told(program(package, executable, _UID)),
-        )
-        self.assertIn(
-            (Severity.WRONG, f"Others may write Aileron's own code: {package} chmod go-w {package}"),
-            _told(program(package, executable, _UID)),
-        )
-        noted = [text for severity, text in _told(program(package, executable, _UID)) if severity is Severity.NOTE]
+        found = _told(program(package, executable, _UID))
+        for what in ("the directory of Aileron's commands", "Aileron's own code"):
+            self.assertIn((Severity.WRONG, f"Others may write {what}: {package} chmod go-w {package}"), found)
+        noted = [text for severity, text in found if severity is Severity.NOTE]
         self.assertEqual(len([text for text in noted if "runs as you" in text]), 2 if _UID else 0)
 
     def test_this_package(self) -> None:
@@ -184,29 +188,20 @@ class TracingTests(SynchronousTestCase):
         (finding,) = tracing(proc, platform)
         return finding
 
-    def test_open(self) -> None:
-        """Scope 0 lets any program of the user's trace what starts: noted, with the command that ends it."""
-        found = self.found("0\n")
-        self.assertEqual(
-            (found.severity, found.do), (Severity.NOTE, "sudo sysctl kernel.yama.ptrace_scope=1"), found.says
-        )
-        self.assertIn("may trace a process of Aileron's before it has closed itself", found.says)
-        self.assertIn("ptrace_scope is 0", found.says)
-
-    def test_closed(self) -> None:
-        """Scopes 1, 2 and 3 are in order, and each is said in its own words."""
-        says = [self.found(f"{scope}\n") for scope in (1, 2, 3)]
-        self.assertEqual([(each.severity, each.do) for each in says], [(Severity.FINE, None)] * 3)
-        for scope, each in enumerate(says, 1):
-            self.assertIn(f"ptrace_scope is {scope}", each.says)
-        self.assertEqual(len({each.says.partition("(")[0] for each in says}), 3)
-
-    def test_without_yama(self) -> None:
-        """A kernel without Yama is told as one with scope 0, and that a sandbox helps, which no setting does."""
-        found = self.found(None)
-        self.assertEqual((found.severity, found.do), (Severity.NOTE, "aileron launch --sandbox AGENT"))
-        self.assertIn("Yama is not active", found.says)
-        self.assertIn("may trace a process of Aileron's before it has closed itself", found.says)
+    def test_scopes(self) -> None:
+        """Each scope of Yama, and a kernel without it, is told in its own words, with what helps."""
+        open_ = "may trace a process of Aileron's before it has closed itself"
+        for scope, severity, do, parts in (
+            ("0\n", Severity.NOTE, "sudo sysctl kernel.yama.ptrace_scope=1", (open_, "ptrace_scope is 0")),
+            ("1\n", Severity.FINE, None, ("only what it started itself", "ptrace_scope is 1")),
+            ("2\n", Severity.FINE, None, ("Only an administrator's", "ptrace_scope is 2")),
+            ("3\n", Severity.FINE, None, ("No program", "ptrace_scope is 3")),
+            (None, Severity.NOTE, "aileron launch --sandbox AGENT", (open_, "Yama is not active")),
+        ):
+            found = self.found(scope)
+            self.assertEqual((found.severity, found.do), (severity, do), found.says)
+            for part in parts:
+                self.assertIn(part, found.says)
 
     def test_not_known(self) -> None:
         """What cannot be read, or is no scope that is known, is taken for an open one."""
@@ -228,65 +223,44 @@ class TracingTests(SynchronousTestCase):
 class AuthorityTests(SynchronousTestCase):
     """What the operator trusts and has bound."""
 
-    def one(self, severity: Severity, **told: Any) -> str:
-        """The only finding."""
-        ((found, text),) = _told(authority(attrs.evolve(_NOTHING, **told), _SINCE))
-        self.assertEqual(found, severity)
-        return text
-
-    def test_nothing(self) -> None:
-        """Where all is trusted and bound nothing is found."""
-        sound = {"kind": "action", "name": "ship", "state": "trusted", "path": "/a"}
-        told = attrs.evolve(
-            _NOTHING, files=(sound,), actions=(_ACTION,), connectors=(_CONNECTOR,), bindings=(_BINDING,)
-        )
-        self.assertEqual(_told(authority(told, _SINCE)), [])
-
-    def test_files(self) -> None:
-        """A file that is new or changed waits for its reader; one that is gone is noted."""
-        item = {"kind": "action", "name": "ship", "path": "/a"}
-        self.assertIn("aileron action trust ship", self.one(Severity.WAITS, files=({**item, "state": "new"},)))
-        self.assertIn("changed since", self.one(Severity.WAITS, files=({**item, "state": "changed"},)))
-        self.assertIn("gone", self.one(Severity.NOTE, files=({**item, "state": "gone", "path": None},)))
+    def test_findings(self) -> None:
+        """What is trusted and bound is in order; each fault of it is one finding, with what to do."""
+        action = {"kind": "action", "name": "ship", "path": "/a"}
         config = {"kind": "config", "name": "config.yaml", "path": "/c", "state": "new"}
-        self.assertIn("aileron config trust", self.one(Severity.WAITS, files=(config,)))
-
-    def test_load_errors(self) -> None:
-        """A file that does not load is told once, with its line; that it is untrusted was told already."""
         error = {"kind": "parse_error", "file": "/c.toml", "line": 3, "message": "no such key"}
-        self.assertIn("/c.toml:3: no such key", self.one(Severity.WRONG, load_errors=(error,), problems=(error,)))
         untrusted = {"kind": "untrusted", "file": "/a", "line": None, "message": "from the next start"}
-        item = {"kind": "action", "name": "ship", "path": "/a", "state": "new"}
-        self.assertIn("never", self.one(Severity.WAITS, files=(item,), load_errors=(untrusted,)))
-        self.assertIn("next start", self.one(Severity.WAITS, load_errors=(untrusted,)))
-
-    def test_bindings(self) -> None:
-        """An action without its credential waits, and so does a binding without its connector."""
-        found = self.one(Severity.WAITS, actions=(_ACTION,), connectors=(_CONNECTOR,))
-        self.assertIn("aileron binding setup local://me/slack", found)
-        self.assertIn(
-            "not trusted", self.one(Severity.WAITS, bindings=({**_BINDING, "in_force": None, "fits": False},))
-        )
-        free = {**_CONNECTOR, "credential": None}
-        self.assertEqual(_told(authority(attrs.evolve(_NOTHING, actions=(_ACTION,), connectors=(free,)), _SINCE)), [])
-
-    def test_unfit(self) -> None:
-        """A binding whose connector asks for something else, and one whose secret came back, are wrong."""
-        self.assertIn("aileron binding rebind", self.one(Severity.WRONG, bindings=({**_BINDING, "fits": False},)))
         flag = {"since": "2026-01-01T00:00:00.000000Z", "reason": "An answer held its secret."}
-        self.assertIn("An answer held", self.one(Severity.WRONG, bindings=({**_BINDING, "flag": flag},)))
-
-    def test_misaddressed(self) -> None:
-        """A binding to an address that is refused is told by the look at the vault's file, and not once more."""
-        odd = {**_BINDING, "base_url": "https://127.1", "fits": False}
-        self.assertEqual(_told(authority(attrs.evolve(_NOTHING, bindings=(odd,)), _SINCE)), [])
-
-    def test_record(self) -> None:
-        """What happened and should not have is told: tampering of late, an outcome that is not known."""
         record = {"audit_id": "A1", "at": "2026-01-01T00:00:00.000000Z"}
         old = {"audit_id": "A0", "at": "2025-12-31T23:59:59.000000Z"}
-        self.assertIn("aileron audit show A1", self.one(Severity.WRONG, tampered=(record, old)))
-        self.assertIn("runs settle R1", self.one(Severity.WAITS, unknown=({"id": "R1", "action": "ship"},)))
+        waits, wrong = Severity.WAITS, Severity.WRONG
+        for given, severity, says in (
+            ({"trust": [{**action, "state": "new"}]}, waits, "aileron action trust ship"),
+            ({"trust": [{**action, "state": "changed"}]}, waits, "changed since"),
+            ({"trust": [{**action, "state": "gone", "path": None}]}, Severity.NOTE, "gone"),
+            ({"trust": [config]}, waits, "aileron config trust"),
+            ({"load_errors": [error], "problems": [error]}, wrong, "/c.toml:3: no such key"),
+            ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "never"),
+            ({"load_errors": [untrusted]}, waits, "next start"),
+            ({"actions": [_ACTION], "connectors": [_CONNECTOR]}, waits, "aileron binding setup local://me/slack"),
+            ({"bindings": [{**_BINDING, "in_force": None, "fits": False}]}, waits, "not trusted"),
+            ({"bindings": [{**_BINDING, "fits": False}]}, wrong, "aileron binding rebind"),
+            ({"bindings": [{**_BINDING, "flag": flag}]}, wrong, "An answer held"),
+            ({"tampered": [record, old]}, wrong, "aileron audit show A1"),
+            ({"unknown": [{"id": "R1", "action": "ship"}]}, waits, "runs settle R1"),
+        ):
+            ((found, text),) = _told(authority(_answers(**given), _SINCE))
+            self.assertEqual((found, says in text), (severity, True), text)
+
+    def test_nothing(self) -> None:
+        """Nothing is found of what is in order, or needs no credential, or is told by another look."""
+        trusted = {"kind": "action", "name": "ship", "state": "trusted", "path": "/a"}
+        odd = {**_BINDING, "base_url": "https://127.1", "fits": False}
+        for given in (
+            {"trust": [trusted], "actions": [_ACTION], "connectors": [_CONNECTOR], "bindings": [_BINDING]},
+            {"actions": [_ACTION], "connectors": [{**_CONNECTOR, "credential": None}]},
+            {"bindings": [odd]},
+        ):
+            self.assertEqual(_told(authority(_answers(**given), _SINCE)), [])
 
     def test_network(self) -> None:
         """Only what something is bound to is called; what does not answer is told."""
@@ -297,7 +271,7 @@ class AuthorityTests(SynchronousTestCase):
             raise ConnectionRefusedError(111, "Connection refused")
 
         other = {**_CONNECTOR, "name": "local://me/other", "hosts": ["other.test:443"]}
-        told = attrs.evolve(_NOTHING, connectors=(_CONNECTOR, other), bindings=(_BINDING,))
+        told = _answers(connectors=[_CONNECTOR, other], bindings=[_BINDING])
         ((severity, text),) = _told(network(told, connect))
         self.assertEqual((severity, asked), (Severity.WRONG, [("slack.test", 443)]))
         self.assertIn("slack.test:443 cannot be reached: Connection refused", text)

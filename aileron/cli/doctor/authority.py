@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from aileron.addresses import base_url_problem, read_origin
 from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.values import from_timestamp
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from aileron.client import Operator
 
 Item = Mapping[str, Any]
+Answers = Mapping[str, Mapping[str, Any]]
 Connect = Callable[[str, int], None]
 
 _MOST = 20
@@ -27,51 +26,34 @@ _STATES = {
 }
 
 
-@frozen
-class Authority:
-    """The answers of the daemon to the operator, in the order in which it is asked."""
-
-    files: tuple[Item, ...]
-    actions: tuple[Item, ...]
-    load_errors: tuple[Item, ...]
-    connectors: tuple[Item, ...]
-    problems: tuple[Item, ...]
-    bindings: tuple[Item, ...]
-    unknown: tuple[Item, ...]
-    tampered: tuple[Item, ...]
+async def ask(operator: Operator) -> Answers:
+    """Return the daemon's answers to the operator, each by what it lists."""
+    return {
+        "actions": await operator.actions(),
+        "connectors": await operator.connectors(),
+        "trust": await operator.trust_items(),
+        "bindings": await operator.bindings(),
+        "unknown": await operator.runs({"state": "unknown", "limit": _MOST}),
+        "tampered": await operator.audit({"type": "tamper.detected", "limit": _MOST}),
+    }
 
 
-async def ask(operator: Operator) -> Authority:
-    """Everything that is judged."""
-    actions, connectors = await operator.actions(), await operator.connectors()
-    return Authority(
-        files=tuple((await operator.trust_items())["items"]),
-        actions=tuple(actions["items"]),
-        load_errors=tuple(actions["load_errors"]),
-        connectors=tuple(connectors["items"]),
-        problems=tuple(connectors["problems"]),
-        bindings=tuple((await operator.bindings())["items"]),
-        unknown=tuple((await operator.runs({"state": "unknown", "limit": _MOST}))["items"]),
-        tampered=tuple((await operator.audit({"type": "tamper.detected", "limit": _MOST}))["items"]),
-    )
-
-
-def authority(told: Authority, since: datetime) -> Iterator[DoctorFinding]:
+def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     """Yield what is to be said of it.
 
     :param since: what was detected earlier is not told again.
     """
-    yield from _files(told.files)
+    yield from _files(told["trust"]["items"])
     yield from _errors(told)
     yield from _unbound(told)
-    for binding in told.bindings:
+    for binding in told["bindings"]["items"]:
         yield from _bound(binding)
-    for run in told.unknown:
+    for run in told["unknown"]["items"]:
         yield waits(
             f"What became of {run['action']} (run {run['id']}) is not known: it may have happened.",
             f"Look at the service, then: aileron runs settle {run['id']} --happened (or --did-not-happen)",
         )
-    for record in told.tampered:
+    for record in told["tampered"]["items"]:
         if from_timestamp(record["at"]) >= since:
             yield wrong(
                 f"Somebody meddled with what you decide ({record['at']}).",
@@ -79,14 +61,16 @@ def authority(told: Authority, since: datetime) -> Iterator[DoctorFinding]:
             )
 
 
-def network(told: Authority, connect: Connect | None = None) -> Iterator[DoctorFinding]:
+def network(told: Answers, connect: Connect | None = None) -> Iterator[DoctorFinding]:
     """Find services that something is bound to and that cannot be reached.
 
     :param connect: opens a connection to host and port and closes it; an OSError says why it cannot.
     """
     connect = connect or _connect
-    bound = {binding["connector"] for binding in told.bindings}
-    places = {place for connector in told.connectors if connector["name"] in bound for place in connector["hosts"]}
+    bound = {binding["connector"] for binding in told["bindings"]["items"]}
+    places = {
+        place for connector in told["connectors"]["items"] if connector["name"] in bound for place in connector["hosts"]
+    }
     for place in sorted(places):
         origin = read_origin(f"http://{place}")
         try:
@@ -111,19 +95,21 @@ def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:
             yield remark(f"The {kind} {name} is trusted, but its file is gone.")
 
 
-def _errors(told: Authority) -> Iterator[DoctorFinding]:
-    untrusted = {item["path"] for item in told.files if item["state"] in _STATES}
-    for error in {_place(error): error for error in (*told.load_errors, *told.problems)}.values():
+def _errors(told: Answers) -> Iterator[DoctorFinding]:
+    untrusted = {item["path"] for item in told["trust"]["items"] if item["state"] in _STATES}
+    for error in {
+        _place(error): error for error in (*told["actions"]["load_errors"], *told["connectors"]["problems"])
+    }.values():
         if error["kind"] != "untrusted":
             yield wrong(f"{_place(error)}: {error['message']}", "It is left out until it is put right.")
         elif error["file"] not in untrusted:
             yield waits(f"{_place(error)}: {error['message']}")
 
 
-def _unbound(told: Authority) -> Iterator[DoctorFinding]:
-    needing = {each["name"] for each in told.connectors if each["credential"] is not None}
-    bound = {binding["connector"] for binding in told.bindings}
-    for action in told.actions:
+def _unbound(told: Answers) -> Iterator[DoctorFinding]:
+    needing = {each["name"] for each in told["connectors"]["items"] if each["credential"] is not None}
+    bound = {binding["connector"] for binding in told["bindings"]["items"]}
+    for action in told["actions"]["items"]:
         for name in sorted({pin["name"] for pin in action["connectors"]} & needing - bound):
             yield waits(
                 f"The action {action['name']} needs a credential for {name}, and none is bound.",

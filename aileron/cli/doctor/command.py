@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._context import CliContext
 from aileron.cli._errors import FAILED, CommandError, lines_of
-from aileron.cli._output import say_json
-from aileron.cli._session import as_operator, vault_state
-from aileron.cli.doctor.authority import Authority, ask, authority, network
+from aileron.cli._session import OperatorCommand, operator_command, vault_state
+from aileron.cli.doctor.authority import Answers, ask, authority, network
 from aileron.cli.doctor.daemon import configuration, found_daemon, process, report_status, vault
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell, wrong
-from aileron.cli.doctor.machine import files, search_path, this_program, tracing
+from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
 from aileron.errors import AileronError
 from aileron.home import Discovery
 
@@ -26,53 +26,39 @@ _OF_LATE = timedelta(days=7)
 @click.command()
 @click.option("--offline", is_flag=True, help="Ask for no passphrase: look at files and processes only.")
 @click.option("--network", "over_network", is_flag=True, help="Look also whether services can be reached.")
-@_options.passphrase_fd
-@_options.as_json
-@click.pass_context
-@pass_cli
-def doctor(
-    cli: CliContext,
-    context: click.Context,
-    offline: bool,
-    over_network: bool,
-    passphrase_fd: int | None,
-    as_json: bool,
-) -> None:
+@operator_command
+def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
     """Look at the whole installation, and say what is wrong and what to do.
 
     Nothing is changed. The exit code is 1 if anything is wrong; what only waits for you is no fault.
     """
+    cli = command.cli
     found = found_daemon(cli.home)
     state = _state(cli, found)
-    asks = state == "unlocked" and not offline and (passphrase_fd is not None or cli.interactive())
-    told, obstacle = _told(cli, passphrase_fd) if asks else (None, ())
-    findings = [*obstacle, *_all(cli, found, state, told)]
+    asks = state == "unlocked" and not offline and (command.passphrase_fd is not None or cli.interactive())
+    told, findings = _ask(command) if asks else (None, [])
+    findings += _all(cli, found, state, told)
     if told is not None and over_network:
         findings += network(told)
-    if as_json:
-        say_json({"findings": [each.as_json() for each in findings]})
-    else:
-        tell(findings)
+    command.show({"findings": [each.as_json() for each in findings]}, lambda _: tell(findings))
     if any(each.severity is Severity.WRONG for each in findings):
-        context.exit(FAILED)
+        click.get_current_context().exit(FAILED)
 
 
-def _told(cli: CliContext, descriptor: int | None) -> tuple[Authority | None, Sequence[DoctorFinding]]:
+def _ask(command: OperatorCommand) -> tuple[Answers | None, list[DoctorFinding]]:
     """Ask what the operator is told, or tell why not: the look at everything else goes on."""
     from aileron.client import DaemonError
 
     try:
-        return as_operator(cli, descriptor, ask), ()
+        return command.ask(ask), []
     except (AileronError, DaemonError, CommandError) as error:
         says, *hints = lines_of(error)
-        return None, (wrong(says, " ".join(hints) or None),)
+        return None, [wrong(says, " ".join(hints) or None)]
 
 
-def _all(
-    cli: CliContext, found: Discovery | None, state: str | None, told: Authority | None
-) -> Iterator[DoctorFinding]:
+def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Answers | None) -> Iterator[DoctorFinding]:
     yield from files(cli.home, os.getuid())
-    yield from this_program()
+    yield from program(THIS_PACKAGE, Path(sys.executable), os.getuid())
     yield from search_path(cli.environ)
     yield from vault(cli, state)
     yield from process(cli, found)

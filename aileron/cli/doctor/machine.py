@@ -62,11 +62,6 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding
     yield from _above(package, uid)
 
 
-def this_program() -> Iterator[DoctorFinding]:
-    """L{program}, of what runs now."""
-    return program(THIS_PACKAGE, Path(sys.executable), os.getuid())
-
-
 def search_path(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Remark that every program in Python looks for modules in the directory that it is started in."""
     parts = environ.get("PYTHONPATH", "")
