@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TypeVar
 
@@ -12,22 +12,27 @@ import attrs
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
-from aileron.cli.vault.unlocking import Steps, change_passphrase, reset
+from aileron.cli.vault import unlocking
 from aileron.errors import StoreUnavailable
 from aileron.home import Discovery
+from aileron.vault import keys
 from aileron.vault.keys import DataKey, WeakPassphrase, WrongPassphrase
 from tests.cli.daemon import KEY, OPERATOR_URL, PASSPHRASE, URL, CommandCase
 
 T = TypeVar("T")
 
-_NEW, _NEW_KEY = "Rote Wiese 48 Kuchen Turm", b"n" * 32
+_NEW = "Rote Wiese 48 Kuchen Turm"
 _FOUND = Discovery(URL, OPERATOR_URL, 1, "life", "0.1.0", "2026-01-01T00:00:00.000000Z", "lk")
+_COMMANDS: Mapping[str, Callable[[CliContext], Discovery]] = {
+    "change": lambda cli: unlocking.change_passphrase(cli, None, None),
+    "reset": lambda cli: unlocking.reset(cli, None),
+}
 
 
-class VaultCase(CommandCase):
-    """Records what is done to the daemon and the file.
+class ChangeTests(CommandCase):
+    """Another passphrase, and an empty vault in the place of the old one.
 
-    :ivar done: in order; a start with the key that it was given.
+    :ivar done: what is done to the daemon and the file, in order; a start with the key that it was given.
     :ivar fails: the steps that fail.
     """
 
@@ -35,24 +40,22 @@ class VaultCase(CommandCase):
         super().setUp()
         self.done: list[str] = []
         self.fails: set[str] = set()
-        self.ran = True
-        self.new = _NEW
+        self.ran, self.new = True, _NEW
+        self.patch(unlocking, "stop", lambda _cli: self._did("stop", self.ran))
+        self.patch(unlocking, "start", self._start)
+        self.patch(keys, "change_passphrase", lambda _path, old, new: self._did(f"change {old} to {new}", _new_key()))
+        self.patch(keys, "reset", lambda _path, new, **_: self._did(f"reset to {new}", _new_key()))
 
     def cli_context(self) -> CliContext:
         """Those of the case, with a new passphrase in them."""
-        return attrs.evolve(super().cli_context(), new_passphrase=lambda _descriptor: self.new)
+        return attrs.evolve(super().cli_context(), new_passphrase=self._new_passphrase)
 
-    def steps(self) -> Steps:
-        """Steps that only remember."""
-        return Steps(
-            stop=lambda _cli: self._did("stop", self.ran),
-            change=lambda _path, old, new: self._did(f"change {old} to {new}", DataKey(_NEW_KEY)),
-            reset=lambda _path, new: self._did(f"reset to {new}", DataKey(_NEW_KEY)),
-            start=self._start,
-        )
+    def _new_passphrase(self, _descriptor: int | None) -> str:
+        keys.check_passphrase(self.new)
+        return self.new
 
     def _start(self, _cli: CliContext, key: DataKey | None) -> Discovery:
-        names = {None: "none", _mark(DataKey(KEY)): "old", _mark(DataKey(_NEW_KEY)): "new"}
+        names = {None: "none", _mark(DataKey(KEY)): "old", _mark(_new_key()): "new"}
         return self._did(f"start {names[_mark(key)]}", _FOUND)
 
     def _did(self, what: str, answer: T) -> T:
@@ -61,98 +64,66 @@ class VaultCase(CommandCase):
             raise StoreUnavailable("The disk is full.")
         return answer
 
-    def told(self, call: Callable[[], object]) -> str:
-        """What it says."""
-        out = io.StringIO()
+    def given(self, command: str, typed: str, error: type[Exception] | None = None) -> str:
+        """Give the command, with what the person types, and return what it says; C{error}: it fails so."""
+        self.done, self.typed = [], [typed]
+        cli, out = self.cli_context(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(out):
-            call()
+            if error is None:
+                _COMMANDS[command](cli)
+            else:
+                self.assertRaises(error, _COMMANDS[command], cli)
         return out.getvalue()
-
-    def refused(self, error: type[Exception], call: Callable[[], object]) -> None:
-        """Assert that it fails so."""
-        self.told(lambda: self.assertRaises(error, call))
-
-
-class PassphraseTests(VaultCase):
-    def change(self, *typed: str) -> Callable[[], Discovery]:
-        """The change, with what the person types."""
-        self.typed = list(typed or (PASSPHRASE,))
-        return lambda: change_passphrase(self.cli_context(), None, None, self.steps())
 
     def test_changed(self) -> None:
         """The daemon ends, the file is written, the daemon starts with the new key; it says what follows."""
-        said = self.told(self.change())
+        said = self.given("change", PASSPHRASE)
         self.assertEqual(self.done, ["stop", f"change {PASSPHRASE} to {_NEW}", "start new"])
         self.assertIn("asked again", said)
         self.assertNotIn(_NEW, said)
 
-    def test_wrong(self) -> None:
-        """With a wrong passphrase nothing is even stopped."""
-        self.refused(WrongPassphrase, self.change("Falsche Wiese 47 Kuchen"))
-        self.assertEqual(self.done, [])
+    def test_refused(self) -> None:
+        """With a wrong passphrase, a new one that is weak, or another word than the one asked, nothing is stopped."""
+        for command, typed, new, error in (
+            ("change", "Falsche Wiese 47 Kuchen", _NEW, WrongPassphrase),
+            ("change", PASSPHRASE, "short", WeakPassphrase),
+            ("reset", "reset", "short", WeakPassphrase),
+            *(("reset", word, _NEW, CommandError) for word in ("", "yes", "RESET", "reset it")),
+        ):
+            self.new = new
+            self.given(command, typed, error)
+            self.assertEqual(self.done, [], (command, typed))
 
-    def test_weak(self) -> None:
-        """With a new passphrase that is refused nothing is stopped either."""
-
-        def refuse(_descriptor: int | None) -> str:
-            raise WeakPassphrase("too short")
-
-        self.typed = [PASSPHRASE]
-        cli = attrs.evolve(self.cli_context(), new_passphrase=refuse)
-        self.refused(WeakPassphrase, lambda: change_passphrase(cli, None, None, self.steps()))
-        self.assertEqual(self.done, [])
-
-    def test_not_stopped(self) -> None:
-        """While the daemon does not end the file is not touched."""
-        self.fails = {"stop"}
-        self.refused(StoreUnavailable, self.change())
-        self.assertEqual(self.done, ["stop"])
-
-    def test_not_written(self) -> None:
-        """If the file cannot be written the daemon starts with the old key."""
-        self.fails = {"change"}
-        self.refused(StoreUnavailable, self.change())
-        self.assertEqual(self.done[2:], ["start old"])
+    def test_failed(self) -> None:
+        """While the daemon does not end no file is touched; one that is not written leaves all as it was."""
+        change, reset = f"change {PASSPHRASE} to {_NEW}", f"reset to {_NEW}"
+        for command, typed, fails, ran, done in (
+            ("change", PASSPHRASE, "stop", True, ["stop"]),
+            ("change", PASSPHRASE, "change", True, ["stop", change, "start old"]),
+            ("reset", "reset", "stop", True, ["stop"]),
+            ("reset", "reset", "reset", True, ["stop", reset, "start none"]),
+            ("reset", "reset", "reset", False, ["stop", reset]),
+        ):
+            self.fails, self.ran = {fails}, ran
+            self.given(command, typed, StoreUnavailable)
+            self.assertEqual(self.done, done)
 
     def test_not_started(self) -> None:
         """If the daemon does not start again, that the passphrase is another was said before."""
         self.fails = {"start"}
-        said = self.told(lambda: self.assertRaises(StoreUnavailable, self.change()))
-        self.assertIn("The passphrase is changed", said)
-
-
-class ResetTests(VaultCase):
-    def reset(self, typed: str) -> Callable[[], Discovery]:
-        """The reset, with what the person types."""
-        self.typed = [typed]
-        return lambda: reset(self.cli_context(), None, self.steps())
+        self.assertIn("The passphrase is changed", self.given("change", PASSPHRASE, StoreUnavailable))
 
     def test_reset(self) -> None:
         """It says what is void before it asks, and begins anew."""
-        said = self.told(self.reset("reset"))
+        said = self.given("reset", "reset")
         self.assertEqual(self.done, ["stop", f"reset to {_NEW}", "start new"])
         for word in ("credential", "trust", "approval", "put it back instead"):
             self.assertIn(word, said)
         self.home.secrets.write_text("{}")
-        self.assertIn("before-reset", self.told(self.reset("reset")))
-
-    def test_another_word(self) -> None:
-        """Anything but the word changes nothing."""
-        for typed in ("", "yes", "RESET", "reset it"):
-            self.refused(CommandError, self.reset(typed))
-        self.assertEqual(self.done, [])
-
-    def test_not_written(self) -> None:
-        """If the file cannot be written, a daemon that ran starts again, locked."""
-        self.fails = {"reset"}
-        self.refused(StoreUnavailable, self.reset("reset"))
-        self.assertEqual(self.done[2:], ["start none"])
-        self.done, self.ran = [], False
-        self.refused(StoreUnavailable, self.reset("reset"))
-        self.assertEqual(self.done, ["stop", f"reset to {_NEW}"])
+        self.assertIn("before-reset", self.given("reset", "reset"))
 
 
-class LostTests(VaultCase):
+class LostTests(CommandCase):
     """A vault that is gone is told from one that never was."""
 
     def setUp(self) -> None:
@@ -188,6 +159,10 @@ class LostTests(VaultCase):
         self.site.state = "lost"
         for arguments in (("vault", "status"), ("daemon", "status")):
             self.assertIn("aileron vault reset", self.command(*arguments)[2])
+
+
+def _new_key() -> DataKey:
+    return DataKey(b"n" * 32)
 
 
 def _mark(key: DataKey | None) -> bytes | None:

@@ -53,10 +53,10 @@ def list_records(command: OperatorCommand, /, **filters: str | int | None) -> No
 @operator_command
 def show_record(command: OperatorCommand, audit_id: str) -> None:
     """Show one record whole, with its place in the chain."""
-    record = command.ask(lambda operator: operator.audit_record(audit_id))
-    if command.as_json:
-        say_json(record)
-        return
+    command.show(command.ask(lambda operator: operator.audit_record(audit_id)), _show_record)
+
+
+def _show_record(record: Mapping[str, Any]) -> None:
     heading("{kind}", kind=record["type"])
     named = ("audit_id", "at", "action", "connector", "class", "run_id", "session_id")
     found = {name.replace("_", " "): record[name] for name in named if record.get(name) is not None}
@@ -98,13 +98,13 @@ def verify(
     own home, a daemon that runs is asked for its newest record; where one may
     run and cannot be asked, it exits with 69.
     """
-    from aileron.cli.records.look import Evidence, look_at
+    from aileron.cli.records.look import look_at
 
     path = path or cli.home.database
     _present(path)
     anchored = () if anchor is None else _anchored(anchor)
     running = ask_daemon(cli, path)
-    found = look_at(path, Evidence(keys, anchored, {} if running is None else running.sealed))
+    found = look_at(path, keys, anchored, {} if running is None else running.sealed)
     if found.sound and running is not None and running.head is not None:
         found = held_against(cli, path, found)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from aileron.values import JSON, Break, Verdict
 
 NAME = "the running daemon"
 """As what it is told of where it knows another record than the file."""
+_is_hex = re.compile("(?:[0-9a-fA-F]{2})+").fullmatch
 _TRIES, _PAUSE_SECONDS = 20, 0.1
 _HIDDEN = "{} {}, but daemon.json does not lead to it."
 
@@ -25,14 +27,19 @@ _HIDDEN = "{} {}, but daemon.json does not lead to it."
 class Confirmation:
     """The daemon's word on its record, where one runs, or may.
 
-    :ivar head: sequence and hash of the newest one; L{None}: it does not say, or could not be asked.
-    :ivar problem: why not, in a sentence; L{None}: it said so.
+    :ivar problem: why it did not say which record is its newest, in a sentence; L{None}: it said so.
     :ivar record: all that its status tells of the record.
     """
 
-    head: tuple[int, str] | None = None
     problem: str | None = None
-    record: Mapping[str, JSON] = field(factory=dict)
+    record: Mapping[str, Any] = field(factory=dict)
+
+    @property
+    def head(self) -> tuple[int, str] | None:
+        """Sequence and hash of the newest record; L{None}: the daemon does not say, or could not be asked."""
+        told = self.record.get("head")
+        sequence, hash_ = (told.get("sequence"), told.get("hash")) if isinstance(told, Mapping) else (None, None)
+        return (sequence, hash_) if type(sequence) is int and isinstance(hash_, str) else None
 
     @property
     def sealed(self) -> Mapping[str, tuple[int, str]]:
@@ -63,12 +70,12 @@ def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
         if found is None or found.pid != pid:
             who = f"Process {pid}" if pid else "A process in another container"
             return Confirmation(problem=_HIDDEN.format(who, does))
-        record = record_of(cli, found)
+        confirmed = Confirmation(record=record_of(cli, found))
     except (AileronError, CommandError) as error:
         return Confirmation(problem=error.message)
-    head = _head(record.get("head"))
-    problem = None if head is not None else "The daemon does not say which record is its newest."
-    return Confirmation(head, problem, record)
+    if confirmed.head is None:
+        return evolve(confirmed, problem="The daemon does not say which record is its newest.")
+    return confirmed
 
 
 def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
@@ -92,13 +99,6 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
     kind, first = ("rewritten", newest) if newest == found.last else ("inserted", newest + 1)
     why = f"The record ends with another record {found.last} than {NAME} wrote; the newest that it wrote is {newest}."
     return evolve(found, broken=Break(kind, first, why))
-
-
-def _head(told: object) -> tuple[int, str] | None:
-    if not isinstance(told, Mapping):
-        return None
-    sequence, hash_ = told.get("sequence"), told.get("hash")
-    return (sequence, hash_) if type(sequence) is int and isinstance(hash_, str) else None
 
 
 def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
@@ -196,14 +196,7 @@ def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
 
 
 def fingerprints(found: Verdict) -> list[str]:
-    """Return the keys that signed, as a person notes them."""
+    """Return the keys that signed, as a person notes them; what is no key stays as it is."""
     from aileron.audit.verify import fingerprint
 
-    return [fingerprint(key) if _is_key(key) else key for key in found.keys]
-
-
-def _is_key(text: str) -> bool:
-    try:
-        return len(bytes.fromhex(text)) > 0
-    except ValueError:
-        return False
+    return [fingerprint(key) if _is_hex(key) else key for key in found.keys]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from attrs import frozen
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import LOST, CommandError
@@ -43,9 +40,10 @@ def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataK
 
     :raises WrongPassphrase: it does not open the vault.
     """
-    if not cli.home.secrets.exists():
-        return None
-    if descriptor is None and file is None and not _in_environment(cli) and not cli.interactive():
+    from aileron.cli.vault.passphrase import VARIABLE
+
+    given = descriptor is not None or file is not None or VARIABLE in cli.environ
+    if not cli.home.secrets.exists() or not (given or cli.interactive()):
         return None
     return unlocking_key(cli, descriptor, file)
 
@@ -72,49 +70,16 @@ def restart_with(cli: CliContext, key: DataKey) -> Discovery:
         key.wipe()
         return found
     stop(cli)
-    try:
-        found = start(cli, key)
-    finally:
-        key.wipe()
+    found = _start_with(cli, key)
     if vault_state(cli, found) != "unlocked":
         raise CommandError("The daemon runs, but did not take the vault's key.", f"Its log: {cli.home.log}")
     return found
 
 
-def _in_environment(cli: CliContext) -> bool:
-    from aileron.cli.vault.passphrase import VARIABLE
-
-    return VARIABLE in cli.environ
-
-
 WORD = "reset"
 
 
-def _change(path: Path, old: str, new: str) -> DataKey:
-    from aileron.vault.keys import change_passphrase
-
-    return change_passphrase(path, old, new)
-
-
-def _reset(path: Path, passphrase: str) -> DataKey:
-    from aileron.vault.keys import reset
-
-    return reset(path, passphrase, replace=True)
-
-
-@frozen
-class Steps:
-    """The steps of a change, in this order: the daemon ends, the file is written, the daemon starts."""
-
-    stop: Callable[[CliContext], bool] = stop
-    change: Callable[[Path, str, str], DataKey] = _change
-    reset: Callable[[Path, str], DataKey] = _reset
-    start: Callable[[CliContext, DataKey | None], Discovery] = start
-
-
-def change_passphrase(
-    cli: CliContext, descriptor: int | None, new_descriptor: int | None, steps: Steps | None = None
-) -> Discovery:
+def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: int | None) -> Discovery:
     """Change the vault's passphrase, and start the daemon anew.
 
     Both passphrases are known to be good before the daemon is asked to end.  If the file cannot be written the daemon
@@ -122,55 +87,53 @@ def change_passphrase(
 
     :raises WrongPassphrase, WeakPassphrase, CommandError, StoreUnavailable: nothing was changed, or it was said before.
     """
-    steps, path = steps or Steps(), cli.home.secrets
+    from aileron.vault import keys
+
     old = cli.passphrase(PROMPT, descriptor, None)
-    old_key = cli.open_vault(path, old)
+    old_key = cli.open_vault(cli.home.secrets, old)
     try:
         new = cli.new_passphrase(new_descriptor)
-        steps.stop(cli)
-        key = _or_as_before(cli, steps, old_key, lambda: steps.change(path, old, new))
+        stop(cli)
+        try:
+            key = keys.change_passphrase(cli.home.secrets, old, new)
+        except BaseException:
+            note("The passphrase was not changed; the daemon starts again as it was.")
+            start(cli, old_key)
+            raise
     finally:
         old_key.wipe()
     say("The passphrase is changed. Copies of secrets.json from before open with the old one: delete them.")
     say("What you had approved and has not begun is asked again.")
-    return _started(cli, steps, key)
+    return _start_with(cli, key)
 
 
-def reset(cli: CliContext, new_descriptor: int | None, steps: Steps | None = None) -> Discovery:
+def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
     """Put an empty vault in the place of the one that is lost, damaged, or shut for good, and start the daemon.
 
     :raises CommandError: the person did not type L{WORD}; nothing was changed.
     :raises WeakPassphrase, StoreUnavailable: likewise.
     """
-    steps = steps or Steps()
+    from aileron.vault import keys
+
     prepare(cli.home)
     _tell_what_is_void(cli)
     if cli.ask(f"Type the word {WORD} to go on: ").strip() != WORD:
         raise CommandError("Nothing was changed.")
     passphrase = cli.new_passphrase(new_descriptor)
-    ran = steps.stop(cli)
+    ran = stop(cli)
     try:
-        key = steps.reset(cli.home.secrets, passphrase)
+        key = keys.reset(cli.home.secrets, passphrase, replace=True)
     except BaseException:
         if ran:
-            steps.start(cli, None)
+            start(cli, None)
         raise
     say("There is an empty vault: {path}", path=cli.home.secrets)
-    return _started(cli, steps, key)
+    return _start_with(cli, key)
 
 
-def _or_as_before(cli: CliContext, steps: Steps, key: DataKey, change: Callable[[], DataKey]) -> DataKey:
+def _start_with(cli: CliContext, key: DataKey) -> Discovery:
     try:
-        return change()
-    except BaseException:
-        note("The passphrase was not changed; the daemon starts again as it was.")
-        steps.start(cli, key)
-        raise
-
-
-def _started(cli: CliContext, steps: Steps, key: DataKey) -> Discovery:
-    try:
-        return steps.start(cli, key)
+        return start(cli, key)
     finally:
         key.wipe()
 
