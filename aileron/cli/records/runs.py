@@ -11,7 +11,7 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import block, heading, in_words, say, say_json, table, values
+from aileron.cli._output import block, heading, in_words, say, table, values
 from aileron.cli._session import OperatorCommand, as_operator, operator_command
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
@@ -50,15 +50,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
 @operator_command
 def show_run(command: OperatorCommand, run_id: str) -> None:
     """Show one run: its arguments, its attempts, its result or why it failed."""
-    run = command.ask(lambda operator: operator.run(run_id))
-    if command.as_json:
-        say_json(run)
-        return
-    _show_run(run)
-    _show_attempts(run)
-    if run["state"] == "unknown":
-        say("Nobody knows whether it happened. Have it looked for: aileron runs reconcile {id}", id=run["id"])
-        say("Or find out, then say so: aileron runs settle {id} --happened", id=run["id"])
+    command.show(command.ask(lambda operator: operator.run(run_id)), _show_run)
 
 
 @runs.command("settle")
@@ -73,12 +65,10 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
     if outcome is None:
         raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
     run = command.ask(lambda operator: operator.resolve(run_id, outcome, note))
-    if command.as_json:
-        say_json(run)
-    elif outcome == "run_again":
-        say("It waits for your decision as {id}: aileron approval show {id}", id=run["id"])
+    if outcome == "run_again":
+        command.say(run, "It waits for your decision as {id}: aileron approval show {id}", id=run["id"])
     else:
-        say("The run is {state} now.", state=run["state"])
+        command.say(run, "The run is {state} now.", state=run["state"])
 
 
 @runs.command("reconcile")
@@ -86,13 +76,12 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
 @operator_command
 def reconcile(command: OperatorCommand, run_id: str) -> None:
     """Look whether a run whose outcome is unknown happened, where its connector says how."""
-    found = command.ask(lambda operator: operator.reconcile_run(run_id))
-    if command.as_json:
-        say_json(found)
-        return
+    command.show(command.ask(lambda operator: operator.reconcile_run(run_id)), _show_lookup)
+
+
+def _show_lookup(found: Mapping[str, Any]) -> None:
     say(_FOUND[found["happened"]])
-    if found.get("failure"):
-        say("  {kind}: {message}", kind=found["failure"]["class"], message=found["failure"]["message"])
+    _show_failure(found)
     say("The run is {state}.", state=found["run"]["state"])
 
 
@@ -143,12 +132,22 @@ def _show_run(run: Mapping[str, Any]) -> None:
     show_edits(run)
     if run.get("failure"):
         heading("Why")
-        say("  {kind}: {message}", kind=run["failure"]["class"], message=run["failure"]["message"])
+        _show_failure(run)
     if run.get("result") is not None:
         heading("Result")
         block(in_words(_set_apart(run)[0]), "  ")
     if _set_apart(run)[1]:
         say("To have what is attached: aileron runs save {id} DIRECTORY", id=run["id"])
+    _show_attempts(run)
+    if run["state"] == "unknown":
+        say("Nobody knows whether it happened. Have it looked for: aileron runs reconcile {id}", id=run["id"])
+        say("Or find out, then say so: aileron runs settle {id} --happened", id=run["id"])
+
+
+def _show_failure(answer: Mapping[str, Any]) -> None:
+    failure = answer.get("failure")
+    if failure:
+        say("  {kind}: {message}", kind=failure["class"], message=failure["message"])
 
 
 def _set_apart(run: Mapping[str, Any]) -> tuple[JSON, tuple[Attachment, ...]]:

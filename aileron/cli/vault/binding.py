@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +12,7 @@ from aileron.addresses import base_url_problem
 from aileron.cli import _completion
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, note, say, say_json, values
+from aileron.cli._output import heading, note, say, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
 from aileron.credentials import DEFAULT_KIND
@@ -59,10 +59,10 @@ def list_bindings(command: OperatorCommand) -> None:
 @operator_command
 def show_binding(command: OperatorCommand, name: str) -> None:
     """Show one binding: for what it opens, and whether that is what its connector wants; its secret is never shown."""
-    found = command.ask(lambda operator: operator.binding(name))
-    if command.as_json:
-        say_json(found)
-        return
+    command.show(command.ask(lambda operator: operator.binding(name)), _show_binding)
+
+
+def _show_binding(found: Mapping[str, Any]) -> None:
     heading("{name}", name=found["name"])
     told = ("connector", "kind", "revision", "base_url", "account", "created_at")
     known = {part.replace("_", " "): found[part] for part in told if found.get(part) is not None}
@@ -99,19 +99,27 @@ def setup(
     def secret() -> str:
         return command.cli.secret(f"Secret for {connector}", secret_fd)
 
-    if connector.startswith(GATEWAY):
-        work = _bind_provider(connector, body, secret, quiet=command.as_json)
-    else:
-        work = _bind({**body, "secret": secret()})
+    is_provider = connector.startswith(GATEWAY)
+    given = None if is_provider else secret()
+
+    async def work(operator: Operator) -> Mapping[str, Any]:
+        if is_provider:  # only its name is in hand: where that leads is shown before its key is asked for
+            target = await operator.binding_target(connector)
+            if not command.as_json:
+                say("The gateway will put the key into calls of {fqn}, and it opens for nothing else.", fqn=connector)
+                _show_parts(target["scope"])
+        return await operator.set_up_binding({**body, "secret": secret() if given is None else given})
+
     made = command.ask(work)
+    command.say(made, "{name} is bound to {connector}.", name=made["name"], connector=connector)
     if command.as_json:
-        say_json(made)
+        return
+    if is_provider:
+        provider = connector.removeprefix(GATEWAY)
+        note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
+        note("  credential: vault:{name}", name=made["name"])
     else:
-        say("{name} is bound to {connector}.", name=made["name"], connector=made["connector"])
-        if connector.startswith(GATEWAY):
-            _tell_how_to_use(made)
-        else:
-            _show_scope(made["scope"])
+        _show_scope(made["scope"])
 
 
 @binding.command("rebind")
@@ -136,33 +144,6 @@ def revoke(command: OperatorCommand, name: str) -> None:
     """Remove a binding and its secret; what still waits with it becomes stale."""
     gone = command.ask(lambda operator: operator.revoke_binding(name))
     command.say(gone, "{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
-
-
-_Work = Callable[["Operator"], Awaitable[Mapping[str, Any]]]
-
-
-def _bind(body: Mapping[str, JSON]) -> _Work:
-    return lambda operator: operator.set_up_binding(body)
-
-
-def _bind_provider(fqn: str, body: Mapping[str, JSON], secret: Callable[[], str], *, quiet: bool) -> _Work:
-    """Nothing but the provider's name is in hand here: where that leads is shown before its key is asked for."""
-
-    async def work(operator: Operator) -> Mapping[str, Any]:
-        target = await operator.binding_target(fqn)
-        if not quiet:
-            say("The gateway will put the key into calls of {connector}, and it opens for nothing else.", connector=fqn)
-            _show_parts(target["scope"])
-        return await operator.set_up_binding({**body, "secret": secret()})
-
-    return work
-
-
-def _tell_how_to_use(made: Mapping[str, Any]) -> None:
-    """Say that a provider's key is put in only where config.yaml says so."""
-    provider = made["connector"].removeprefix(GATEWAY)
-    note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
-    note("  credential: vault:{name}", name=made["name"])
 
 
 async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
@@ -190,12 +171,11 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
 
 
 def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
-    for part in now:
+    for part, wanted in now.items():
         was = None if before is None else before[part]
-        if was == now[part]:
-            say("  {part}: {now}, as before", part=_PARTS[part], now=_said(now[part]))
-        else:
-            say("  {part}: {now}", part=_PARTS[part], now=_said(now[part]))
+        as_before = ", as before" if was == wanted else ""
+        say("  {part}: {wanted}{as_before}", part=_PARTS[part], wanted=_said(wanted), as_before=as_before)
+        if was != wanted:
             say("    before: {was}", was=_said(was))
 
 
@@ -215,10 +195,8 @@ def _said(given: str | Sequence[str] | None) -> str:
 
 
 def _state(item: Mapping[str, Any]) -> str:
-    return "look into it" if item["flag"] else "bound" if item["fits"] else _unfit(item)
-
-
-def _unfit(item: Mapping[str, Any]) -> str:
+    if item["flag"] or item["fits"]:
+        return "look into it" if item["flag"] else "bound"
     return "must be rebound" if _address_problem(item) is None else "must be set up anew"
 
 
