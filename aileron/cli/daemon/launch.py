@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
     from aileron.client import Daemon
-    from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPreview, SandboxLayout, Upstream
+    from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPreview, SandboxLayout
 
 _LOCKED = (
     "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
@@ -32,21 +32,8 @@ _LOCKED = (
 )
 
 
-_LEAN = "aileron.launch.lean"
-
-
-def _keep_lean(context: click.Context, _option: click.Parameter, given: bool) -> None:
-    context.meta[_LEAN] = given
-
-
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option(
-    "--lean",
-    is_flag=True,
-    expose_value=False,
-    callback=_keep_lean,
-    help="List few actions as tools; the agent searches for the others.",
-)
+@click.option("--lean", is_flag=True, help="List few actions as tools; the agent searches for the others.")
 @click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
 @click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
 @click.option("--print", "only_print", is_flag=True, help="Show what would be run, and start nothing.")
@@ -55,91 +42,90 @@ def _keep_lean(context: click.Context, _option: click.Parameter, given: bool) ->
 @click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
-def launch(
-    cli: CliContext,
-    no_bell: bool,
-    no_gateway: bool,
-    only_print: bool,
-    as_json: bool,
-    sandbox: bool,
-    agent: str,
-    arguments: tuple[str, ...],
-) -> None:
+def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], **options: bool) -> None:
     """Run an agent in a session of its own.
 
     ARGUMENTS are the agent's own, and the exit code is the agent's. The daemon is started if need be.
     Nothing of the agent's own configuration is written.
     """
+    from aileron.client import LEAN
     from aileron.launch import Invocation, find_agents
 
     chosen = (agents := find_agents()).get(agent)
     if chosen is None:
         raise click.UsageError(f"The agent must be one of: {', '.join(sorted(agents))}.")
-    if as_json and not only_print:
+    if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json goes with --print, before the agent's name.")
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
-    invocation = Invocation(theirs, {**cli.environ, **_listing()}, os.getcwd())
-    if only_print:
-        if sandbox:
-            _layout(cli, chosen, invocation).arguments()
-        show_plan(cli, chosen, invocation, through_gateway=not no_gateway, sandbox=sandbox, as_json=as_json)
-        return
-
-    async def whole(links: Links) -> int:
-        from twisted.internet import reactor
-
-        from aileron.client import Lease
-        from aileron.launch import Bell, Launcher, OSSignals, is_multiplexed
-
-        def say(line: str) -> None:
-            note("{line}", line=line)
-
-        launcher = Launcher(
-            reactor=reactor,
-            signals=OSSignals(cast("IReactorFromThreads", reactor)),
-            ensure_daemon=lambda: _facts(cli),
-            connect=links.daemon,
-            say=say,
-            interpreter=sys.executable,
-            lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
-            bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ)),
+    environ = {**cli.environ, **(LEAN if options["lean"] else {})}
+    invocation = Invocation(theirs, environ, os.getcwd())
+    layout = _layout(cli, chosen, invocation) if options["sandbox"] else None
+    if options["only_print"]:
+        _show_plan(cli, chosen, invocation, **options)
+    else:
+        code = cli.drive(
+            lambda links: _launch(
+                cli, links, chosen, invocation, layout, bell=not options["no_bell"], gateway=not options["no_gateway"]
+            )
         )
-        enclose = _enclosing(cli, chosen, invocation) if sandbox else None
-        return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
-
-    click.get_current_context().exit(cli.drive(whole))
+        click.get_current_context().exit(code)
 
 
-def _listing() -> Mapping[str, str]:
-    """Return what the environment is to say of how many actions are listed, besides what the user's says."""
-    from aileron.client import LEAN
+async def _launch(
+    cli: CliContext,
+    links: Links,
+    agent: Agent,
+    invocation: Invocation,
+    layout: SandboxLayout | None,
+    *,
+    bell: bool,
+    gateway: bool,
+) -> int:
+    from twisted.internet import reactor
 
-    return LEAN if click.get_current_context().meta[_LEAN] else {}
+    from aileron.client import Lease
+    from aileron.launch import Bell, Launcher, OSSignals, is_multiplexed
+
+    def say(line: str) -> None:
+        note("{line}", line=line)
+
+    launcher = Launcher(
+        reactor=reactor,
+        signals=OSSignals(cast("IReactorFromThreads", reactor)),
+        ensure_daemon=lambda: _facts(cli),
+        connect=links.daemon,
+        say=say,
+        interpreter=sys.executable,
+        lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
+        bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ)) if bell else None,
+    )
+    enclose = None if layout is None else _enclosing(layout, invocation.environment, say)
+    return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)
 
 
-def _enclosing(cli: CliContext, agent: Agent, invocation: Invocation) -> Enclose:
+def _enclosing(layout: SandboxLayout, environ: Mapping[str, str], say: Callable[[str], None]) -> Enclose:
     """Return what puts an agent into a sandbox, once it is known that there can be one.
 
     :raises NotFound: there is nothing here that makes them.
     :raises Forbidden: the system does not allow it.
-    :raises InvalidRequest: the agent is not to work here.
     """
     from twisted.internet import reactor
 
     from aileron.launch import SandboxProject, find_sandbox
 
-    layout = _layout(cli, agent, invocation)
-    layout.arguments()
-    sandbox = find_sandbox(reactor, invocation.environment)
-    project = SandboxProject(layout, invocation.environment, lambda line: note("{line}", line=line))
+    sandbox, project = find_sandbox(reactor, environ), SandboxProject(layout, environ, say)
     return lambda plan, url: sandbox.around(plan, project, url)
 
 
 def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
+    """Return what an agent in a sandbox sees.
+
+    :raises InvalidRequest: the agent is not to work here.
+    """
     from aileron.launch import SandboxLayout, find_programs
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent
-    return SandboxLayout(
+    layout = SandboxLayout(
         home=invocation.environment.get("HOME", "/"),
         state=str(cli.home.root),
         project=invocation.directory,
@@ -150,6 +136,8 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
             *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
         ),
     )
+    layout.arguments()  # refuses a place where it would show what it must not
+    return layout
 
 
 def _to_terminal(text: str) -> None:
@@ -166,10 +154,24 @@ def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
 
 
 async def _facts(cli: CliContext) -> DaemonFacts:
-    from aileron.launch import DaemonFacts
+    return _facts_of(cli, ensure_daemon(cli))
 
-    found = ensure_daemon(cli)
-    return DaemonFacts(found.url, found.operator_url, found.launch_key, gateway_upstreams(cli, found))
+
+def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
+    """Return the facts of the daemon; of one that does not run the likely ones: its last address, no key."""
+    from aileron.launch import DaemonFacts, Upstream
+
+    if found is None:
+        ports = load_ports(cli.home)
+        url, operator_url = f"http://127.0.0.1:{ports.agent or 0}", f"http://localhost:{ports.operator or 0}"
+        built_in = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
+        return DaemonFacts(url, operator_url, "", built_in)
+    gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
+    # None of a daemon that was started before an upgrade.
+    upstreams = gateway and {
+        each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
+    }
+    return DaemonFacts(found.url, found.operator_url, found.launch_key, upstreams)
 
 
 def ensure_daemon(cli: CliContext) -> Discovery:
@@ -223,19 +225,7 @@ def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> No
     context.exit(play(cli.environ, answer=True if yes else False if refuse else None))
 
 
-_NOWHERE = 0
-"""The port that stands for the daemon's where none was ever chosen."""
-
-
-def show_plan(
-    cli: CliContext,
-    agent: Agent,
-    invocation: Invocation,
-    *,
-    through_gateway: bool,
-    sandbox: bool,
-    as_json: bool,
-) -> None:
+def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, **options: bool) -> None:
     """Print what a launch would do.
 
     :raises Forbidden: it would be refused: the vault's passphrase is in the environment.
@@ -244,42 +234,15 @@ def show_plan(
     """
     from aileron.launch import preview_launch
 
-    found = live_discovery(cli.home)
-    facts = _stand_in(cli) if found is None else _preview_facts(cli, found)
+    found, sandbox = live_discovery(cli.home), options["sandbox"]
+    facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
     described = preview_launch(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
-    if as_json:
+    if options["as_json"]:
         say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **described.to_json()})
     else:
         _show(agent.name, described, sandbox=sandbox)
     if found is None:
         note("No daemon runs; a launch would start it. Its address is the last one that is known.")
-
-
-def gateway_upstreams(cli: CliContext, found: Discovery) -> Mapping[str, Upstream] | None:
-    """Find where the daemon's gateway sends what comes for which provider; L{None}: it has none."""
-    from aileron.launch import Upstream
-
-    gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
-    # None of a daemon that was started before an upgrade.
-    return gateway and {
-        each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
-    }
-
-
-def _preview_facts(cli: CliContext, found: Discovery) -> DaemonFacts:
-    from aileron.launch import DaemonFacts
-
-    return DaemonFacts(found.url, found.operator_url, "", gateway_upstreams(cli, found))
-
-
-def _stand_in(cli: CliContext) -> DaemonFacts:
-    """Return what is likely of a daemon that does not run: the address it had, and the providers as they come."""
-    from aileron.launch import DaemonFacts, Upstream
-
-    ports = load_ports(cli.home)
-    upstreams = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
-    url = f"http://127.0.0.1:{ports.agent or _NOWHERE}"
-    return DaemonFacts(url, f"http://localhost:{ports.operator or _NOWHERE}", "", upstreams)
 
 
 def _show(agent: str, described: LaunchPreview, *, sandbox: bool) -> None:

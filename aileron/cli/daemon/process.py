@@ -32,16 +32,7 @@ _TAIL_BYTES = 8192
 
 _PASSED_ON = frozenset(
     (
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "LANG",
-        "TZ",
-        "TMPDIR",
-        "AILERON_HOME",
-        "XDG_RUNTIME_DIR",
-        "DBUS_SESSION_BUS_ADDRESS",
+        *"PATH HOME USER LOGNAME LANG TZ TMPDIR AILERON_HOME XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS".split(),
         *BASE_URL_VARIABLES.values(),
         *PROXY_VARIABLES,
         *(name.upper() for name in PROXY_VARIABLES),
@@ -130,7 +121,11 @@ def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen
 def _detached(
     command: Sequence[str], home: Home, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
 ) -> subprocess.Popen[bytes]:
-    with _fresh_output(home) as output:
+    path = output_of(home)
+    if path.exists():
+        path.replace(path.with_suffix(".out.before"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as output:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -146,14 +141,6 @@ def _detached(
 def output_of(home: Home) -> Path:
     """Return where the daemon's own output goes; what its log says is another file."""
     return home.log / "daemon.out"
-
-
-def _fresh_output(home: Home) -> subprocess.IO[bytes]:  # type: ignore[name-defined]
-    path = output_of(home)
-    if path.exists():
-        path.replace(path.with_suffix(".out.before"))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    return open(descriptor, "wb")
 
 
 def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) -> Discovery:

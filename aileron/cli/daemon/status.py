@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
-from attrs import frozen
 
 from aileron import __version__
 from aileron.cli import _options
@@ -74,47 +73,25 @@ def _grouped(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
-@frozen
-class ProviderPlace:
-    """The place of a provider.
-
-    :ivar said_by: what moved it there, for people; L{None}: it is where it always is.
-    :ivar credential: whether the vault's key goes there in the place of the agent's.
-    """
-
-    name: str
-    base_url: str
-    prefix: str
-    said_by: str | None
-    credential: bool
-
-    @property
-    def in_words(self) -> str:
-        """Place, served where, by whose word, with whose key."""
-        said = "" if self.said_by is None else f", by {self.said_by}"
-        key = ", with the vault's key" if self.credential else ""
-        return f"{self.base_url} (at {self.prefix}{said}{key})"
-
-
-def notable(status: Mapping[str, Any]) -> tuple[ProviderPlace, ...]:
-    """Return the providers that somebody moved, added or gave a key of the vault.
+def notable(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the providers that somebody moved, added or gave a key of the vault.
 
     :param status: the answer of C{GET /v1/status}; an older daemon tells nothing of a gateway.
+    :return: the name, where it is, in words, and the word of what moved it there: L{None}: it is where it always is.
     """
-    found = (_upstream(each) for each in status.get("gateway", {}).get("providers", ()))
-    return tuple(each for each in found if each.said_by is not None or each.credential)
+    for each in status.get("gateway", {}).get("providers", ()):
+        name, environment = each["name"], BASE_URL_VARIABLES.get(each["name"], "the environment")
+        said_by = {"config": "config.yaml", "environment": environment}.get(each["source"])
+        if said_by is not None or each["credential"]:
+            said = "" if said_by is None else f", by {said_by}"
+            key = ", with the vault's key" if each["credential"] else ""
+            yield name, f"{each['base_url']} (at {each['prefix']}{said}{key})", said_by
 
 
 def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
     """By variable, the proxies before the providers, without user and password; none, no exceptions either."""
     told = {each["variable"]: each["value"] for each in status.get("gateway", {}).get("proxies", ())}
     return told if set(told) - {_EXCEPTIONS} else {}
-
-
-def _upstream(told: Mapping[str, Any]) -> ProviderPlace:
-    name, source = told["name"], told["source"]
-    said_by = {"config": "config.yaml", "environment": BASE_URL_VARIABLES.get(name, "the environment")}.get(source)
-    return ProviderPlace(name, told["base_url"], told["prefix"], said_by, told["credential"])
 
 
 @click.command()
@@ -144,7 +121,7 @@ def status(cli: CliContext, as_json: bool) -> None:
             "for agents": found.url,
             "for you": found.operator_url,
             **in_words(record),
-            **{f"provider {each.name}": each.in_words for each in notable(answer)},
+            **{f"provider {name}": place for name, place, _ in notable(answer)},
             **proxies(answer),
         },
         "  ",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import DAMAGED, LOST, CommandError
-from aileron.cli.daemon.status import ProviderPlace, notable, proxies
+from aileron.cli.daemon.status import notable, proxies
 from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.cli.vault.unlocking import state_of_file
 from aileron.errors import AileronError
@@ -19,9 +19,9 @@ from aileron.home import Discovery, Home, live_discovery, load_ports, read_disco
 from aileron.values import BASE_URL_VARIABLES
 
 _CONNECT_SECONDS = 0.5
-_RESTART = "Restart it: aileron daemon stop, then aileron vault unlock"
 _CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
 _AGAIN = "aileron daemon stop, then aileron vault unlock"
+_RESTART = f"Restart it: {_AGAIN}"
 
 
 def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
@@ -155,8 +155,10 @@ def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFi
         status = cli.probe(found.url, "/v1/status", found.launch_key)
     except CommandError:
         return  # that it does not answer is a finding of its own
-    for upstream in notable(status):
-        yield _moved(upstream)
+    for name, place, said_by in notable(status):
+        unset = f"If you did not say that: unset {said_by}; then {_AGAIN}"
+        by_variable = said_by in BASE_URL_VARIABLES.values()
+        yield remark(f"What agents send to {name} goes to {place}.", unset if by_variable else None)
     for variable, value in proxies(status).items():
         if variable != "no_proxy":
             yield remark(
@@ -165,10 +167,3 @@ def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFi
             )
     for name in status.get("notifications", {}).get("failing", ()):
         yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")
-
-
-def _moved(upstream: ProviderPlace) -> DoctorFinding:
-    says = f"What agents send to {upstream.name} goes to {upstream.in_words}."
-    if upstream.said_by in BASE_URL_VARIABLES.values():
-        return remark(says, f"If you did not say that: unset {upstream.said_by}; then {_AGAIN}")
-    return remark(says)
