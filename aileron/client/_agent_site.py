@@ -80,10 +80,6 @@ class Daemon:
         body = {"exit_code": exit_code}
         return (await self._client.ask("POST", "v1", "sessions", session_id, "end", body=body)).body
 
-    async def session(self, session_id: str) -> Mapping[str, Any]:
-        """One session."""
-        return (await self._client.ask("GET", "v1", "sessions", session_id)).body
-
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
         """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
         query = {"generation": generation, "wait": _seconds(wait_seconds)}

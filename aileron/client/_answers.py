@@ -77,7 +77,7 @@ class DaemonAnswer:
 
 
 _GATEWAY_STATUSES = frozenset((502, 503, 504))
-"""What servers that pass requests on answer for themselves."""
+"""The statuses that servers which pass requests on answer for themselves."""
 
 
 def read_answer(status: int, content: bytes) -> DaemonAnswer:

@@ -17,16 +17,12 @@ _TEST_SECONDS = 40.0  # one attempt of each channel takes 30 at most
 
 @frozen
 class Operator:
-    """The operator site; without a token only L{challenge}, L{login} and L{status} are answered.
+    """The operator site; without a token only L{challenge} and L{login} are answered.
 
     Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
     """
 
     _client: DaemonClient
-
-    async def status(self) -> Mapping[str, Any]:
-        """Version, vault state, counts."""
-        return await self._get("status")
 
     async def challenge(self, nonce: str) -> Mapping[str, Any]:
         """C{{nonce, proof}}: the daemon proves that it knows the operator's key.

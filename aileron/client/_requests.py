@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 from urllib.parse import quote, urlencode
 
@@ -57,11 +56,6 @@ class Requester(Protocol):
         :raises DaemonFault: the daemon's error envelope came.
         :raises AnswerNotUnderstood: anything else came.
         """
-
-
-@lru_cache(maxsize=64)
-def _quote_segment(text: str) -> str:
-    return quote(text, safe="")
 
 
 def _normalize_url(url: str) -> str:
@@ -150,7 +144,7 @@ class DaemonClient:
 
     def _make_url(self, path: tuple[str, ...], query: Query) -> str:
         given = {name: value for name, value in query.items() if value is not None}
-        url = f"{self.base_url}/{'/'.join(map(_quote_segment, path))}"
+        url = "/".join((self.base_url, *(quote(segment, safe="") for segment in path)))
         return f"{url}?{urlencode(given)}" if given else url
 
     def _make_headers(self, more: Mapping[str, str], *, typed: bool) -> Headers:
@@ -165,12 +159,12 @@ class DaemonClient:
         """Translate an exception of the transport into one for the caller."""
         if _was_cancelled(error):
             return CancelledError()
-        why = _why_untrusted(error) if self.base_url.startswith("https:") else None
-        if why is not None:
-            return DaemonUnreachable(
-                f"What answers at {self.base_url} could not prove that it is called so: {why}. Nothing was sent to it.",
-                misdirected=True,
-            )
+        if self.base_url.startswith("https:"):
+            from ._tls import why_untrusted  # by HTTPS a daemon is reached seldom, and its modules cost a start
+
+            if (why := why_untrusted(error)) is not None:
+                unproven = f"What answers at {self.base_url} could not prove that it is called so: {why}."
+                return DaemonUnreachable(f"{unproven} Nothing was sent to it.", misdirected=True)
         if isinstance(error, (ConnectError, NotConnected)):
             return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
         return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
@@ -219,12 +213,6 @@ async def _answer_in_time(
 
 def _timed_out(seconds: float) -> Failure:
     return Failure(DaemonUnreachable(f"The Aileron daemon did not answer within {seconds:g} s.", sent=True))
-
-
-def _why_untrusted(error: Exception) -> str | None:
-    from ._tls import why_untrusted  # by HTTPS a daemon is reached seldom, and its modules cost a start
-
-    return why_untrusted(error)
 
 
 def _was_cancelled(error: Exception) -> bool:

@@ -16,7 +16,7 @@ LISTED_ACTIONS = "AILERON_LISTED_ACTIONS"
 LONGEST_WAIT_SECONDS = 3600
 DEFAULT_LISTED_ACTIONS = 40
 LEAN: Mapping[str, str] = {LISTED_ACTIONS: "12"}
-"""What the environment says where few actions are to be listed."""
+"""The variables of an environment in which few actions are to be listed."""
 
 
 @frozen

@@ -13,7 +13,7 @@ from aileron.addresses import read_certificates, system_authorities
 from ._transport import NotConnected
 
 _OPENSSL_UNVERIFIED = "certificate verify failed"
-"""What OpenSSL calls all that is wrong with a chain."""
+"""OpenSSL's words for all that is wrong with a chain."""
 
 _MAX_FILE_BYTES = 1 << 20
 
@@ -37,29 +37,23 @@ def make_tls_policy(authorities: tuple[Certificate, ...]) -> Any:
 
 
 def why_untrusted(error: Exception) -> str | None:
-    """Why nobody was let in whom we could take for the daemon; L{None}: that is not what C{error} says."""
+    """Return why nobody was let in whom we could take for the daemon; L{None}: that is not what C{error} says.
+
+    Other failures of TLS than a certificate's say nothing once the handshake is over.
+    """
     if isinstance(error, NotConnected):
-        return _describe_certificate_fault(error.reason) or (
-            "it does not speak TLS as it must" if _is_from_openssl(error.reason) else None
-        )
+        spoke_no_tls = "it does not speak TLS as it must" if _package_of(error.reason) == "OpenSSL" else None
+        return _describe_certificate_fault(error.reason) or spoke_no_tls
     reasons = (reason.value for reason in getattr(error, "reasons", ()))
     return next(filter(None, map(_describe_certificate_fault, (error, *reasons))), None)
 
 
 def _describe_certificate_fault(error: BaseException | None) -> str | None:
-    """Return what is wrong with a certificate, or L{None} if C{error} has another cause.
-
-    Other failures of TLS do not count, since they may come long after the handshake.
-    """
     if _package_of(error) == "service_identity":
         return "its certificate is for another name"
-    if _is_from_openssl(error) and _OPENSSL_UNVERIFIED in str(error):
+    if _package_of(error) == "OpenSSL" and _OPENSSL_UNVERIFIED in str(error):
         return "its certificate is of an authority that is not trusted here, or not valid now"
     return None
-
-
-def _is_from_openssl(error: BaseException | None) -> bool:
-    return _package_of(error) == "OpenSSL"
 
 
 def _package_of(error: BaseException | None) -> str:

@@ -28,7 +28,7 @@ InThread = Callable[..., "Deferred[Any]"]
 """Calls a function in another thread."""
 
 _CHATTY = ("apprise", "requests", "urllib3")
-"""What these log may hold an address, which is a secret."""
+"""The loggers whose lines may hold an address, which is a secret."""
 
 PLACES = (Path("/usr/bin/notify-send"), Path("/usr/local/bin/notify-send"), Path("/bin/notify-send"))
 _PASSED_ON = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "LANG", "HOME")

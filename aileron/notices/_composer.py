@@ -32,7 +32,7 @@ _TITLES: Mapping[NoticeKind, tuple[str, str]] = {
     NoticeKind.RESUMED: ("{whole} is resumed", "{n} things are resumed"),
     NoticeKind.TEST: ("this is a test", "this is a test"),
 }
-"""What is said of one, and of many; the worst comes first."""
+"""The titles of one notice, and of many; the worst comes first."""
 _ORDER = tuple(_TITLES)
 
 _WAITING: Mapping[NoticeKind, RunState] = {

@@ -13,10 +13,9 @@ from typing import Any
 
 from attrs import frozen
 from twisted.internet.protocol import Protocol
-from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
+from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.internet.task import Cooperator
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from aileron.addresses import system_authorities
@@ -71,11 +70,12 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _
     :param clock: the reactor.
     :raises Exception: no answer came.
     """
-    from twisted.web.client import Agent, FileBodyProducer
+    from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, FileBodyProducer
 
     producer = FileBodyProducer(BytesIO(body), Cooperator(scheduler=lambda work: clock.callLater(0, work)))
     sent = {"Content-Type": "application/json", **headers}
-    agent = Agent(clock, _SystemTrust())
+    trusted = None if url.startswith("http:") else _trust_root()  # there is no TLS, so nobody to vouch for
+    agent = Agent(clock, BrowserLikePolicyForHTTPS(trusted))
     asked = agent.request(
         b"POST", url.encode("ascii"), Headers({name: [text] for name, text in sent.items()}), producer
     )
@@ -84,19 +84,9 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _
     return int(answer.code)
 
 
-@implementer(IPolicyForHTTPS)
-@frozen
-class _SystemTrust:
-    """Verifies a server by the authorities that this system trusts; where there are none, no certificate is good."""
-
-    def creatorForNetloc(self, hostname: bytes, port: int) -> Any:
-        """Return what verifies the server of this name."""
-        return optionsForClientTLS(hostname.decode("ascii"), trustRoot=_trust_root())
-
-
 @cache
 def _trust_root() -> Any:
-    """Read the system's authorities, once, when a server is first verified by them."""
+    """Read the authorities that this system trusts, once; where there are none, no certificate is good."""
     return trustRootFromCertificates([Certificate.loadPEM(each) for each in system_authorities()])
 
 

@@ -52,7 +52,6 @@ class AgainstApiTests(BothWaysCase):
         launcher = self.daemon(LAUNCH_KEY)
         opened = self.of(launcher.open_session("opencode", "/src"))
         agent = self.daemon(opened.token)
-        self.assertEqual(self.of(agent.session(opened.id))["agent"], "opencode")
         self.assertEqual(self.of(agent.status())["vault_state"], "unlocked")
         self.assertEqual(self.of(agent.end_session(opened.id, 137))["exit_code"], 137)
         self.assertEqual(self.failureResultOf(Deferred.fromCoroutine(agent.status()), DaemonFault).value.status, 401)
@@ -104,7 +103,6 @@ class AgainstApiTests(BothWaysCase):
         self.assertEqual(self.of(operator.sessions())["items"], [])
         self.assertTrue(self.of(operator.hand_over())["code"])
         self.assertIn("items", self.of(operator.audit({"limit": 1})))
-        self.assertEqual(self.of(operator.status())["version"], "1.2.3")
 
     def test_bindings(self) -> None:
         """A credential is bound, listed without its secret, and revoked by its name, slashes and all."""

@@ -69,6 +69,10 @@ class KeptConnectionTests(ConnectionsCase):
     def setUp(self) -> None:
         """A client that has connected once."""
         super().setUp()
+        self.connect()
+
+    def connect(self) -> None:
+        """Have a connection that was used once."""
         first = self.asking()
         self.transport = self.accept()
         self.transport.protocol.dataReceived(HEALTHY)
@@ -83,31 +87,22 @@ class KeptConnectionTests(ConnectionsCase):
         self.successResultOf(second)
         self.assertEqual(self.connected, 1)
 
-    def test_reading_counts_as_sent(self) -> None:
-        """What only reads, and is cut off on a kept connection, is told as sent too."""
-        second = self.asking()
-        self.assertNoResult(second)
-        self.transport.end(ConnectionLost())
-        self.assertTrue(self.failureResultOf(second, DaemonUnreachable).value.sent)
-        self.assertEqual(self.connected, 1)
-
     def test_cut_off_counts_as_sent(self) -> None:
-        """A run that is cut off on a kept connection may have arrived, and is not sent again behind one's back."""
-        running = Deferred.fromCoroutine(self.daemon.run("x", {}, "K", 0))
-        self.assertIn(b"POST /v1/actions/x/run", self.transport.value())
-        self.assertNoResult(running)
-        self.transport.end(ConnectionLost())
-        self.assertTrue(self.failureResultOf(running, DaemonUnreachable).value.sent)
-        self.assertEqual(self.connected, 1)
-
-    def test_changing_is_not_tried_again(self) -> None:
-        """Nor is what an operator changes, by whatever method."""
+        """Whatever is cut off on a kept connection may have arrived, and is not sent again behind one's back."""
         operator = self.connections.operator("http://127.0.0.1:9", "t")
-        revoking = Deferred.fromCoroutine(operator.revoke_grant("G"))
-        self.assertIn(b"DELETE /v1/grants/G", self.transport.value())
-        self.transport.end(ConnectionLost())
-        self.assertTrue(self.failureResultOf(revoking, DaemonUnreachable).value.sent)
-        self.assertEqual(self.connected, 1)
+        for call, sent in (
+            (self.daemon.status, b"GET /v1/status"),
+            (lambda: self.daemon.run("x", {}, "K", 0), b"POST /v1/actions/x/run"),
+            (lambda: operator.revoke_grant("G"), b"DELETE /v1/grants/G"),
+        ):
+            before = self.connected
+            asking = Deferred.fromCoroutine(call())
+            self.assertIn(sent, self.transport.value())
+            self.assertNoResult(asking)
+            self.transport.end(ConnectionLost())
+            self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+            self.assertEqual(self.connected, before)
+            self.connect()
 
     def test_closed_meanwhile(self) -> None:
         """A connection that was closed while nothing was asked on it is not asked on any more."""

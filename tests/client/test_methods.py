@@ -9,17 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import (
-    AnswerNotUnderstood,
-    Daemon,
-    DaemonAnswer,
-    DaemonClient,
-    OpenedSession,
-    Operator,
-)
+from aileron.client import AnswerNotUnderstood, Daemon, DaemonAnswer, DaemonClient, OpenedSession, Operator
 from aileron.testing import ScriptedSite
-
-Asked = tuple[str, str, Any]
 
 
 class MethodCase(SynchronousTestCase):
@@ -52,14 +43,16 @@ class DaemonTests(MethodCase):
     def test_reading(self) -> None:
         """What is only read."""
         daemon = self.daemon
-        self.asks(daemon.status, "GET", "/v1/status", None)
-        self.asks(lambda: daemon.session("S"), "GET", "/v1/sessions/S", None)
-        self.asks(daemon.actions, "GET", "/v1/actions", None)
-        self.asks(lambda: daemon.actions(7, 50), "GET", "/v1/actions?generation=7&wait=50", None)
-        self.asks(lambda: daemon.actions(0, 50), "GET", "/v1/actions?generation=0&wait=50", None)
-        self.asks(lambda: daemon.action("x"), "GET", "/v1/actions/x", None)
-        self.asks(lambda: daemon.result("R", 3), "GET", "/v1/action-approvals/R/result?wait=3", None)
-        self.asks(lambda: daemon.run_status("R"), "GET", "/v1/runs/R", None)
+        for call, path in (
+            (daemon.status, "status"),
+            (daemon.actions, "actions"),
+            (lambda: daemon.actions(7, 50), "actions?generation=7&wait=50"),
+            (lambda: daemon.actions(0, 50), "actions?generation=0&wait=50"),
+            (lambda: daemon.action("x"), "actions/x"),
+            (lambda: daemon.result("R", 3), "action-approvals/R/result?wait=3"),
+            (lambda: daemon.run_status("R"), "runs/R"),
+        ):
+            self.asks(call, "GET", f"/v1/{path}", None)
 
     def test_session(self) -> None:
         """A session is opened with what it claims, and its secrets are shown in no repr."""
@@ -110,64 +103,52 @@ class OperatorTests(MethodCase):
     def test_reading(self) -> None:
         """What is only read."""
         it = self.operator
-        self.asks(it.status, "GET", "/v1/status", None)
-        self.asks(
-            lambda: it.approvals({"state": "pending_approval"}),
-            "GET",
-            "/v1/action-approvals?state=pending_approval",
-            None,
-        )
-        self.asks(lambda: it.approval("R"), "GET", "/v1/action-approvals/R", None)
-        self.asks(lambda: it.result("R"), "GET", "/v1/action-approvals/R/result", None)
-        self.asks(lambda: it.runs({"limit": 3, "cursor": None}), "GET", "/v1/runs?limit=3", None)
-        self.asks(lambda: it.run("R"), "GET", "/v1/runs/R", None)
-        self.asks(it.audit, "GET", "/v1/audit", None)
-        self.asks(lambda: it.audit_record("A"), "GET", "/v1/audit/A", None)
-        self.asks(it.actions, "GET", "/v1/actions", None)
-        self.asks(lambda: it.action("x"), "GET", "/v1/actions/x", None)
-        self.asks(lambda: it.binding("a/b"), "GET", "/v1/bindings/a%2Fb", None)
-        self.asks(it.bindings, "GET", "/v1/bindings", None)
-        self.asks(it.trust_items, "GET", "/v1/trust", None)
-        self.asks(it.connectors, "GET", "/v1/connectors", None)
-        self.asks(it.sessions, "GET", "/v1/sessions", None)
-
-    def test_login(self) -> None:
-        """The proof of the operator."""
-        it = self.operator
-        self.asks(lambda: it.challenge("N"), "POST", "/v1/operator/challenge", {"nonce": "N"})
-        self.asks(lambda: it.login("N", "P"), "POST", "/v1/operator/login", {"nonce": "N", "proof": "P"})
-        self.asks(it.logout, "POST", "/v1/operator/logout", {})
-        self.asks(it.hand_over, "POST", "/v1/operator/handover", {})
-        self.asks(it.handed_over, "GET", "/v1/operator/handover", None)
-        confirm = "/v1/operator/handover/confirm"
-        self.asks(lambda: it.confirm_hand_over("blue tower"), "POST", confirm, {"words": "blue tower"})
-        self.asks(it.operator_sessions, "GET", "/v1/operator/sessions", None)
-        self.asks(lambda: it.session("S"), "GET", "/v1/sessions/S", None)
-
-    def test_deciding(self) -> None:
-        """A decision names the digest; a reason is sent if there is one."""
-        it = self.operator
-        path = "/v1/action-approvals/R/decide"
-        self.asks(lambda: it.decide("R", True, "sha256:1"), "POST", path, {"approved": True, "digest": "sha256:1"})
-        no = {"approved": False, "digest": "d", "reason": "no"}
-        self.asks(lambda: it.decide("R", False, "d", reason="no"), "POST", path, no)
-        self.asks(lambda: it.withdraw("R"), "POST", "/v1/action-approvals/R/withdraw", {})
-        settled = {"outcome": "happened", "note": "n"}
-        edited = {"args": {"x": 1}, "digest": "sha256:1"}
-        self.asks(lambda: it.edit("R", {"x": 1}, "sha256:1"), "POST", "/v1/action-approvals/R/edit", edited)
-        self.asks(lambda: it.resolve("R", "happened", "n"), "POST", "/v1/runs/R/resolve", settled)
+        for call, path in (
+            (lambda: it.approvals({"state": "pending_approval"}), "action-approvals?state=pending_approval"),
+            (lambda: it.approval("R"), "action-approvals/R"),
+            (lambda: it.result("R"), "action-approvals/R/result"),
+            (lambda: it.runs({"limit": 3, "cursor": None}), "runs?limit=3"),
+            (lambda: it.run("R"), "runs/R"),
+            (it.audit, "audit"),
+            (lambda: it.audit_record("A"), "audit/A"),
+            (it.actions, "actions"),
+            (lambda: it.action("x"), "actions/x"),
+            (lambda: it.binding("a/b"), "bindings/a%2Fb"),
+            (it.bindings, "bindings"),
+            (it.trust_items, "trust"),
+            (it.connectors, "connectors"),
+            (it.sessions, "sessions"),
+            (lambda: it.session("S"), "sessions/S"),
+            (it.handed_over, "operator/handover"),
+            (it.operator_sessions, "operator/sessions"),
+        ):
+            self.asks(call, "GET", f"/v1/{path}", None)
 
     def test_changing(self) -> None:
-        """What changes the daemon's state."""
+        """What logs in, decides or changes the daemon's state; a reason is sent if there is one."""
         it = self.operator
-        self.asks(lambda: it.set_enabled("x", False), "PATCH", "/v1/actions/x", {"enabled": False})
-        self.asks(lambda: it.binding_target("c"), "POST", "/v1/bindings/target", {"connector": "c"})
-        self.asks(lambda: it.set_up_binding({"kind": "api_key"}), "POST", "/v1/bindings/setup", {"kind": "api_key"})
-        self.asks(lambda: it.revoke_binding("api_key/slack/me"), "DELETE", "/v1/bindings/api_key%2Fslack%2Fme", {})
+        yes, no = {"approved": True, "digest": "d"}, {"approved": False, "digest": "d", "reason": "no"}
         item = {"kind": "action", "name": "x", "digest": "sha256:1"}
-        self.asks(lambda: it.trust([item]), "POST", "/v1/trust", {"items": [item]})
+        for call, path, body in (
+            (lambda: it.challenge("N"), "operator/challenge", {"nonce": "N"}),
+            (lambda: it.login("N", "P"), "operator/login", {"nonce": "N", "proof": "P"}),
+            (it.logout, "operator/logout", {}),
+            (it.hand_over, "operator/handover", {}),
+            (lambda: it.confirm_hand_over("blue tower"), "operator/handover/confirm", {"words": "blue tower"}),
+            (lambda: it.decide("R", True, "d"), "action-approvals/R/decide", yes),
+            (lambda: it.decide("R", False, "d", reason="no"), "action-approvals/R/decide", no),
+            (lambda: it.withdraw("R"), "action-approvals/R/withdraw", {}),
+            (lambda: it.edit("R", {"x": 1}, "d"), "action-approvals/R/edit", {"args": {"x": 1}, "digest": "d"}),
+            (lambda: it.resolve("R", "happened", "n"), "runs/R/resolve", {"outcome": "happened", "note": "n"}),
+            (lambda: it.binding_target("c"), "bindings/target", {"connector": "c"}),
+            (lambda: it.set_up_binding({"kind": "api_key"}), "bindings/setup", {"kind": "api_key"}),
+            (lambda: it.trust([item]), "trust", {"items": [item]}),
+            (lambda: it.rebind("a/b", 3), "bindings/a%2Fb/rebind", {"revision": 3}),
+            (it.lock_vault, "vault/lock", {}),
+            (lambda: it.end_session("S"), "sessions/S/end", {"exit_code": None}),
+            (lambda: it.deny_session("S", "flood"), "sessions/S/deny", {"reason": "flood"}),
+        ):
+            self.asks(call, "POST", f"/v1/{path}", body)
+        self.asks(lambda: it.set_enabled("x", False), "PATCH", "/v1/actions/x", {"enabled": False})
+        self.asks(lambda: it.revoke_binding("api_key/slack/me"), "DELETE", "/v1/bindings/api_key%2Fslack%2Fme", {})
         self.asks(lambda: it.distrust("action", "x"), "DELETE", "/v1/trust", {"kind": "action", "name": "x"})
-        self.asks(lambda: it.rebind("a/b", 3), "POST", "/v1/bindings/a%2Fb/rebind", {"revision": 3})
-        self.asks(it.lock_vault, "POST", "/v1/vault/lock", {})
-        self.asks(lambda: it.end_session("S"), "POST", "/v1/sessions/S/end", {"exit_code": None})
-        self.asks(lambda: it.deny_session("S", "flood"), "POST", "/v1/sessions/S/deny", {"reason": "flood"})

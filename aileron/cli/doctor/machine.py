@@ -36,7 +36,7 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
 
 
 THIS_PACKAGE = Path(__file__).resolve().parents[2]
-"""Where Aileron is installed."""
+"""The directory in which Aileron is installed."""
 
 
 def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding]:

@@ -17,7 +17,7 @@ from aileron.home import Discovery, database_pid, read_discovery, running_pid
 from aileron.values import JSON, Break, Verdict
 
 NAME = "the running daemon"
-"""As what it is told of where it knows another record than the file."""
+"""The name of the daemon in a finding, where it knows another record than the file."""
 _is_hex = re.compile("(?:[0-9a-fA-F]{2})+").fullmatch
 _TRIES, _PAUSE_SECONDS = 20, 0.1
 _HIDDEN = "{} {}, but daemon.json does not lead to it."
@@ -102,7 +102,7 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
 
 
 def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
-    """As its status has it; empty where it says nothing."""
+    """Return what the daemon's status says of the record; empty where it says nothing."""
     return in_status(cli.probe(found.url, "/v1/status", found.launch_key))
 
 

@@ -137,83 +137,63 @@ def watch_session(command: OperatorCommand, session: str) -> None:
     With --json each record is one JSON object.
     """
 
-    async def whole(operator: Operator) -> None:
+    async def watch(operator: Operator) -> None:
         found = await operator.session(session)
         if not command.as_json:
             note("{agent}, session {id}, since {at}", agent=found["agent"], id=session, at=found["started_at"])
-        await Watch(command.cli, operator, session, command.as_json).run()
+        await _watch(command, operator, session)
 
-    command.ask(whole)
+    command.ask(watch)
 
 
-class Watch:
-    """One session's records, each told once, in order."""
+async def _watch(command: OperatorCommand, operator: Operator, session: str) -> None:
+    """Tell each record of a session once, in order, until the session has ended."""
+    from twisted.internet.defer import Deferred
 
-    def __init__(self, cli: CliContext, operator: Operator, session: str, as_json: bool) -> None:
-        self._cli, self._operator, self._session, self._as_json = cli, operator, session, as_json
-        self._told = 0
-        self._ended = False
-        self._heard = False
+    from aileron.client import DaemonError
 
-    async def run(self) -> None:
-        """Tell them until the session has ended."""
-        from twisted.internet.defer import Deferred
+    news: list[None] = []
 
-        following = Deferred.fromCoroutine(self._follow())
-        try:
-            while not self._ended:
-                self._heard = False
-                await self._tell()
-                while not self._heard and not self._ended:
-                    if following.called:
-                        following = Deferred.fromCoroutine(self._follow())
-                    await self._cli.pause(_PAUSE_SECONDS)
-        finally:
-            following.addErrback(lambda _: None)
-            following.cancel()
-
-    async def _follow(self) -> None:
-        """Hear that there is news, until the stream is cut off; then there may be some."""
-        from aileron.client import DaemonError
-
+    async def follow() -> None:
+        """Note that there is news, until the stream is cut off; then there may be some."""
         with suppress(DaemonError):
-            await self._operator.follow(self._hear)
-        self._hear()
+            await operator.follow(lambda: news.append(None))
+        news.append(None)
 
-    def _hear(self) -> None:
-        self._heard = True
+    last, ended, following = 0, False, Deferred.fromCoroutine(follow())
+    try:
+        while not ended:
+            news.clear()
+            for record in await _records_after(operator, session, last):
+                last = record["sequence"]
+                command.say(record, "{line}", line=line_of(record))
+                ended = ended or record["type"] == _ENDED
+            while not news and not ended:
+                if following.called:
+                    following = Deferred.fromCoroutine(follow())
+                await command.cli.pause(_PAUSE_SECONDS)
+    finally:
+        following.addErrback(lambda _: None)
+        following.cancel()
 
-    async def _tell(self) -> None:
-        """Whatever is new."""
-        for record in await self._new():
-            self._told = record["sequence"]
-            self._ended = self._ended or record["type"] == _ENDED
-            if self._as_json:
-                say_json(record)
-            else:
-                say("{line}", line=line_of(record))
 
-    async def _new(self) -> list[Mapping[str, Any]]:
-        """Oldest first."""
-        found: list[Mapping[str, Any]] = []
-        cursor = None
-        while True:
-            answer = await self._operator.audit({"session": self._session, "limit": _AT_ONCE, "cursor": cursor})
-            new = [each for each in answer["items"] if each["sequence"] > self._told]
-            found += new
-            cursor = answer.get("cursor")
-            if cursor is None or len(new) < len(answer["items"]):
-                return found[::-1]
+async def _records_after(operator: Operator, session: str, last: int) -> list[Mapping[str, Any]]:
+    """Return the session's records after number C{last}, oldest first."""
+    found: list[Mapping[str, Any]] = []
+    cursor = None
+    while True:
+        answer = await operator.audit({"session": session, "limit": _AT_ONCE, "cursor": cursor})
+        new = [each for each in answer["items"] if each["sequence"] > last]
+        found += new
+        cursor = answer.get("cursor")
+        if cursor is None or len(new) < len(answer["items"]):
+            return found[::-1]
 
 
 def line_of(record: Mapping[str, Any]) -> str:
-    """One record as a line; the caller shows it visibly."""
-    about = (record.get("action"), record.get("run_id"), _next_records(record))
-    return "  ".join(str(each) for each in (record["at"], record["type"], *about) if each)
-
-
-def _next_records(record: Mapping[str, Any]) -> str:
-    """Return what of its contents makes a line worth reading."""
+    """Write one record as a line; the caller shows it visibly."""
     payload = record.get("payload") or {}
     told = ((name.replace("_", " "), payload.get(name)) for name in ("ending", "exit_code", "reason"))
-    return ", ".join(f"{name} {each}" for name, each in told if each is not None)
+    more = ", ".join(f"{name} {each}" for name, each in told if each is not None)
+    parts = (record["at"], record["type"], record.get("action"), record.get("run_id"), more)
+    return "  ".join(str(each) for each in parts if each)

@@ -71,7 +71,7 @@ def remove(command: OperatorCommand, name: str) -> None:
 
 
 def _adding(name: str, secret: Callable[[str], str]) -> Callable[[Operator], Any]:
-    """Nothing is asked for that no channel wants."""
+    """Ask for the secret of a channel only once the daemon says that it wants one."""
 
     async def work(operator: Operator) -> Mapping[str, Any]:
         connector = NOTICE + name

@@ -65,7 +65,7 @@ def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = 
 
 
 def from_descriptor(descriptor: int) -> str:
-    """All that an inherited descriptor gives, without one newline at its end; it is closed.
+    """Read all that an inherited descriptor gives, without one newline at its end, and close it.
 
     :raises InvalidRequest: it is not open, empty, too long, or no UTF-8.
     """
