@@ -59,10 +59,7 @@ class NotificationTests(CommandCase):
         self.assertEqual(self.as_operator("notification", "test")[0], 1)
 
     def test_add(self) -> None:
-        """The address is asked for only where one is wanted, is sent once, and shown nowhere."""
-        scope = {"hosts": [], "base_url": "apprise", "header": "address", "format": "{key}"}
-        self.site.answer("POST", "/v1/bindings/target", {"connector": "notice://phone", "scope": scope})
-        self.site.answer("POST", "/v1/bindings/setup", {"name": "api_key/notice/phone"})
+        """What a channel wants is asked for by its name, is sent once, and shown nowhere."""
         prompts: list[str] = []
 
         def secret(prompt: str, _descriptor: int | None) -> str:
@@ -70,28 +67,20 @@ class NotificationTests(CommandCase):
             return ADDRESS
 
         self.secret = secret
-        code, out, err = self.as_operator("notification", "add", "phone")
-        self.assertEqual((code, "canary" in out + err, prompts), (0, False, ["Address of phone"]), err)
-        (sent,) = self.site.bodies("POST", "/v1/bindings/setup")
-        self.assertEqual(
-            sent,
-            {"connector": "notice://phone", "service": "notice", "identity": "phone", "secret": ADDRESS},
-        )
-
-    def test_key(self) -> None:
-        """For a webhook it is said that a key is wanted, and what it will sign."""
-        scope = {"hosts": [], "base_url": "https://example.com/hook", "header": "Aileron-Signature", "format": "{key}"}
-        self.site.answer("POST", "/v1/bindings/target", {"connector": "notice://office", "scope": scope})
-        self.site.answer("POST", "/v1/bindings/setup", {"name": "api_key/notice/office"})
-        prompts: list[str] = []
-
-        def secret(prompt: str, _descriptor: int | None) -> str:
-            prompts.append(prompt)
-            return "key"
-
-        self.secret = secret
-        self.as_operator("notification", "add", "office")
-        self.assertEqual(prompts, ["Key that signs what goes to https://example.com/hook"])
+        self.site.answer("POST", "/v1/bindings/setup", {"name": "api_key/notice/phone"})
+        for scope, prompt in (
+            ({"base_url": "apprise", "header": "address"}, "Address of phone"),
+            (
+                {"base_url": "https://example.com/hook", "header": "Aileron-Signature"},
+                "Key that signs what goes to https://example.com/hook",
+            ),
+        ):
+            self.site.answer("POST", "/v1/bindings/target", {"connector": "notice://phone", "scope": scope})
+            code, out, err = self.as_operator("notification", "add", "phone")
+            self.assertEqual((code, "canary" in out + err, prompts.pop()), (0, False, prompt), err)
+            sent = self.site.bodies("POST", "/v1/bindings/setup")[-1]
+            body = {"connector": "notice://phone", "service": "notice", "identity": "phone", "secret": ADDRESS}
+            self.assertEqual(sent, body)
 
     def test_remove(self) -> None:
         """What was put there is taken out again."""

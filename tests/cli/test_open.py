@@ -187,18 +187,17 @@ class LettingInTests(CommandCase):
         ended, shown = self.let_in(["opened"], "", "  ", "blue tower")
         self.assertEqual((ended, self.confirmed(), len(shown)), (None, ["blue tower"], 3))
 
-    def test_not_asked_before(self) -> None:
-        """Before a browser came nothing is asked for."""
-        ended, shown = self.let_in(["made", "made", "late"], "early")
-        self.assertIn("No browser came within a minute", str(ended))
-        self.assertEqual((self.confirmed(), shown), ([], []))
-
-    def test_somebody_else(self) -> None:
-        """If somebody else opened it the person is told while the question stands, and nothing is sent."""
-        for states in (["opened", "opened_twice"], ["made", "opened_twice"]):
-            ended, _shown = self.let_in(states, None)
-            self.assertIn("Somebody else opened it", str(ended))
-            self.assertEqual(ended.hint, "Again: aileron open")
+    def test_ended(self) -> None:
+        """If somebody else opened it, nobody came or the words did not, the person is told, and nothing is sent."""
+        for states, lines, says in (
+            (["opened", "opened_twice"], [None], "Somebody else opened it"),
+            (["made", "opened_twice"], [None], "Somebody else opened it"),
+            (["made", "made", "late"], ["early"], "No browser came within a minute"),
+            (["opened", "opened", "late"], [None, None], "not typed within two minutes"),
+        ):
+            ended, shown = self.let_in(states, *lines)
+            self.assertIn(says, str(ended))
+            self.assertEqual((ended.hint, len(shown)), ("Again: aileron open", int("opened" in states)))
         self.assertEqual(self.confirmed(), [])
 
     def test_login_is_ended(self) -> None:
@@ -206,11 +205,6 @@ class LettingInTests(CommandCase):
         for states, line, left in ((["opened", "late"], None, []), (["opened"], "blue tower", [TOKEN])):
             self.let_in(states, line)
             self.assertEqual(self.site.logins, left)
-
-    def test_late(self) -> None:
-        """Words that do not come in time end it."""
-        ended, _shown = self.let_in(["opened", "opened", "late"], None, None)
-        self.assertIn("not typed within two minutes", str(ended))
 
     def test_wrong(self) -> None:
         """What the daemon says of wrong words reaches the person."""

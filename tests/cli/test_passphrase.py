@@ -94,49 +94,34 @@ class ClosedTests(SynchronousTestCase):
 
 
 class TerminalTests(SynchronousTestCase):
+    def asked(self, call: str, prompt: str, *typed: str) -> Person:
+        """Someone who sees the prompt of this call, and then types."""
+        person = Person(self, call)
+        person.types("\ninjected\n")
+        person.sees(prompt)
+        for text in typed:
+            person.types(text)
+        return person
+
     def test_read(self) -> None:
         """What is typed after the prompt is read, is not shown, and echo is on again after it."""
-        person = Person(self, "read_passphrase('Passphrase') == 'Canary é'")
-        person.types("\n")
-        person.sees("Passphrase: ")
+        person = self.asked("read_passphrase('Passphrase') == 'Canary é'", "Passphrase: ")
         self.assertFalse(person.echoes())
         person.types("Canary é\n")
         person.sees("found [True]")
         self.assertNotIn("Canary", person.seen)
         self.assertTrue(person.echoes())
 
-    def test_typed_ahead(self) -> None:
-        """What stood in the terminal before the prompt is thrown away: another program may have put it there."""
-        person = Person(self, "read_passphrase('Passphrase')")
-        person.types("\ninjected\n")
-        person.sees("Passphrase: ")
-        person.types("typed\n")
-        person.sees("found ['typed']")
-
     def test_line_typed_ahead(self) -> None:
-        """Nor does it answer a question whose answer shows."""
-        person = Person(self, "real_context().ask('Really? ')")
-        person.types("\ninjected\n")
-        person.sees("Really? ")
-        person.types("typed\n")
-        person.sees("found ['typed']")
+        """What stood in the terminal before does not answer a question whose answer shows either."""
+        self.asked("real_context().ask('Really? ')", "Really? ", "typed\n").sees("found ['typed']")
 
-    def test_interrupted(self) -> None:
-        """Ctrl-C ends the wait and leaves the terminal as it was."""
-        person = Person(self, "read_passphrase('Passphrase')")
-        person.types("\n")
-        person.sees("Passphrase: ")
-        person.types("half\x03")
-        person.sees("found ['interrupted']")
-        self.assertTrue(person.echoes())
-
-    def test_closed(self) -> None:
-        """End of input is an error, not an empty passphrase."""
-        person = Person(self, "read_passphrase('Passphrase')")
-        person.types("\n")
-        person.sees("Passphrase: ")
-        person.types("\x04")
-        person.sees("found ['The terminal was closed.']")
+    def test_broken_off(self) -> None:
+        """Ctrl-C ends the wait, end of input is an error and no empty passphrase; the terminal is as it was."""
+        for typed, found in (("half\x03", "interrupted"), ("\x04", "The terminal was closed.")):
+            person = self.asked("read_passphrase('Passphrase')", "Passphrase: ", typed)
+            person.sees(f"found ['{found}']")
+            self.assertTrue(person.echoes())
 
     def test_new(self) -> None:
         """A new one is asked for until it is good and typed twice alike."""
@@ -180,13 +165,9 @@ class TerminalTests(SynchronousTestCase):
     def test_no_terminal(self) -> None:
         """What is no terminal is refused."""
         path = Path(self.mktemp())
-        for found in (b"", None):
-            if found is not None:
-                path.write_bytes(found)
-            else:
-                path.unlink()
-            with self.assertRaises(InvalidRequest), Terminal.open(path):
-                self.fail("opened")
+        self.assertRaises(InvalidRequest, Terminal.open(path).__enter__)
+        path.touch()
+        self.assertRaises(InvalidRequest, Terminal.open(path).__enter__)
 
 
 class DescriptorTests(SynchronousTestCase):
@@ -197,24 +178,21 @@ class DescriptorTests(SynchronousTestCase):
         return reading
 
     def test_read(self) -> None:
-        """All of it is the passphrase, but one newline at its end, and it is closed."""
+        """All of it is the passphrase, but one newline at its end, and it is closed; the environment is not asked."""
+        self.patch(os, "environ", {**os.environ, VARIABLE: CANARY})
         for data in (b"Canary ", b"Canary \n", b"Canary \r\n"):
             descriptor = self.pipe(data)
             self.assertEqual(read_passphrase("Passphrase", descriptor), "Canary ")
             self.assertRaises(OSError, os.fstat, descriptor)
 
     def test_refused(self) -> None:
-        """Nothing, too much, or what is no UTF-8 is refused without being repeated."""
-        for data in (b"", b"\n", b"canary" * 1000, b"canary\xff"):
-            error = self.assertRaises(InvalidRequest, from_descriptor, self.pipe(data))
+        """Nothing, too much, what is no UTF-8, or a descriptor that is not open is refused without being repeated."""
+        closed = self.pipe(b"")
+        os.close(closed)
+        given = (self.pipe(data) for data in (b"", b"\n", b"canary" * 1000, b"canary\xff"))
+        for descriptor in (*given, closed, -1):
+            error = self.assertRaises(InvalidRequest, from_descriptor, descriptor)
             self.assertNotIn("canary", f"{error}{error!r}{error.__cause__}")
-
-    def test_not_open(self) -> None:
-        """A descriptor that is not open is an error."""
-        descriptor = self.pipe(b"")
-        os.close(descriptor)
-        self.assertRaises(InvalidRequest, from_descriptor, descriptor)
-        self.assertRaises(InvalidRequest, from_descriptor, -1)
 
     def test_new(self) -> None:
         """A new one by a descriptor is taken once, and a weak one refused."""
@@ -223,36 +201,24 @@ class DescriptorTests(SynchronousTestCase):
 
 
 class UnattendedTests(SynchronousTestCase):
+    def read(self, file: Path | None = None, **environ: str) -> str:
+        """What is read where no person is needed."""
+        return read_passphrase("Passphrase", None, Unattended(environ, file))
+
     def test_environment(self) -> None:
-        """The environment is read where the caller allows it."""
-        self.assertEqual(read_passphrase("Passphrase", None, Unattended({VARIABLE: CANARY})), CANARY)
-
-    def test_empty(self) -> None:
-        """A variable that is set and empty is an error, not a question."""
-        self.assertRaises(InvalidRequest, read_passphrase, "Passphrase", None, Unattended({VARIABLE: ""}))
-
-    def test_not_allowed(self) -> None:
-        """Where the caller does not allow it, the environment is not looked at."""
-        self.patch(os, "environ", {**os.environ, VARIABLE: CANARY})
-        reading, writing = os.pipe()
-        os.write(writing, b"from the descriptor")
-        os.close(writing)
-        self.assertEqual(read_passphrase("Passphrase", reading), "from the descriptor")
+        """The environment is read where the caller allows it; a variable that is set and empty is no question."""
+        self.assertEqual(self.read(**{VARIABLE: CANARY}), CANARY)
+        self.assertRaises(InvalidRequest, self.read, **{VARIABLE: ""})
 
     def test_file(self) -> None:
-        """A private file is read, before the environment."""
+        """A private file is read, before the environment; one that others may read, a link, or none is refused."""
         path = Path(self.mktemp())
+        self.assertRaises(InvalidRequest, self.read, path)
         path.write_text("from the file\n")
         path.chmod(0o600)
-        self.assertEqual(read_passphrase("Passphrase", None, Unattended({VARIABLE: CANARY}, path)), "from the file")
-
-    def test_open_file(self) -> None:
-        """A file that others may read, a link, or none at all is refused."""
-        path = Path(self.mktemp())
-        self.assertRaises(InvalidRequest, read_passphrase, "Passphrase", None, Unattended({}, path))
-        path.write_text(CANARY)
+        self.assertEqual(self.read(path, **{VARIABLE: CANARY}), "from the file")
         path.chmod(0o640)
-        self.assertRaises(InvalidRequest, read_passphrase, "Passphrase", None, Unattended({}, path))
+        self.assertRaises(InvalidRequest, self.read, path)
         link = path.with_suffix(".link")
         link.symlink_to(path.absolute())
-        self.assertRaises(Forbidden, read_passphrase, "Passphrase", None, Unattended({}, link))
+        self.assertRaises(Forbidden, self.read, link)
