@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copyfile
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -44,24 +45,22 @@ class OfflineTests(CommandCase, RecordCase):
         self.assertEqual(code, 0 if found["sound"] else 1)
         return found
 
-    def test_sound(self) -> None:
-        """A sound record is told to hold, how far it is signed, by which key, and what nobody can tell."""
-        code, out, err = self.command("audit", "verify", str(self.path))
-        self.assertEqual(code, 0)
-        self.assertIn("The record holds, from number 1 to 6.", out)
-        self.assertIn(fingerprint(self.signer.public), out)
-        self.assertIn("signed up to", out)
-        self.assertIn("2 newest records are not signed yet. A cut or a change there would not show.", err)
-
-    def test_all_signed(self) -> None:
-        """Where the newest record is signed it is said that unsigned ones behind it may be gone; one is told as one."""
-        self.signer = Signer()
-        err = self.command("audit", "verify", str(self.write(3, (2,))))[2]
-        self.assertIn("The newest record is not signed yet. A cut or a change there would not show.", err)
-        self.signer = Signer()
-        err = self.command("audit", "verify", str(self.write(3, (3,))))[2]
-        self.assertNotIn("not signed yet", err)
-        self.assertIn("Records that came after 3 and were cut off before they were signed would not show.", err)
+    def test_said(self) -> None:
+        """Each record is told to hold, how far it is signed, and what nobody can tell; one is told as one."""
+        cut_off = "A cut or a change there would not show."
+        for last, signed, says in (
+            (6, (2, 4), f"The 2 newest records are not signed yet. {cut_off}"),
+            (3, (2,), f"The newest record is not signed yet. {cut_off}"),
+            (3, (3,), "Records that came after 3 and were cut off before they were signed would not show."),
+            (3, (), "Neither checkpoint nor anchor is there"),
+            (3, (), f"The 3 newest records are not signed yet. {cut_off}"),
+        ):
+            self.signer = Signer()
+            code, out, err = self.command("audit", "verify", str(self.write(last, signed)))
+            self.assertEqual((code, says in err), (0, True), err)
+            self.assertEqual("not signed yet" in err, last not in signed)
+            self.assertIn(f"The record holds, from number 1 to {last}.", out)
+            self.assertEqual(fingerprint(self.signer.public) in out, bool(signed))
 
     def test_broken(self) -> None:
         """A broken one exits with 1 and names the record and what was done to it."""
@@ -76,40 +75,23 @@ class OfflineTests(CommandCase, RecordCase):
         code, out, _ = self.command("audit", "verify")
         self.assertEqual(code, 0, out)
 
-    def test_no_checkpoint(self) -> None:
-        """Where nobody signed anything it is said that an end that was cut off cannot be noticed."""
-        err = self.command("audit", "verify", str(self.write(3)))[2]
-        self.assertIn("Neither checkpoint nor anchor is there", err)
-        self.assertIn("The 3 newest records are not signed yet. A cut or a change there would not show.", err)
-
     def test_export(self) -> None:
         """A whole export verifies as the database does, by the key that was noted."""
         found = self.found(self.exported(), "--public-key", fingerprint(self.signer.public))
         self.assertEqual((found["sound"], found["last"], found["covered"]), (True, 6, 4))
 
-    def test_export_altered(self) -> None:
-        """What was changed in an export is found, line by line."""
-        lines = self.exported().read_text(encoding="utf-8").splitlines(keepends=True)
+    def test_export_changed(self) -> None:
+        """What was changed in an export is found, line by line, and so is a missing end; blanks change nothing."""
+        path = self.exported()
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         for number in range(3, 9):
-            with self.subTest(line=number):
-                path = Path(self.mktemp())
-                changed = [*lines[:number], lines[number].replace('"x.', '"y.'), *lines[number + 1 :]]
-                path.write_text("".join(changed), encoding="utf-8")
-                broken = self.found(path)["broken"]
-                self.assertEqual((broken["kind"], broken["sequence"]), ("altered", number - 2))  # type: ignore[index]
-
-    def test_export_cut_off(self) -> None:
-        """An export that ends without its last line is not taken for a whole one."""
-        lines = self.exported().read_text(encoding="utf-8").splitlines(keepends=True)
-        path = Path(self.mktemp())
+            changed = [*lines[:number], lines[number].replace('"x.', '"y.'), *lines[number + 1 :]]
+            path.write_text("".join(changed), encoding="utf-8")
+            broken = self.found(path)["broken"]
+            self.assertEqual((broken["kind"], broken["sequence"]), ("altered", number - 2))  # type: ignore[index]
         path.write_text("".join(lines[:-1]), encoding="utf-8")
         self.assertFalse(self.found(path)["sound"])
-
-    def test_export_reformatted(self) -> None:
-        """An export that a tool wrote anew, with blanks, verifies still."""
-        path = self.exported()
-        again = [json.dumps(json.loads(line)) + "\n" for line in path.read_text(encoding="utf-8").splitlines()]
-        path.write_text("".join(again), encoding="utf-8")
+        path.write_text("".join(json.dumps(json.loads(line)) + "\n" for line in lines), encoding="utf-8")
         self.assertTrue(self.found(path)["sound"])
 
     def test_part(self) -> None:
@@ -158,24 +140,18 @@ class OfflineTests(CommandCase, RecordCase):
 
 
 class Writing(MemoryDaemon):
-    """A daemon that has come further each time that it is asked."""
+    """A daemon that has come further each time that it is asked; without any further head it does not answer."""
 
-    def __init__(self, heads: Sequence[int], hashes: Mapping[int, str]) -> None:
+    def __init__(self, heads: Sequence[int] = (), hashes: Mapping[int, str] = MappingProxyType({})) -> None:
         super().__init__()
         self.left, self._hashes = list(heads), hashes
 
-    def probe(self, _url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
+    def probe(self, url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
         """How far it has come."""
+        if not self.left:
+            raise CommandError(f"No daemon answers at {url}.")
         sequence = self.left.pop(0)
         return {"record": {"head": {"sequence": sequence, "hash": self._hashes[sequence]}, "tampered": 0}}
-
-
-class Silent(MemoryDaemon):
-    """A daemon that does not answer."""
-
-    def probe(self, url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
-        """Nobody is there."""
-        raise CommandError(f"No daemon answers at {url}.")
 
 
 class RunningTests(CommandCase, RecordCase):
@@ -233,27 +209,21 @@ class RunningTests(CommandCase, RecordCase):
         self.assertEqual((code, "The running daemon" in out + err), (0, False))
         self.assertIn("The newest record is not signed yet. A cut or a change there would not show.", err)
 
-    def test_rewritten(self) -> None:
-        """So is another record in the place of the newest."""
+    def test_another_end(self) -> None:
+        """So is another record in the place of the newest, and one behind it; that is not said before a while."""
         self.knows(6, "another")
         self.assertEqual(self.found_broken(), ("rewritten", 5))
-
-    def test_put_in(self) -> None:
-        """So is a record that somebody put behind the daemon's last one; it is asked again before that is said."""
         self.knows(5)
         self.assertEqual((self.found_broken(), len(self.waits)), (("inserted", 6), 20))
 
     def test_written_meanwhile(self) -> None:
-        """What the daemon writes during the look is no finding."""
+        """What the daemon writes during the look is no finding; what somebody else puts there is one."""
         self.site = writing = Writing((4, 5, 5, 6), self.hashes)
         code, out, err = self.command("audit", "verify")
         self.assertEqual((code, writing.left, len(self.waits)), (0, [], 2), out)
         self.assertIn("A cut or a change after number 4 would not show.", err)
         self.site = writing = Writing((4, 7), {**self.hashes, 7: "of a record that came later"})
         self.assertEqual((self.command("audit", "verify")[0], writing.left), (0, []))
-
-    def test_put_in_meanwhile(self) -> None:
-        """What somebody else put there during the look is one."""
         self.site = Writing((4, 6), {**self.hashes, 6: "another"})
         self.assertEqual(self.found_broken(), ("rewritten", 6))
 
@@ -276,7 +246,7 @@ class RunningTests(CommandCase, RecordCase):
         for answer in answers:
             self.site.answer("GET", "/v1/status", answer)
             self.not_confirmed()
-        self.site = Silent()
+        self.site = Writing()
         self.not_confirmed()
         self.home.discovery.unlink()
         self.not_confirmed()

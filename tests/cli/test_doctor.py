@@ -150,23 +150,16 @@ class SearchPathTests(SynchronousTestCase):
 class ProcessTests(SynchronousTestCase):
     """What the kernel says of the daemon."""
 
-    def process(self, status: str, limits: str) -> list[tuple[Severity, str]]:
-        """What is found of a process of which the kernel says this."""
-        proc = Path(self.mktemp())
-        (proc / "7").mkdir(parents=True)
-        (proc / "7" / "status").write_text(status)
-        (proc / "7" / "limits").write_text(limits)
-        return _told(hardening(7, proc, "linux"))
-
     def test_closed(self) -> None:
-        """A process that is closed is in order."""
-        limits = "Max cpu time  unlimited\nMax core file size        0                    0                    bytes\n"
-        self.assertEqual(self.process("Name:\tpython\nNoNewPrivs:\t1\n", limits), [])
-
-    def test_open(self) -> None:
-        """One that is not is wrong, on each count."""
-        found = self.process("NoNewPrivs:\t0\n", "Max core file size        0                    unlimited   bytes\n")
-        self.assertEqual([severity for severity, _ in found], [Severity.WRONG, Severity.WRONG])
+        """A process that is closed is in order; one that is not is wrong, on each count."""
+        closed = "Max cpu time  unlimited\nMax core file size        0                    0                    bytes\n"
+        open_ = "Max core file size        0                    unlimited   bytes\n"
+        for rights, limits, wrong in ((1, closed, 0), (0, closed, 1), (1, open_, 1), (0, open_, 2)):
+            proc = Path(self.mktemp())
+            (proc / "7").mkdir(parents=True)
+            (proc / "7" / "status").write_text(f"Name:\tpython\nNoNewPrivs:\t{rights}\n")
+            (proc / "7" / "limits").write_text(limits)
+            self.assertEqual([severity for severity, _ in _told(hardening(7, proc, "linux"))], [Severity.WRONG] * wrong)
 
     def test_unseen(self) -> None:
         """One that cannot be looked at is said so; on other systems nothing is."""
