@@ -16,7 +16,11 @@ from aileron.interfaces import IRuns, ISessions, IVault
 from aileron.values import Message, Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc, visible
 
 MOST_LINES = 6
-_MOST_NAME, _MOST_WHY, _MOST_CONTENTS = 80, 200, 300
+_MOST_CHARACTERS: Mapping[str, int] = {
+    **dict.fromkeys(("action", "session_id", "run_id", "agent"), 80),
+    "why": 200,
+    "arguments": 300,
+}
 _CUT = "…"
 
 _URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
@@ -155,15 +159,7 @@ def message_of(notices: Sequence[Notice], more: int, context: MessageContext) ->
 
 def _to_shown(notice: Notice) -> Notice:
     """Make each text visible and short."""
-    return evolve(
-        notice,
-        action=_text(notice.action, _MOST_NAME),
-        session_id=_text(notice.session_id, _MOST_NAME),
-        run_id=_text(notice.run_id, _MOST_NAME),
-        agent=_text(notice.agent, _MOST_NAME),
-        why=_text(notice.why, _MOST_WHY),
-        arguments=_text(notice.arguments, _MOST_CONTENTS),
-    )
+    return evolve(notice, **{name: _text(getattr(notice, name), most) for name, most in _MOST_CHARACTERS.items()})
 
 
 def _text(text: str | None, most: int) -> str | None:

@@ -21,10 +21,10 @@ from aileron.cli.daemon.process import (
     _detached,
     _tell_of_upstreams,
     child_environment,
+    command,
     last_words,
     output_of,
     private_pair,
-    serve_command,
 )
 from aileron.home import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
@@ -66,11 +66,13 @@ class ProcessTests(SynchronousTestCase):
 
     def test_command(self) -> None:
         """The daemon is isolated; from the user's own site directory as far as it can be."""
-        home = Home(Path("/h"))
-        tail = ("-m", "aileron", "serve", "--home", "/h")
-        self.assertEqual(serve_command(home, "py", Path("/usr/lib/aileron")), ("py", "-I", *tail))
-        mine = Path(site.getusersitepackages()) / "aileron"
-        self.assertEqual(serve_command(home, "py", mine), ("py", "-E", "-P", *tail))
+        for package, deaf in (
+            (Path("/usr/lib/aileron"), ("-I",)),
+            (Path(site.getusersitepackages()) / "aileron", ("-E", "-P")),
+        ):
+            serve = command("serve", executable="py", package=package)
+            self.assertEqual(serve, ("py", *deaf, "-m", "aileron", "serve"))
+        self.assertEqual(command("vault", "init")[0], sys.executable)
 
     def test_alone(self) -> None:
         """The daemon's process loads nothing of the command line but its beginning."""
@@ -105,9 +107,9 @@ class ProcessTests(SynchronousTestCase):
         for descriptor in (ours, named):
             self.addCleanup(os.close, descriptor)
             os.set_inheritable(descriptor, True)
-        command = (sys.executable, "-I", "-c", _TELL, str(ours), str(named))
+        tell = (sys.executable, "-I", "-c", _TELL, str(ours), str(named))
         for passed in ((), (named,)):
-            child = _detached(command, home, {"PATH": "p", "PYTHONPATH": "x", "KEY": "k"}, passed)
+            child = _detached(tell, home, {"PATH": "p", "PYTHONPATH": "x", "KEY": "k"}, passed)
             self.assertEqual(child.wait(60), 0)
             names, directory, is_open, session = json.loads(output_of(home).read_text())
             self.assertEqual((directory, is_open, session), (str(home.root), [False, bool(passed)], child.pid))
@@ -273,9 +275,3 @@ class LaunchTests(CommandCase):
     def test_json_alone(self) -> None:
         """There is no JSON of a launch that is one."""
         self.assertEqual(self.command("launch", "--json", "opencode")[0], 2)
-
-    def test_python(self) -> None:
-        """The children that ask for the passphrase are this very program."""
-        from aileron.cli.daemon.process import command
-
-        self.assertEqual(command("vault", "init")[0], sys.executable)

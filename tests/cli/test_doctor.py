@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 import aileron
 from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
-from aileron.cli.doctor.findings import DoctorFinding, Severity, fine, remark, tell
+from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell
 from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from aileron.vault import keys
@@ -316,7 +316,10 @@ class CommandTests(CommandCase):
 
     def test_command_on_its_own_line(self) -> None:
         """What to do is printed on a line of its own; where all is in order it says that there are no problems."""
-        open_, fine_ = remark("May be traced.", "sudo sysctl kernel.yama.ptrace_scope=1"), fine("Is closed.")
+        open_, fine_ = (
+            remark("May be traced.", "sudo sysctl kernel.yama.ptrace_scope=1"),
+            DoctorFinding(Severity.FINE, "Is closed."),
+        )
         for findings, said in (
             ([fine_, open_], ["note: May be traced.", "    sudo sysctl kernel.yama.ptrace_scope=1", "ok: Is closed."]),
             ([fine_], ["ok: Is closed.", "No problems found."]),

@@ -29,6 +29,7 @@ _POLL_SECONDS = 0.05
 _QUIET_SECONDS = 1.0
 _TAIL_LINES = 12
 _TAIL_BYTES = 8192
+_PACKAGE = Path(__file__).parent
 
 _PASSED_ON = frozenset(
     (
@@ -91,14 +92,6 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
 
 
-def serve_command(home: Home, executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
-    """Return how the daemon is started: isolated from the environment and the directory that we were started in.
-
-    Parameters as for L{isolated}.
-    """
-    return (*isolated(executable, package), "-m", "aileron", SERVE, "--home", str(home.root))
-
-
 def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
     """Say so if the surroundings move what agents send: they may be of somebody else's making."""
     said = [variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable)]
@@ -107,13 +100,13 @@ def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
 
 
 def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
-    command = serve_command(home)
+    serve = command(SERVE, "--home", str(home.root))
     if key is None:
-        return _detached(command, home, cli.environ)
+        return _detached(serve, home, cli.environ)
     reading, writing = private_pair()
     try:
         key.send(writing)  # 32 bytes: they are held until the child reads
-        return _detached((*command, "--key-fd", str(reading)), home, cli.environ, (reading,))
+        return _detached((*serve, "--key-fd", str(reading)), home, cli.environ, (reading,))
     finally:
         os.close(reading)
 
@@ -178,19 +171,13 @@ def last_words(home: Home) -> str:
     return "\n".join(lines) or "It left no output."
 
 
-def command(*arguments: str) -> tuple[str, ...]:
-    """Return how this very program is run once more."""
-    return (*isolated(), "-m", "aileron", *arguments)
-
-
-def isolated(executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
-    """Python, deaf to its environment and to the directory that it is started in.
+def command(*arguments: str, executable: str = sys.executable, package: Path = _PACKAGE) -> tuple[str, ...]:
+    """Return how this very program is run once more: deaf to its environment and to the directory it is started in.
 
     :param package: where this package lies; below the user's own site directory C{-I} would not find it.
     """
-    here = package or Path(__file__).parent
-    in_user_site = here.is_relative_to(site.getusersitepackages())
-    return (executable, "-E", "-P") if in_user_site else (executable, "-I")
+    deaf = ("-E", "-P") if package.is_relative_to(site.getusersitepackages()) else ("-I",)
+    return (executable, *deaf, "-m", "aileron", *arguments)
 
 
 def private_pair() -> tuple[int, int]:

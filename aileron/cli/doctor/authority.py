@@ -19,7 +19,6 @@ Answers = Mapping[str, Mapping[str, Any]]
 Connect = Callable[[str, int], None]
 
 _MOST = 20
-_CONNECT_SECONDS = 3.0
 _STATES = {
     "new": "was never trusted, so it does nothing",
     "changed": "was changed since you trusted it, so it does nothing",
@@ -61,12 +60,19 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
             )
 
 
-def network(told: Answers, connect: Connect | None = None) -> Iterator[DoctorFinding]:
+def open_and_close(host: str, port: int, seconds: float = 3.0) -> None:
+    """Connect to a program, and hang up.
+
+    :raises OSError: it cannot be reached.
+    """
+    socket.create_connection((host, port), seconds).close()
+
+
+def network(told: Answers, connect: Connect = open_and_close) -> Iterator[DoctorFinding]:
     """Find services that something is bound to and that cannot be reached.
 
     :param connect: opens a connection to host and port and closes it; an OSError says why it cannot.
     """
-    connect = connect or _connect
     bound = {binding["connector"] for binding in told["bindings"]["items"]}
     places = {
         place for connector in told["connectors"]["items"] if connector["name"] in bound for place in connector["hosts"]
@@ -77,10 +83,6 @@ def network(told: Answers, connect: Connect | None = None) -> Iterator[DoctorFin
             connect(origin.host, origin.port)
         except OSError as error:
             yield wrong(f"{place} cannot be reached: {error.strerror or type(error).__name__}.")
-
-
-def _connect(host: str, port: int) -> None:
-    socket.create_connection((host, port), _CONNECT_SECONDS).close()
 
 
 def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:

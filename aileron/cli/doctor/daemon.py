@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import DAMAGED, LOST, CommandError
 from aileron.cli.daemon.status import notable, proxies
+from aileron.cli.doctor.authority import open_and_close
 from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.cli.vault.unlocking import state_of_file
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
 from aileron.values import BASE_URL_VARIABLES
 
-_CONNECT_SECONDS = 0.5
 _CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
 _AGAIN = "aileron daemon stop, then aileron vault unlock"
 _RESTART = f"Restart it: {_AGAIN}"
@@ -119,20 +119,13 @@ def _without_daemon(home: Home) -> Iterator[DoctorFinding]:
     except AileronError as error:
         yield remark(error.message)
     ports = load_ports(home)
-    for port in (ports.agent, ports.operator):
-        if port is not None and _listens(port):
+    for port in filter(None, (ports.agent, ports.operator)):
+        with suppress(OSError):
+            open_and_close("127.0.0.1", port, 0.5)
             yield wrong(
                 f"No daemon runs, but some program listens on its port, {port}: an agent would hand its token to it.",
                 "Find out which, and end it. The daemon will take another port; launch agents anew.",
             )
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS).close()
-    except OSError:
-        return False
-    return True
 
 
 def found_daemon(home: Home) -> Discovery | None:

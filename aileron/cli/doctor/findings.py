@@ -38,29 +38,23 @@ class DoctorFinding:
 
 
 def wrong(says: str, do: str | None = None) -> DoctorFinding:
-    """Something is not as it must be."""
+    """Report that something is not as it must be."""
     return DoctorFinding(Severity.WRONG, says, do)
 
 
 def waits(says: str, do: str | None = None) -> DoctorFinding:
-    """Something does not go on before the operator does something."""
+    """Report that something does not go on before the operator does something."""
     return DoctorFinding(Severity.WAITS, says, do)
 
 
 def remark(says: str, do: str | None = None) -> DoctorFinding:
-    """Something that is good to know."""
+    """Report something that is good to know."""
     return DoctorFinding(Severity.NOTE, says, do)
-
-
-def fine(says: str) -> DoctorFinding:
-    """Something that was looked at and is as it should be."""
-    return DoctorFinding(Severity.FINE, says)
 
 
 def tell(findings: Iterable[DoctorFinding]) -> None:
     """Print them, the worst first."""
-    order = list(Severity)
-    found = sorted(findings, key=lambda each: order.index(each.severity))
+    found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
     for each in found:
         say("{severity}: {says}", severity=each.severity.value, says=each.says)
         if each.do is not None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from aileron.cli.doctor.findings import DoctorFinding, fine, remark, wrong
+from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, wrong
 from aileron.home import Home
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -165,20 +165,13 @@ def tracing(proc: Path = _PROC, platform: str = sys.platform) -> Iterator[Doctor
 def _by_yama(setting: Path) -> DoctorFinding:
     try:
         scope = setting.read_text().strip()
-    except FileNotFoundError:
-        return remark(
-            f"Yama is not active in this kernel ({setting} is not there), so other programs of yours, an agent among "
-            f"them, may {_WINDOW}. An agent in a sandbox cannot.",
-            _SANDBOX,
-        )
     except (OSError, ValueError) as error:
-        return remark(
-            f"{setting} cannot be read ({type(error).__name__}), so other programs of yours may {_WINDOW}. An agent in "
-            "a sandbox cannot.",
-            _SANDBOX,
-        )
+        missing = isinstance(error, FileNotFoundError)
+        found = "is not there: Yama is not active" if missing else f"cannot be read ({type(error).__name__})"
+        may = f"other programs of yours, an agent among them, may {_WINDOW}"
+        return remark(f"{setting} {found}, so {may}. An agent in a sandbox cannot.", _SANDBOX)
     if scope in _CLOSED:
-        return fine(_CLOSED[scope])
+        return DoctorFinding(Severity.FINE, _CLOSED[scope])
     return remark(
         f"Other programs of yours, an agent among them, may {_WINDOW} ({_SETTING} is {scope or 'empty'}). Set it to 1; "
         "to keep that after a restart, write the setting into a file in /etc/sysctl.d as well.",

@@ -108,23 +108,19 @@ async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, ur
     :raises DaemonFault: these were not the words.
     """
     try:
-        await _let_in(cli, terminal, operator, url, path)
+        code = (await operator.hand_over())["code"]
+        sweep(cli.home)
+        file = write_page(cli.home, url, code, path)
+        try:
+            _tell(file, open_file(file, cli.environ))
+            while await _state(operator, _NO_BROWSER) is HandOverState.MADE:
+                await cli.pause(_POLL_SECONDS)
+        finally:
+            file.unlink(missing_ok=True)
+        await operator.confirm_hand_over(await _words(cli, terminal, operator, url))
     except BaseException:
         await quietly(operator.logout)
         raise
-
-
-async def _let_in(cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
-    code = (await operator.hand_over())["code"]
-    sweep(cli.home)
-    file = write_page(cli.home, url, code, path)
-    try:
-        _tell(file, open_file(file, cli.environ))
-        while await _state(operator, _NO_BROWSER) is HandOverState.MADE:
-            await cli.pause(_POLL_SECONDS)
-    finally:
-        file.unlink(missing_ok=True)
-    await operator.confirm_hand_over(await _words(cli, terminal, operator, url))
 
 
 def _tell(file: Path, opened: bool) -> None:

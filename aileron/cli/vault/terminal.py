@@ -43,7 +43,7 @@ class Terminal:
             os.close(descriptor)
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Return its descriptor."""
         return self._descriptor
 
     def say(self, text: str) -> None:
@@ -53,12 +53,11 @@ class Terminal:
             data = data[os.write(self._descriptor, data) :]
 
     def ask(self, prompt: str) -> str:
-        """One line, shown as it is typed; what was typed before the prompt is thrown away.
+        """Ask for one line, shown as it is typed; what was typed before the prompt is thrown away.
 
         :raises InvalidRequest: the line is no UTF-8, too long, or the terminal is closed.
         """
-        termios.tcflush(self._descriptor, termios.TCIFLUSH)
-        self.say(prompt)
+        self.put(prompt)
         return self._line()
 
     def put(self, prompt: str) -> None:
@@ -75,7 +74,7 @@ class Terminal:
         return self._line() if ready else None
 
     def ask_secret(self, prompt: str) -> str:
-        """One line, not shown; what was typed before the prompt is thrown away.
+        """Ask for one line, not shown; what was typed before the prompt is thrown away.
 
         Whatever ends the wait, Ctrl-C too, the terminal is as it was.
 
