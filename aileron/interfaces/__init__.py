@@ -9,7 +9,7 @@ from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from ._operators import IOperators, IPasskeyBook, IPasskeys
 from ._runner import IDecisions, ISubmission
-from ._services import IAgentRoutes, IChannel, IMcp, IMeter, IMeters, INotifier, ITotals
+from ._services import IAgentRoutes, IMcp, IMeter, IMeters, INotifier, ITotals
 from ._store import IBindingFlags, IContents, IRuns, ISessions, IStore, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
@@ -21,7 +21,6 @@ __all__ = [
     "IBindings",
     "IBrakes",
     "ICatalogue",
-    "IChannel",
     "ICheckpointSigner",
     "ICommitObserver",
     "IConfigFile",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from zope.interface import Attribute, Interface
+from zope.interface import Interface
 
-from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Message, Provider, Traffic
+from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider, Traffic
 
 
 class IAgentRoutes(Interface):
@@ -94,20 +94,6 @@ class ITotals(Interface):
 
     def of_session(session_id: str) -> Traffic | None:
         """Tell what a session's calls come to; L{None}: it made none, or is long forgotten."""
-
-
-class IChannel(Interface):
-    """One way to the operator."""
-
-    name = Attribute("What the operator calls it.")
-    kind = Attribute("C{desktop}, C{webhook} or C{apprise}.")
-
-    async def deliver(message: Message) -> None:
-        """Bring C{message} there, once.  Cancelling gives it up.
-
-        :raises aileron.notices.Undelivered: it did not arrive, as far as can be told; it says whether another attempt
-            is worth it.  Whatever else is raised counts as a failure too, of which only the class is told.
-        """
 
 
 class INotifier(Interface):

@@ -1,7 +1,7 @@
 """Tells the operator what waits for them, by the channels that they have configured.
 
 The record is followed, what concerns the operator is coalesced into messages, and each message is queued for every
-channel.  A channel is anything that provides L{aileron.interfaces.IChannel}.
+channel.  A channel is a name and a coroutine function that brings one message there.
 """
 
 from ._channels import build_channels

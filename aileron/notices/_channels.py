@@ -9,20 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IProcessTransport
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from aileron.errors import BindingFailed, VaultLocked
-from aileron.interfaces import IBindings, IChannel
+from aileron.interfaces import IBindings
 from aileron.values import ChannelSettings, Message, NoticeSettings
 
-from ._delivery import Undelivered
-from ._webhook import WebhookChannel
+from ._delivery import NoticeChannel, Undelivered
+from ._webhook import post_message
 
 InThread = Callable[..., "Deferred[Any]"]
 """Calls a function in another thread."""
@@ -38,7 +37,7 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"})
 
 def build_channels(
     settings: NoticeSettings, *, bindings: IBindings, reactor: Any, in_thread: InThread, environ: Mapping[str, str]
-) -> tuple[IChannel, ...]:
+) -> tuple[NoticeChannel, ...]:
     """Build the configured channels.
 
     :param reactor: tells the time, connects and spawns.
@@ -46,15 +45,17 @@ def build_channels(
     :param environ: the daemon's, of which the desktop's program gets the few variables that lead to the desktop.
     """
 
-    def build() -> Iterator[IChannel]:
+    def build() -> Iterator[NoticeChannel]:
         if settings.desktop:
-            yield DesktopChannel(find_command(settings.desktop_command), environ, reactor)
+            command = find_command(settings.desktop_command)
+            yield NoticeChannel("desktop", "desktop", partial(notify_desktop, command, environ, reactor))
         for each in settings.channels:
             secret = partial(open_secret, bindings, each)
             if each.url is None:
-                yield AppriseChannel(each.name, secret, in_thread)
+                yield NoticeChannel(each.name, "apprise", AppriseThread(secret, in_thread).deliver)
             else:
-                yield WebhookChannel(each.name, each.url, reactor, secret if each.signed else None)
+                signing = secret if each.signed else None
+                yield NoticeChannel(each.name, "webhook", partial(post_message, each.url, reactor, signing))
 
     return tuple(build())
 
@@ -79,24 +80,21 @@ async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
         raise Undelivered(why, again=False) from None
 
 
-@implementer(IChannel)
 @define(eq=False)
-class AppriseChannel:
+class AppriseThread:
     """Tells one address, which lies in the vault, in a thread: that library waits for the network.
 
     :param open_address: opens it.
     :param notify: L{notify}, or another that waits; it says what went wrong, if anything did.
     """
 
-    name: str
     _open_address: Callable[[], Awaitable[bytes]]
     _in_thread: InThread
     _notify: Callable[[str, Message], str | None] = field(factory=lambda: notify)
-    kind: str = "apprise"
     _busy: bool = field(default=False, init=False)
 
     async def deliver(self, message: Message) -> None:
-        """Deliver a message, as L{IChannel} says; a thread cannot be called back, so there is never a second one."""
+        """Deliver a message; a thread cannot be called back, so there is never a second one."""
         address = (await self._open_address()).decode("ascii")
         if self._busy:
             raise Undelivered("It has not yet come back from an earlier message.")
@@ -147,34 +145,24 @@ def find_command(configured: Path | None, places: tuple[Path, ...] = PLACES) -> 
     return next((each for each in candidates if each.is_file() and os.access(each, os.X_OK)), None)
 
 
-@implementer(IChannel)
-@frozen
-class DesktopChannel:
-    """Runs C{notify-send} for each message, without contents: every user of this machine sees its arguments.
+async def notify_desktop(command: Path | None, environ: Mapping[str, str], reactor: Any, message: Message) -> None:
+    """Run C{notify-send} for a message, without contents: every user of this machine sees its arguments.
 
     :param command: absolute; L{None}: it was not found.
     :param environ: of which the few variables are passed on that lead to the desktop.
     :param reactor: spawns processes.
+    :raises Undelivered: there is no desktop to tell.
     """
-
-    _command: Path | None
-    _environ: Mapping[str, str]
-    _reactor: Any
-    name: str = "desktop"
-    kind: str = "desktop"
-
-    async def deliver(self, message: Message) -> None:
-        """Run the program, as L{IChannel} says."""
-        if self._command is None:
-            raise Undelivered("There is no notify-send on this machine (package libnotify-bin).", again=False)
-        running = _ProgramRun()
-        argv = [str(self._command), *_arguments(message)]
-        environ = {name: self._environ[name] for name in _PASSED_ON if name in self._environ}
-        try:
-            self._reactor.spawnProcess(running, argv[0], [os.fsencode(each) for each in argv], environ)
-        except OSError as error:
-            raise Undelivered(f"notify-send could not be started ({error.strerror}).") from error
-        await running.ended
+    if command is None:
+        raise Undelivered("There is no notify-send on this machine (package libnotify-bin).", again=False)
+    running = _ProgramRun()
+    argv = [str(command), *_arguments(message)]
+    passed_on = {name: environ[name] for name in _PASSED_ON if name in environ}
+    try:
+        reactor.spawnProcess(running, argv[0], [os.fsencode(each) for each in argv], passed_on)
+    except OSError as error:
+        raise Undelivered(f"notify-send could not be started ({error.strerror}).") from error
+    await running.ended
 
 
 def _arguments(message: Message) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 from twisted.internet.defer import CancelledError
@@ -159,7 +159,8 @@ def message_of(notices: Sequence[Notice], more: int, context: MessageContext) ->
 
 def _to_shown(notice: Notice) -> Notice:
     """Make each text visible and short."""
-    return evolve(notice, **{name: _text(getattr(notice, name), most) for name, most in _MOST_CHARACTERS.items()})
+    texts: dict[str, Any] = {name: _text(getattr(notice, name), most) for name, most in _MOST_CHARACTERS.items()}
+    return evolve(notice, **texts)
 
 
 def _text(text: str | None, most: int) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
+from typing import Any
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
@@ -13,7 +14,6 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.interfaces import IChannel
 from aileron.values import ChannelState, Message, utc
 
 PAUSES_SECONDS = (2.0, 10.0, 60.0)
@@ -37,11 +37,27 @@ class Undelivered(Exception):
     again: bool = True
 
 
+@frozen
+class NoticeChannel:
+    """One way to the operator.
+
+    :ivar name: by which the operator calls it.
+    :ivar kind: C{desktop}, C{webhook} or C{apprise}.
+    :ivar deliver: brings a message there, once; cancelling gives it up.  It raises L{Undelivered} where the message did
+        not arrive, as far as can be told.  Whatever else it raises counts as a failure too, of which only the class is
+        told.
+    """
+
+    name: str
+    kind: str
+    deliver: Callable[[Message], Coroutine[Any, Any, None]] = field(repr=False)
+
+
 @define(eq=False)
 class DeliveryQueue:
     """Delivers messages one after the other, in their order; where too many wait the oldest are given up."""
 
-    _channel: IChannel
+    _channel: NoticeChannel
     _clock: IReactorTime
     _waiting: deque[tuple[Message, Done]] = field(factory=deque, init=False)
     _state: ChannelState = field(init=False)

@@ -12,11 +12,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.interfaces import IAudit, IChannel, INotifier, IWatermarks
+from aileron.interfaces import IAudit, INotifier, IWatermarks
 from aileron.values import ChannelState, Notice, NoticeKind, utc
 
 from ._composer import MessageComposer
-from ._delivery import DeliveryQueue
+from ._delivery import DeliveryQueue, NoticeChannel
 from ._record_follower import RecordFollower
 
 GATHER_SECONDS = 2.0
@@ -107,7 +107,7 @@ class Notifier:
     _watermarks: IWatermarks
     _composer: MessageComposer
     _clock: IReactorTime
-    _channels: Sequence[IChannel]
+    _channels: Sequence[NoticeChannel]
     _queues: tuple[DeliveryQueue, ...] = field(init=False)
     _coalescer: Coalescer = field(init=False)
     _follower: RecordFollower = field(init=False)

@@ -11,15 +11,12 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import Any
 
-from attrs import frozen
 from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.internet.task import Cooperator
 from twisted.web.http_headers import Headers
-from zope.interface import implementer
 
 from aileron.addresses import system_authorities
-from aileron.interfaces import IChannel
 from aileron.values import Message, to_json
 
 from ._delivery import Undelivered
@@ -30,38 +27,27 @@ _TOO_SOON = frozenset((408, 425, 429))
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
-@implementer(IChannel)
-@frozen
-class WebhookChannel:
-    """Posts a message as JSON; a status of 2xx says that it arrived.
+async def post_message(
+    url: str, reactor: Any, open_key: Callable[[], Awaitable[bytes]] | None, message: Message
+) -> None:
+    """Post a message as JSON; a status of 2xx says that it arrived.
 
     Where a key is bound to it the header C{Aileron-Signature: t=SECONDS,v1=HEX} is an HMAC-SHA256 over the seconds, a
     full stop and the body.
 
-    :param open_key: opens the key; L{None}: nothing is signed.
     :param reactor: connects, and tells the time.
+    :param open_key: opens the key; L{None}: nothing is signed.
+    :raises Undelivered: it was refused.
     """
-
-    name: str
-    _url: str
-    _reactor: Any
-    _open_key: Callable[[], Awaitable[bytes]] | None = None
-    kind: str = "webhook"
-
-    async def deliver(self, message: Message) -> None:
-        """Post a message, as L{IChannel} says."""
-        body = json.dumps(to_json(message)).encode("ascii")
-        headers = {"Aileron-Delivery": message.id, **await self._signature(body)}
-        status = await post(self._url, body, self._reactor, headers)
-        if not 200 <= status < 300:
-            raise Undelivered(f"It answered {status}.", again=status not in _NO_USE or status in _TOO_SOON)
-
-    async def _signature(self, body: bytes) -> dict[str, str]:
-        if self._open_key is None:
-            return {}
-        seconds = int(self._reactor.seconds())
-        signed = hmac.digest(await self._open_key(), b"%d." % seconds + body, sha256).hex()
-        return {"Aileron-Signature": f"t={seconds},v1={signed}"}
+    body = json.dumps(to_json(message)).encode("ascii")
+    headers = {"Aileron-Delivery": message.id}
+    if open_key is not None:
+        seconds = int(reactor.seconds())
+        signed = hmac.digest(await open_key(), b"%d." % seconds + body, sha256).hex()
+        headers["Aileron-Signature"] = f"t={seconds},v1={signed}"
+    status = await post(url, body, reactor, headers)
+    if not 200 <= status < 300:
+        raise Undelivered(f"It answered {status}.", again=status not in _NO_USE or status in _TOO_SOON)
 
 
 async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _NO_HEADERS) -> int:

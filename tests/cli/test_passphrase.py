@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import termios
+from collections.abc import Mapping
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -201,24 +202,24 @@ class DescriptorTests(SynchronousTestCase):
 
 
 class UnattendedTests(SynchronousTestCase):
-    def read(self, file: Path | None = None, **environ: str) -> str:
+    def read(self, environ: Mapping[str, str], file: Path | None = None) -> str:
         """What is read where no person is needed."""
         return read_passphrase("Passphrase", None, Unattended(environ, file))
 
     def test_environment(self) -> None:
         """The environment is read where the caller allows it; a variable that is set and empty is no question."""
-        self.assertEqual(self.read(**{VARIABLE: CANARY}), CANARY)
-        self.assertRaises(InvalidRequest, self.read, **{VARIABLE: ""})
+        self.assertEqual(self.read({VARIABLE: CANARY}), CANARY)
+        self.assertRaises(InvalidRequest, self.read, {VARIABLE: ""})
 
     def test_file(self) -> None:
         """A private file is read, before the environment; one that others may read, a link, or none is refused."""
         path = Path(self.mktemp())
-        self.assertRaises(InvalidRequest, self.read, path)
+        self.assertRaises(InvalidRequest, self.read, {}, path)
         path.write_text("from the file\n")
         path.chmod(0o600)
-        self.assertEqual(self.read(path, **{VARIABLE: CANARY}), "from the file")
+        self.assertEqual(self.read({VARIABLE: CANARY}, path), "from the file")
         path.chmod(0o640)
-        self.assertRaises(InvalidRequest, self.read, path)
+        self.assertRaises(InvalidRequest, self.read, {}, path)
         link = path.with_suffix(".link")
         link.symlink_to(path.absolute())
-        self.assertRaises(Forbidden, self.read, link)
+        self.assertRaises(Forbidden, self.read, {}, link)

@@ -7,16 +7,14 @@ from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
-from zope.interface import implementer
 
-from aileron.interfaces import IChannel
+from aileron.notices._delivery import NoticeChannel
 from aileron.values import Message, Notice, NoticeKind, utc
 
 AT = utc(1_700_000_000)
 PAGE = "http://localhost:7001/approvals"
 
 
-@implementer(IChannel)
 @define(eq=False)
 class ScriptedChannel:
     """Keeps what it is told; fails or takes its time where a test says so.
@@ -25,13 +23,16 @@ class ScriptedChannel:
     """
 
     name: str = "scripted"
-    kind: str = "webhook"
     answers: list[Exception | Deferred[None] | None] = field(factory=list)
     told: list[Message] = field(factory=list)
     attempts: int = 0
 
+    def channel(self) -> NoticeChannel:
+        """It, as the room knows it."""
+        return NoticeChannel(self.name, "webhook", self.deliver)
+
     async def deliver(self, message: Message) -> None:
-        """See L{IChannel}."""
+        """Keep it, or do what comes next."""
         self.attempts += 1
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, Exception):

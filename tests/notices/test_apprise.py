@@ -11,11 +11,9 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.python.reflect import requireModule
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface.verify import verifyObject
 
-from aileron.interfaces import IChannel
 from aileron.notices import Undelivered
-from aileron.notices._channels import AppriseChannel, notify, open_secret
+from aileron.notices._channels import AppriseThread, notify, open_secret
 from aileron.testing import MemoryBindings, MemoryVault
 from aileron.values import ChannelSettings, Message, NewBinding
 
@@ -32,7 +30,7 @@ class AppriseTests(SynchronousTestCase):
         bindings = MemoryBindings(self.vault)
         bindings.add(NewBinding("api_key", "notice", "phone", CHANNEL.fqn, ADDRESS, scope=CHANNEL.scope()))
         self.threads: list[tuple[str, Message, Deferred[str | None]]] = []
-        self.channel = AppriseChannel("phone", partial(open_secret, bindings, CHANNEL), self.in_thread)
+        self.channel = AppriseThread(partial(open_secret, bindings, CHANNEL), self.in_thread)
 
     def in_thread(self, work: Callable[..., object], address: str, told: Message) -> Deferred[str | None]:
         """Note what would be called there."""
@@ -46,7 +44,6 @@ class AppriseTests(SynchronousTestCase):
 
     def test_told(self) -> None:
         """The address comes from the vault, for this message alone, and shows in no repr."""
-        self.assertTrue(verifyObject(IChannel, self.channel))
         done = self.deliver()
         ((address, told, answer),) = self.threads
         self.assertEqual((address, told.id), (ADDRESS.decode(), "message-1"))

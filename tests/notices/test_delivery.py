@@ -14,10 +14,13 @@ from .case import ScriptedChannel, message
 
 class DeliveryTests(SynchronousTestCase):
     def setUp(self) -> None:
-        """An idle channel."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Have an idle channel."""
         self.clock = Clock()
         self.channel = ScriptedChannel()
-        self.queue = DeliveryQueue(self.channel, self.clock)
+        self.queue = DeliveryQueue(self.channel.channel(), self.clock)
         self.done: list[bool] = []
 
     def put(self, *numbers: int) -> None:
@@ -56,26 +59,21 @@ class DeliveryTests(SynchronousTestCase):
         self.assertEqual((self.told(), self.done), (["message-2"], [False, True]))
         self.assertEqual((self.queue.state.failed, self.channel.attempts), (1, 5))
 
-    def test_hopeless(self) -> None:
-        """What another attempt cannot help is given up at once."""
-        self.channel.answers = [Undelivered("The vault is locked.", again=False)]
-        self.put(1)
-        self.assertEqual((self.done, self.channel.attempts), ([False], 1))
-
-    def test_silent(self) -> None:
-        """An attempt that never ends is ended, and the channel says so."""
-        self.channel.answers = [Deferred()]
-        self.put(1)
-        self.clock.advance(ATTEMPT_SECONDS)
-        self.assertIn("did not answer", str(self.queue.state.problem))
-        self.clock.advance(PAUSES_SECONDS[0])
-        self.assertEqual(self.told(), ["message-1"])
-
-    def test_secret(self) -> None:
-        """What a library says of a failure, an address perhaps, is neither kept nor logged."""
-        self.channel.answers = [ValueError("https://user:canary@example.com")]
-        self.put(1)
-        self.assertEqual(self.queue.state.problem, "It failed (ValueError).")
+    def test_problems(self) -> None:
+        """Why an attempt failed is kept, but no words of a library; a hopeless one is the last."""
+        secret = ValueError("https://user:canary@example.com")
+        for answer, problem, attempts in (
+            (Undelivered("The vault is locked.", again=False), "The vault is locked.", 1),
+            (secret, "It failed (ValueError).", 2),
+            (Deferred(), f"It did not answer within {ATTEMPT_SECONDS:g} s.", 2),
+        ):
+            self.begin()
+            self.channel.answers = [answer]
+            self.put(1)
+            self.clock.advance(ATTEMPT_SECONDS if isinstance(answer, Deferred) else 0)
+            self.assertEqual(self.queue.state.problem, problem)
+            self.clock.advance(PAUSES_SECONDS[0])
+            self.assertEqual((self.channel.attempts, self.done), (attempts, [attempts == 2]))
         self.assertNotIn("canary", str(self.flushLoggedErrors()))
 
     def test_too_many(self) -> None:

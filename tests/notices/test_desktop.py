@@ -12,11 +12,9 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface.verify import verifyObject
 
-from aileron.interfaces import IChannel
 from aileron.notices import Undelivered
-from aileron.notices._channels import DesktopChannel, find_command
+from aileron.notices._channels import find_command, notify_desktop
 
 from .case import message
 
@@ -70,15 +68,14 @@ class DesktopTests(SynchronousTestCase):
     def setUp(self) -> None:
         """A desktop."""
         self.machine = Machine()
-        self.desktop = DesktopChannel(Path("/usr/bin/notify-send"), ENVIRON, self.machine)
+        self.command: Path | None = Path("/usr/bin/notify-send")
 
     def deliver(self, **more: Any) -> Deferred[None]:
         """Tell it."""
-        return Deferred.fromCoroutine(self.desktop.deliver(message(**more)))
+        return Deferred.fromCoroutine(notify_desktop(self.command, ENVIRON, self.machine, message(**more)))
 
     def test_told(self) -> None:
         """The program gets title, lines and page, and of the environment what leads to the desktop."""
-        self.assertTrue(verifyObject(IChannel, self.desktop))
         done = self.deliver(title="-Title", lines=("One & <b>two</b>",))
         self.assertNoResult(done)
         ((executable, argv, environ),) = self.machine.spawned
@@ -89,23 +86,18 @@ class DesktopTests(SynchronousTestCase):
         self.machine.exit()
         self.successResultOf(done)
 
-    def test_escapes(self) -> None:
-        """No name makes markup, a line or no text at all by what the program reads as C's escapes."""
-        self.deliver(lines=(r"By \074b\076x, \n, \377 and \u202e",))
-        ((_, argv, _),) = self.machine.spawned
-        self.assertEqual(argv[-1].partition("\n")[0], r"By \\074b\\076x, \\n, \\377 and \\u202e")
-
-    def test_no_contents(self) -> None:
-        """Contents are never told here: every user of the machine can read a program's arguments."""
-        self.deliver(contents=("ship-update: canary",))
+    def test_shown(self) -> None:
+        """No name makes markup, a line or no text by C's escapes; contents, which every user can read, are not told."""
+        for given, shown in (
+            ({"lines": (r"By \074b\076x, \n, \377 and \u202e",)}, r"By \\074b\\076x, \\n, \\377 and \\u202e"),
+            ({"contents": ("ship-update: canary",)}, "One line."),
+            ({"urgent": True}, "One line."),
+        ):
+            self.deliver(**given)
+            _, argv, _ = self.machine.spawned[-1]
+            self.assertEqual(argv[-1].partition("\n")[0], shown)
+            self.assertEqual("--urgency=critical" in argv, "urgent" in given)
         self.assertNotIn("canary", str(self.machine.spawned))
-
-    def test_urgent(self) -> None:
-        """What is wrong is told so that it stays."""
-        self.deliver(urgent=True)
-        self.deliver()
-        urgencies = [each for _, argv, _ in self.machine.spawned for each in argv if "urgency" in each]
-        self.assertEqual(urgencies, ["--urgency=critical", "--urgency=normal"])
 
     def test_failed(self) -> None:
         """A desktop that is not there, and a program that cannot be started or does not exist, is said."""
@@ -114,7 +106,7 @@ class DesktopTests(SynchronousTestCase):
         self.failureResultOf(done, Undelivered)
         self.machine.broken = OSError(12, "Cannot allocate memory")
         self.assertIn("Cannot allocate", self.failureResultOf(self.deliver(), Undelivered).value.problem)
-        self.desktop = DesktopChannel(None, ENVIRON, self.machine)
+        self.command = None
         failed = self.failureResultOf(self.deliver(), Undelivered).value
         self.assertEqual((failed.again, "libnotify-bin" in failed.problem), (False, True))
 

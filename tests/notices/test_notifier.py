@@ -83,7 +83,7 @@ class NotifierCase(SynchronousTestCase):
             watermarks=store.watermarks,
             composer=composer,
             clock=self.clock,
-            channels=self.channels,
+            channels=[each.channel() for each in self.channels],
         )
         self.do(notifier.start())
         self.addCleanup(notifier.stop)
@@ -120,7 +120,7 @@ class NotifierTests(NotifierCase):
     """What is told, and how often."""
 
     def test_burst(self) -> None:
-        """A burst of approvals is one message by every channel, without a word of their arguments."""
+        """A burst of approvals is one message by every channel, without a word of their arguments; a flood is told."""
         self.assertTrue(verifyObject(INotifier, self.life()))
         self.ask(*(f"run-{number}" for number in range(7)))
         self.wait()
@@ -132,13 +132,19 @@ class NotifierTests(NotifierCase):
             self.assertNotIn(CANARY, json.dumps(to_json(message)) + repr(message))
         self.wait(1000)
         self.assertEqual(len(self.told()), 1)
+        self.ask(*(f"flood-{number}" for number in range(12)))
+        self.wait()
+        self.assertEqual(self.told()[1].notices[0].kind, NoticeKind.FLOOD)
 
-    def test_contents(self) -> None:
-        """Where the operator wants contents told they are."""
+    def test_told_besides(self) -> None:
+        """Where the operator wants contents told they are; that the vault is locked is said."""
+        self.vault.lock()
         self.life(contents=True)
         self.ask("run-1")
         self.wait()
-        self.assertEqual(self.told()[0].contents, ('ship-update: {"text": "canary-argument"}',))
+        (message,) = self.told()
+        self.assertEqual(message.contents, ('ship-update: {"text": "canary-argument"}',))
+        self.assertIn("The vault is locked", message.lines[-1])
 
     def test_over_by_then(self) -> None:
         """What was decided or withdrawn before it could be told is not told."""
@@ -152,14 +158,6 @@ class NotifierTests(NotifierCase):
         self.withdraw("run-3")
         self.wait(400)
         self.assertEqual(len(self.told()), 1)
-
-    def test_locked(self) -> None:
-        """That the vault is locked is said."""
-        self.life()
-        self.vault.lock()
-        self.ask("run-1")
-        self.wait()
-        self.assertIn("The vault is locked", self.told()[0].lines[-1])
 
     def test_of_home(self) -> None:
         """What concerns no run is told: tampering, a stopped session, a pause, in the order of how bad they are."""
@@ -175,13 +173,6 @@ class NotifierTests(NotifierCase):
         kinds = [each.kind for each in message.notices]
         self.assertEqual(kinds, [NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.PAUSED])
         self.assertTrue(message.urgent)
-
-    def test_flood(self) -> None:
-        """A session that asks and asks is told as such."""
-        self.life()
-        self.ask(*(f"run-{number}" for number in range(12)))
-        self.wait()
-        self.assertEqual(self.told()[0].notices[0].kind, NoticeKind.FLOOD)
 
     def test_one_fails(self) -> None:
         """One channel that fails keeps nothing from the other, and its state says why."""
@@ -250,41 +241,19 @@ class RestartTests(NotifierCase):
         self.wait()
         self.assertEqual([[each.run_id for each in told.notices] for told in self.told()], [["run-1"], ["run-2"]])
 
-    def test_arrived_nowhere(self) -> None:
-        """What had arrived nowhere when the daemon ended is told after the restart."""
-        for channel in self.channels:
-            channel.answers = [Undelivered("Away.")]
-        notifier = self.life()
-        self.ask("run-1")
-        self.wait()
-        notifier.stop()
-        self.life()
-        self.wait()
-        self.assertEqual(len(self.told()), 1)
-
-    def test_given_up_by_one(self) -> None:
-        """What one channel gave up and another still tries was not told yet."""
-        self.channels[0].answers = [Undelivered("The vault is locked.", again=False)]
-        self.channels[1].answers = [Undelivered("Away.")]
-        notifier = self.life()
-        self.ask("run-1")
-        self.wait()
-        notifier.stop()
-        self.life()
-        self.wait()
-        self.assertEqual((len(self.told(0)), len(self.told(1))), (1, 1))
-
-    def test_given_up(self) -> None:
-        """What every channel gave up is not told for ever."""
-        for channel in self.channels:
-            channel.answers = [Undelivered("The vault is locked.", again=False)]
-        notifier = self.life()
-        self.ask("run-1")
-        self.wait()
-        notifier.stop()
-        self.life()
-        self.wait(30)
-        self.assertEqual(self.told(), [])
+    def test_before_it_arrived(self) -> None:
+        """What had arrived nowhere, and not been given up by all, when the daemon ended is told after the restart."""
+        away, locked = Undelivered("Away."), Undelivered("The vault is locked.", again=False)
+        for number, (one, two, told) in enumerate(((away, away, 1), (locked, away, 1), (locked, locked, 0))):
+            self.channels = [ScriptedChannel("one", answers=[one]), ScriptedChannel("two", answers=[two])]
+            notifier = self.life()
+            self.ask(f"run-{number}")
+            self.wait()
+            notifier.stop()
+            notifier = self.life()
+            self.wait(30)
+            notifier.stop()
+            self.assertEqual((len(self.told(0)), len(self.told(1))), (told, told))
 
     def test_first(self) -> None:
         """Whoever turns notifications on is told from then on, not of the past."""

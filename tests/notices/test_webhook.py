@@ -14,12 +14,10 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface.verify import verifyObject
 
-from aileron.interfaces import IChannel
 from aileron.notices import Undelivered
 from aileron.notices._channels import open_secret
-from aileron.notices._webhook import WebhookChannel
+from aileron.notices._webhook import post_message
 from aileron.testing import MemoryBindings, MemoryVault
 from aileron.values import ChannelSettings, NewBinding
 from tests.connectors.certificate import Certificate
@@ -42,9 +40,7 @@ class WebhookTests(SynchronousTestCase):
 
     def deliver(self, open_key: Callable[[], Awaitable[bytes]] | None = None, url: str = URL) -> Deferred[None]:
         """Send one message."""
-        webhook = WebhookChannel("office", url, self.reactor, open_key)
-        self.assertTrue(verifyObject(IChannel, webhook))
-        return Deferred.fromCoroutine(webhook.deliver(message(contents=("to: me",))))
+        return Deferred.fromCoroutine(post_message(url, self.reactor, open_key, message(contents=("to: me",))))
 
     def bind(self, url: str = URL) -> None:
         """Keep the key."""
