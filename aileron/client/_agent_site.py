@@ -55,13 +55,9 @@ class Daemon:
         :param leased: whether it ends when L{hold_lease} is called no more.
         :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
         """
-        body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir}
-        if client:
-            body["client"] = True
-        if leased:
-            body["lease"] = True
-        if minutes is not None:
-            body["minutes"] = minutes
+        said = {"client": client or None, "lease": leased or None, "minutes": minutes}
+        more: dict[str, JSON] = {name: value for name, value in said.items() if value is not None}
+        body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir, **more}
         answer = await self._client.ask("POST", "v1", "sessions", body=body)
         try:
             told = answer.body
@@ -73,7 +69,7 @@ class Daemon:
         """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
         if not isinstance(self._client, DaemonClient):
             raise DaemonUnreachable("A stream of events is followed over HTTP only.")
-        await self._client.follow("v1", "sessions", session_id, "lease", on_event=_ignore_event)
+        await self._client.follow("v1", "sessions", session_id, "lease", on_event=lambda: None)
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
         """End the session.  Twice is safe."""
@@ -165,7 +161,3 @@ class Lease:
 
 def _seconds(wait: float) -> int | None:
     return int(wait) or None
-
-
-def _ignore_event() -> None:
-    """Do nothing: that a lease is held needs no answer."""

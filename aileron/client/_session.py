@@ -46,18 +46,17 @@ class SessionEnvironment:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SessionEnvironment:
         """Read what C{environment} says; nonsense where a number is meant counts as nothing said."""
-        names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS, CA, PLAIN_HOST)
-        said = {name: environment.get(name, "").strip() for name in names}
-        seconds, listed = _number(said[WAIT_SECONDS]), _number(said[LISTED_ACTIONS])
+        seconds = _number(environment.get(WAIT_SECONDS, ""))
+        listed = _number(environment.get(LISTED_ACTIONS, ""))
         return cls(
-            said[URL],
-            said[TOKEN],
-            None if seconds is None else min(seconds, LONGEST_WAIT_SECONDS),
-            said[CLIENT],
-            said[ATTENDED] == "yes",
-            DEFAULT_LISTED_ACTIONS if listed is None else listed,
-            said[CA],
-            said[PLAIN_HOST],
+            url=environment.get(URL, "").strip(),
+            token=environment.get(TOKEN, "").strip(),
+            wait_seconds=None if seconds is None else min(seconds, LONGEST_WAIT_SECONDS),
+            client=environment.get(CLIENT, "").strip(),
+            attended=environment.get(ATTENDED, "").strip() == "yes",
+            listed_actions=DEFAULT_LISTED_ACTIONS if listed is None else listed,
+            ca=environment.get(CA, "").strip(),
+            plain_host=environment.get(PLAIN_HOST, "").strip(),
         )
 
     @property
@@ -75,18 +74,16 @@ class SessionEnvironment:
 
     def variables(self) -> dict[str, str]:
         """Return the variables that L{of} reads."""
-        ours = {URL: self.url, TOKEN: self.token}
-        if self.wait_seconds is not None:
-            ours[WAIT_SECONDS] = str(self.wait_seconds)
-        if self.client:
-            ours |= {CLIENT: self.client, ATTENDED: "yes" if self.attended else "no"}
-        if self.listed_actions != DEFAULT_LISTED_ACTIONS:
-            ours[LISTED_ACTIONS] = str(self.listed_actions)
-        if self.ca:
-            ours[CA] = self.ca
-        if self.plain_host:
-            ours[PLAIN_HOST] = self.plain_host
-        return ours
+        listed = "" if self.listed_actions == DEFAULT_LISTED_ACTIONS else str(self.listed_actions)
+        more = {
+            WAIT_SECONDS: "" if self.wait_seconds is None else str(self.wait_seconds),
+            CLIENT: self.client,
+            ATTENDED: "" if not self.client else "yes" if self.attended else "no",
+            LISTED_ACTIONS: listed,
+            CA: self.ca,
+            PLAIN_HOST: self.plain_host,
+        }
+        return {URL: self.url, TOKEN: self.token, **{name: text for name, text in more.items() if text}}
 
 
 def plain_http_host(url: str) -> str:
@@ -110,4 +107,5 @@ def _plainly(host: str) -> str:
 
 
 def _number(text: str) -> int | None:
+    text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -53,25 +53,6 @@ _log = Logger()
 T = TypeVar("T")
 
 
-@frozen
-class MessageContext:
-    """The facts that a message tells beside its notices.
-
-    :ivar id: of the message.
-    :ivar waiting: how many calls wait for a decision in all.
-    :ivar oldest: since when the oldest of these waits.
-    :ivar locked: the vault is.
-    :ivar page: where one looks at a run, or at all that waits.
-    """
-
-    id: str
-    now: datetime
-    page: Callable[[str | None], str]
-    waiting: int = 0
-    oldest: datetime | None = None
-    locked: bool = False
-
-
 @frozen(kw_only=True)
 class MessageComposer:
     """Composes messages.  Where the store does not answer, less is said.
@@ -96,12 +77,22 @@ class MessageComposer:
         """
         found = [await _or_else(each, self._complete(each)) for each in notices]
         current = [each for each in found if each is not None]
-        return message_of(current, more, await self._context()) if current else None
+        if not current:
+            return None
+        now = utc(self.clock.seconds())
+        return message_of(
+            current, more, message_id=self.ids(), now=now, page=self._page, besides=await self._besides(now)
+        )
 
-    async def _context(self) -> MessageContext:
+    async def _besides(self, now: datetime) -> Sequence[str]:
+        """Return lines about all that waits, and the vault."""
         waiting, oldest = await _or_else((0, None), self._waiting())
-        locked = self.vault.state() is VaultState.LOCKED
-        return MessageContext(self.ids(), utc(self.clock.seconds()), self._page, waiting, oldest, locked)
+        lines = []
+        if oldest is not None and waiting > 1:
+            lines.append(f"{waiting} calls wait in all, the oldest for {_age(now, oldest)}.")
+        if self.vault.state() is VaultState.LOCKED:
+            lines.append("The vault is locked: aileron vault unlock")
+        return lines
 
     async def _waiting(self) -> tuple[int, datetime | None]:
         """Count the pending calls, and return when the oldest was received."""
@@ -136,20 +127,31 @@ async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
         return otherwise
 
 
-def message_of(notices: Sequence[Notice], more: int, context: MessageContext) -> Message:
+def message_of(
+    notices: Sequence[Notice],
+    more: int,
+    *,
+    message_id: str,
+    now: datetime,
+    page: Callable[[str | None], str],
+    besides: Sequence[str] = (),
+) -> Message:
     """Word one message of all of C{notices}, of which there is one at least.
 
     :param more: how many there were besides.
+    :param message_id: of the message.
+    :param page: where one looks at a run, or at all that waits.
+    :param besides: lines to be told beside the notices.
     """
     shown = tuple(_to_shown(each) for each in sorted(notices, key=lambda each: (_ORDER.index(each.kind), each.at)))
     runs = {each.run_id for each in shown}
     only = runs.pop() if len(runs) == 1 and not more else None
     return Message(
-        id=context.id,
-        at=context.now,
+        id=message_id,
+        at=now,
         title=f"Aileron: {_title(shown, more)}",
-        lines=tuple(_lines(shown, more, context)),
-        url=context.page(only),
+        lines=(*_lines(shown, more, now), *besides),
+        url=page(only),
         notices=shown,
         urgent=any(each.kind in _URGENT for each in shown),
         contents=tuple(_contents(shown)),
@@ -184,20 +186,16 @@ def _one(notice: Notice) -> str:
     return _TITLES[notice.kind][0].format(action=notice.action or "a call", what=stopped, whole=whole)
 
 
-def _lines(notices: Sequence[Notice], more: int, context: MessageContext) -> Iterable[str]:
+def _lines(notices: Sequence[Notice], more: int, now: datetime) -> Iterable[str]:
     grouped: dict[tuple[object, ...], list[Notice]] = {}
     for each in notices:
         grouped.setdefault((each.kind, each.action, each.session_id, each.why), []).append(each)
     groups = list(grouped.values())
     for alike in groups[:MOST_LINES]:
-        yield _line(alike, context.now)
+        yield _line(alike, now)
     left = sum(len(alike) for alike in groups[MOST_LINES:]) + more
     if left:
         yield f"… and {left} more."
-    if context.oldest is not None and context.waiting > 1:
-        yield f"{context.waiting} calls wait in all, the oldest for {_age(context.now, context.oldest)}."
-    if context.locked:
-        yield "The vault is locked: aileron vault unlock"
 
 
 def _line(alike: Sequence[Notice], now: datetime) -> str:

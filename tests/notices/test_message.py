@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.notices._composer import MOST_LINES, MessageContext, message_of
+from aileron.notices._composer import MOST_LINES, message_of
 from aileron.values import Message, Notice, NoticeKind, to_json, visible
 
 from .case import AT, PAGE, notice
 
-CONTEXT = MessageContext("message-1", AT + timedelta(seconds=90), lambda run: PAGE if run is None else f"{PAGE}/{run}")
 
-
-def said(*notices: Notice, more: int = 0, context: MessageContext = CONTEXT) -> Message:
+def said(*notices: Notice, more: int = 0) -> Message:
     """The message of these."""
-    return message_of(notices, more, context)
+    now = AT + timedelta(seconds=90)
+    return message_of(
+        notices, more, message_id="message-1", now=now, page=lambda run: PAGE if run is None else f"{PAGE}/{run}"
+    )
 
 
 class MessageTests(SynchronousTestCase):
@@ -32,6 +33,7 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual(told.url, f"{PAGE}/run-1")
         (line,) = told.lines
         self.assertEqual(line, "Ship-update waits for your approval, by opencode, session session-1, 1 min ago.")
+        self.assertTrue(said(notice(at=AT - timedelta(hours=3))).lines[0].endswith(", 3 h ago."))
 
     def test_many(self) -> None:
         """A burst is said as a number, alike calls in one line, and the page is the list."""
@@ -54,13 +56,6 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual(len(told.lines), MOST_LINES + 1)
         self.assertEqual(told.lines[-1], f"… and {10 - MOST_LINES + 5} more.")
         self.assertEqual(to_json(told)["count"], 15)
-
-    def test_around(self) -> None:
-        """How many wait in all is said, for how long the oldest does, and that the vault is locked."""
-        context = evolve(CONTEXT, waiting=7, oldest=AT - timedelta(hours=3), locked=True)
-        told = said(notice(), context=context)
-        self.assertEqual(told.lines[1], "7 calls wait in all, the oldest for 3 h.")
-        self.assertIn("aileron vault unlock", told.lines[2])
 
     def test_every_kind(self) -> None:
         """There are words for every kind, one or many, with and without a session."""
