@@ -156,18 +156,13 @@ class TellTests(CommandCase):
             self.assertNotIn(LAUNCH_KEY, out + err)
         self.assertIn(f"pid {os.getpid()}", self.command("daemon", "start")[1])
 
-    def test_states(self) -> None:
-        """A vault that is not open is hinted at."""
+    def test_hints(self) -> None:
+        """A vault that is not open is hinted at, and a daemon of another version is told."""
         self.serve()
-        self.site.state = "locked"
-        self.assertIn("aileron vault unlock", self.command("daemon", "status")[2])
-        self.site.state = "missing"
-        self.assertIn("aileron vault init", self.command("daemon", "status")[2])
-        self.assertEqual(self.command("vault", "status")[1], "missing\n")
-
-    def test_other_version(self) -> None:
-        """A daemon of another version is told."""
-        self.serve()
+        for state, hint in (("locked", "aileron vault unlock"), ("missing", "aileron vault init")):
+            self.site.state = state
+            self.assertIn(hint, self.command("daemon", "status")[2])
+            self.assertEqual(self.command("vault", "status")[1], f"{state}\n")
         found = json.loads(self.home.discovery.read_text())
         self.home.discovery.write_text(json.dumps({**found, "version": "9.9.9"}))
         self.assertIn("That daemon is version 9.9.9", self.command("daemon", "start")[2])
@@ -241,18 +236,16 @@ class LaunchTests(CommandCase):
             self.assertEqual(ensure_daemon(self.cli_context()).url, URL)
         self.assertIn("aileron vault unlock", err.getvalue())
 
-    def test_unknown_agent(self) -> None:
-        """An agent that nobody knows is a usage error that names those who are known."""
-        code, _, err = self.command("launch", "nobody")
-        self.assertEqual((code, "opencode" in err), (2, True))
-
-    def test_passphrase_in_environment(self) -> None:
-        """With the passphrase in the environment nothing is launched."""
+    def test_refused(self) -> None:
+        """Not launched is who nobody knows, with JSON of a launch that is one, or a passphrase in the environment."""
         self.environ["AILERON_VAULT_PASSPHRASE"] = "canary"
-        code, out, err = self.command("launch", "opencode")
-        self.assertEqual((code, out), (1, ""))
-        self.assertIn("AILERON_VAULT_PASSPHRASE is set", err)
-        self.assertNotIn("canary", err)
+        for arguments, expected, says in (
+            (("nobody",), 2, "opencode"),
+            (("--json", "opencode"), 2, "--json goes with --print"),
+            (("opencode",), 1, "AILERON_VAULT_PASSPHRASE is set"),
+        ):
+            code, out, err = self.command("launch", *arguments)
+            self.assertEqual((code, out, says in err, "canary" in err), (expected, "", True, False), err)
 
     def test_printed(self) -> None:
         """What a launch would do is printed without a daemon; none is started, and no vault is made."""
@@ -271,7 +264,3 @@ class LaunchTests(CommandCase):
         code, out, err = self.command("launch", "--print", "--json", "opencode")
         self.assertEqual((code, json.loads(out)["agent"], json.loads(out)["daemon"]), (0, "opencode", False))
         self.assertEqual((self.home.secrets.exists(), self.home.discovery.exists()), (False, False))
-
-    def test_json_alone(self) -> None:
-        """There is no JSON of a launch that is one."""
-        self.assertEqual(self.command("launch", "--json", "opencode")[0], 2)

@@ -80,17 +80,15 @@ class FilesTests(SynchronousTestCase):
         ((severity, text),) = _told(files(Home(self.home.root / "none"), _UID))
         self.assertEqual((severity, "aileron vault init" in text), (Severity.NOTE, True))
 
-    def test_open(self) -> None:
-        """A file or directory that others may read or write is told, with the remedy, and left as it is."""
+    def test_unsound(self) -> None:
+        """What others may read or write, and a link in the place of a file, is told, and left as it is."""
         self.home.secrets.touch()
         for path, mode in ((self.home.secrets, 0o640), (self.home.root, 0o755), (self.home.connectors, 0o702)):
             path.chmod(mode)
             self.assertIn(f"{path} is open to others", self.found())
             self.assertEqual(stat.S_IMODE(path.stat().st_mode), mode)
-
-    def test_links(self) -> None:
-        """A link in the place of a file is told."""
         (self.home.root / "elsewhere").touch(mode=0o600)
+        self.home.secrets.unlink()
         self.home.secrets.symlink_to("elsewhere")
         (self.home.actions / "a.md").symlink_to("/etc/passwd")
         found = self.found()
@@ -335,12 +333,6 @@ class CommandTests(CommandCase):
         self.site.answer("GET", "/v1/status", {"notifications": {"channels": 2, "failing": ["phone"]}})
         self.assertIn("wrong You are not told by the notification phone", self.texts("--offline"))
 
-    def test_damaged(self) -> None:
-        """A vault's file that is none is wrong, and the command fails."""
-        self.home.secrets.write_text("{}")
-        code, _ = self.found("--offline")
-        self.assertEqual((code, "wrong The vault" in self.texts()), (1, True))
-
     def test_misaddressed(self) -> None:
         """A binding to an address that is refused is told, with what is wrong and what to do, open vault or not."""
         self.whole()
@@ -366,25 +358,21 @@ class CommandTests(CommandCase):
         self.assertNotIn("canary", found["says"])
         self.assertIn("aileron config trust", found["do"])
 
-    def test_damaged_under_a_daemon(self) -> None:
+    def test_no_login(self) -> None:
         """Where nobody can log in that is a finding, and the others are told all the same, with fitting advice."""
         self.whole()
-        code, findings = self.found(answers=("another passphrase",))
-        said = {each["says"]: each["do"] for each in findings if each["severity"] == "wrong"}
-        self.assertEqual((code, self.site.logins), (1, []))
-        self.assertIn("This passphrase does not open the vault.", "".join(said))
-        (damage,) = [do for says, do in said.items() if str(self.home.secrets) in says or "damaged" in says]
-        self.assertNotIn("no vault file", damage)
-        self.assertIn("aileron vault reset", damage)
-
-    def test_impostor(self) -> None:
-        """What cannot prove that it is the daemon is a finding, and nothing is asked of it."""
-        self.whole()
-        self.site.key = b"x" * 32
-        code, findings = self.found(answers=(PASSPHRASE,))
-        self.assertEqual(code, 1)
-        self.assertIn("could not prove", "".join(each["says"] for each in findings))
-        self.assertEqual(self.site.bodies("GET", "/v1/trust"), [])
+        for key, typed, says in (
+            (self.site.key, "another passphrase", "This passphrase does not open the vault."),
+            (b"x" * 32, PASSPHRASE, "could not prove"),
+        ):
+            self.site.key = key
+            code, findings = self.found(answers=(typed,))
+            said = {each["says"]: each["do"] for each in findings if each["severity"] == "wrong"}
+            self.assertEqual((code, self.site.logins, self.site.bodies("GET", "/v1/trust")), (1, [], []))
+            self.assertIn(says, "".join(said))
+            (damage,) = [do for says, do in said.items() if str(self.home.secrets) in says or "damaged" in says]
+            self.assertNotIn("no vault file", damage)
+            self.assertIn("aileron vault reset", damage)
 
     def test_lost(self) -> None:
         """A vault that is gone is wrong, with or without a daemon that knows."""

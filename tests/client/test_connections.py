@@ -104,11 +104,15 @@ class KeptConnectionTests(ConnectionsCase):
             self.assertEqual(self.connected, before)
             self.connect()
 
-    def test_closed_meanwhile(self) -> None:
-        """A connection that was closed while nothing was asked on it is not asked on any more."""
-        self.transport.end(ConnectionDone())
-        self.assertNoResult(self.asking())
-        self.assertEqual(self.connected, 2)
+    def test_ended_meanwhile(self) -> None:
+        """A connection that was closed, or on which bytes came that nobody asked for, is not asked on any more."""
+        for number, unasked in enumerate((b"", HEALTHY), 2):
+            if unasked:
+                self.transport.protocol.dataReceived(unasked)
+                self.assertTrue(self.transport.disconnecting)
+            self.transport.end(ConnectionDone())
+            self.connect()
+            self.assertEqual(self.connected, number)
 
     def test_cancelled(self) -> None:
         """Whoever waits no longer has the connection aborted, and nothing is asked anew."""
@@ -118,14 +122,6 @@ class KeptConnectionTests(ConnectionsCase):
         self.assertTrue(self.transport.disconnecting)
         self.transport.end(ConnectionLost())
         self.assertEqual(self.connected, 1)
-
-    def test_unasked(self) -> None:
-        """Bytes that nobody asked for end the connection; what is asked then goes by another."""
-        self.transport.protocol.dataReceived(HEALTHY)
-        self.assertTrue(self.transport.disconnecting)
-        self.transport.end(ConnectionDone())
-        self.assertNoResult(self.asking())
-        self.assertEqual(self.connected, 2)
 
 
 class AnswerTests(ConnectionsCase):
@@ -170,14 +166,10 @@ class AnswerTests(ConnectionsCase):
         self.assertFalse(transport.disconnecting)
 
     def test_no_end(self) -> None:
-        """An answer that does not say where it ends may be half of one."""
+        """An answer that does not say where it ends may be half of one; what is no answer ends the connection."""
         self.hear(b"HTTP/1.1 200 OK\r\n\r\n{}").end(ConnectionDone())
         self.assertTrue(self.failureResultOf(self.under_way, DaemonUnreachable).value.sent)
-
-    def test_no_http(self) -> None:
-        """What is no answer ends the connection."""
-        transport = self.hear(b"nothing\r\n\r\n")
-        self.assertTrue(transport.disconnecting)
+        self.assertTrue(self.hear(b"nothing\r\n\r\n").disconnecting)
         self.assertTrue(self.failureResultOf(self.under_way, DaemonUnreachable).value.sent)
 
 
@@ -201,33 +193,20 @@ class ManyTests(ConnectionsCase):
             transport.end(ConnectionDone())
         self.successResultOf(closing)
 
-    def test_clients(self) -> None:
-        """Clients of both sites share the connections; what is not answered any more ends its own."""
-        asking = self.asking()
-        self.assertEqual(self.reactor.tcpClients[0][:2], ("127.0.0.1", 9))
-        asking.cancel()
-        self.failureResultOf(asking, CancelledError)
-        self.successResultOf(self.connections.close())
-
 
 class SiteTests(ConnectionsCase):
     """Where a connection leads."""
 
-    def test_each_its_own(self) -> None:
-        """Each site is asked at its own address."""
-        for port in (9, 10):
-            self.daemon = self.connections.daemon(f"http://127.0.0.1:{port}", None)
-            self.assertNoResult(self.asking())
-        self.assertEqual([client[:2] for client in self.reactor.tcpClients], [("127.0.0.1", 9), ("127.0.0.1", 10)])
-
-    def test_address_of_six(self) -> None:
-        """A site may be known by an IPv6 address, which is written in brackets."""
-        self.daemon = self.connections.daemon("http://[::1]:9", None)
-        asking = self.asking()
-        transport = self.accept()
-        self.assertIn(b"\r\nHost: [::1]:9\r\n", transport.value())
-        transport.protocol.dataReceived(HEALTHY)
-        self.successResultOf(asking)
+    def test_addresses(self) -> None:
+        """Each site is asked at its own address, which may be one of IPv6 in brackets."""
+        for url, port in (("127.0.0.1:9", 9), ("127.0.0.1:10", 10), ("[::1]:9", 9)):
+            self.daemon = self.connections.daemon(f"http://{url}", None)
+            asking = self.asking()
+            self.assertEqual(self.reactor.tcpClients[-1][:2], ("127.0.0.1", port))  # to which all names lead here
+            transport = self.accept()
+            self.assertIn(f"\r\nHost: {url}\r\n".encode(), transport.value())
+            transport.protocol.dataReceived(HEALTHY)
+            self.successResultOf(asking)
 
     def test_https(self) -> None:
         """Where the address says https, nothing leaves in the clear."""
@@ -262,24 +241,22 @@ class GuardTests(SynchronousTestCase):
         """Connect to it."""
         return GuardedEndpoint(Endpoint(transport)).connect(Factory.forProtocol(Protocol))
 
-    def test_plain(self) -> None:
-        """Without TLS it is made at once."""
+    def test_made(self) -> None:
+        """Without TLS it is made at once; with it nobody has anything to write to before the handshake is over."""
         self.assertTrue(self.successResultOf(self.connect(Transport())).connected)
-
-    def test_secured(self) -> None:
-        """Who asked has nothing to write to before the handshake, and the connection then."""
         transport = Transport(tls=True)
         connecting = self.connect(transport)
         self.assertNoResult(connecting)
         transport.protocol.handshakeCompleted()
         self.assertTrue(self.successResultOf(connecting).connected)
 
-    def test_broken_before(self) -> None:
-        """What breaks before, had nothing of ours; it is told with its reason."""
+    def test_not_made(self) -> None:
+        """What breaks before, or where nobody listens, had nothing of ours; it is told with its reason."""
         transport = Transport(tls=True)
-        connecting = self.connect(transport)
+        broken, refused = self.connect(transport), self.connect(None)
         transport.end(ConnectionDone("why"))
-        self.assertIsInstance(self.failureResultOf(connecting, NotConnected).value.reason, ConnectionDone)
+        for connecting, reason in ((broken, ConnectionDone), (refused, ConnectionRefusedError)):
+            self.assertIsInstance(self.failureResultOf(connecting, NotConnected).value.reason, reason)
 
     def test_refused_within(self) -> None:
         """A connection that is being closed while the handshake ends is none."""
@@ -290,12 +267,6 @@ class GuardTests(SynchronousTestCase):
         self.assertNoResult(connecting)
         transport.end(ConnectionDone())
         self.failureResultOf(connecting, NotConnected)
-
-    def test_refused(self) -> None:
-        """Where nobody listens nothing was sent."""
-        self.assertIsInstance(
-            self.failureResultOf(self.connect(None), NotConnected).value.reason, ConnectionRefusedError
-        )
 
     def test_cancelled(self) -> None:
         """Whoever waits no longer for the handshake ends the connection."""
