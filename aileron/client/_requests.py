@@ -138,22 +138,17 @@ class DaemonClient:
         more: Mapping[str, str] | None = None,
         content: bytes | None = None,
     ) -> Deferred[IResponse]:
-        producer = None if content is None else BytesProducer(content)
-        headers = self._make_headers(more or {}, typed=content is not None)
-        return self.agent.request(method.encode(), self._make_url(path, query or {}).encode(), headers, producer)
-
-    def _make_url(self, path: tuple[str, ...], query: Query) -> str:
-        given = {name: value for name, value in query.items() if value is not None}
+        given = {name: value for name, value in (query or {}).items() if value is not None}
         url = "/".join((self.base_url, *(quote(segment, safe="") for segment in path)))
-        return f"{url}?{urlencode(given)}" if given else url
-
-    def _make_headers(self, more: Mapping[str, str], *, typed: bool) -> Headers:
-        headers = {"Host": read_origin(self.base_url).authority, "Accept": "application/json", **more}
+        url += f"?{urlencode(given)}" if given else ""
+        headers = {"Host": read_origin(self.base_url).authority, "Accept": "application/json", **(more or {})}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
-        if typed:
+        if content is not None:
             headers["Content-Type"] = "application/json"
-        return Headers({name: [value] for name, value in headers.items()})
+        producer = None if content is None else BytesProducer(content)
+        sent = Headers({name: [value] for name, value in headers.items()})
+        return self.agent.request(method.encode(), url.encode(), sent, producer)
 
     def _describe_failure(self, error: Exception) -> Exception:
         """Translate an exception of the transport into one for the caller."""

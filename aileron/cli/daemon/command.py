@@ -18,6 +18,12 @@ from aileron.cli.vault.unlocking import any_key
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 
+_HINTS = {
+    "missing": "There is no vault yet: aileron vault init",
+    "lost": LOST,
+    "locked": "The vault is locked, so nothing runs: aileron vault unlock",
+}
+
 
 @click.group()
 def daemon() -> None:
@@ -76,7 +82,8 @@ def daemon_status(cli: CliContext, context: click.Context, as_json: bool) -> Non
 def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
     state = vault_state(cli, found)
     if as_json:
-        say_json({"running": True, "vault_state": state, "home": str(cli.home.root), **_public(found)})
+        public: dict[str, JSON] = {name: item for name, item in attrs.asdict(found).items() if name != "launch_key"}
+        say_json({"running": True, "vault_state": state, "home": str(cli.home.root), **public})
     else:
         say("{first} (pid {pid}).", first=first, pid=found.pid)
         values(
@@ -91,10 +98,6 @@ def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
     _hint(found, state)
 
 
-def _public(found: Discovery) -> dict[str, JSON]:
-    return {name: item for name, item in attrs.asdict(found).items() if name != "launch_key"}
-
-
 def _hint(found: Discovery, state: str) -> None:
     if found.version != __version__:
         note(
@@ -103,9 +106,5 @@ def _hint(found: Discovery, state: str) -> None:
             theirs=found.version,
             ours=__version__,
         )
-    if state == "missing":
-        note("There is no vault yet: aileron vault init")
-    elif state == "lost":
-        note(LOST)
-    elif state == "locked":
-        note("The vault is locked, so nothing runs: aileron vault unlock")
+    if state in _HINTS:
+        note(_HINTS[state])

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,8 +142,9 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
     while cli.seconds() < deadline:
         ended = child.poll()
         found = live_discovery(home)
-        if found is not None and _healthy(cli, found):
-            return found
+        with suppress(CommandError):
+            if found is not None and cli.probe(found.url, "/v1/health", None).get("service") == "aileron":
+                return found
         if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
             raise CommandError(
                 f"The daemon ended at once (status {ended}).\n{last_words(home)}", f"Its log: {home.log}"
@@ -152,13 +154,6 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
         f"The daemon (pid {child.pid}) is not healthy after {START_SECONDS:g} s.\n{last_words(home)}",
         f"It was left running. Its log: {home.log}",
     )
-
-
-def _healthy(cli: CliContext, found: Discovery) -> bool:
-    try:
-        return cli.probe(found.url, "/v1/health", None).get("service") == "aileron"
-    except CommandError:
-        return False
 
 
 def last_words(home: Home) -> str:

@@ -57,8 +57,18 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     That is the address, such as ntfys://ntfy.sh/TOPIC or mailtos://USER:PASSWORD@example.com, or the key by which a
     webhook is signed. It is asked for in the terminal and not shown, or comes by --secret-fd.
     """
-    made = command.ask(_adding(name, lambda what: command.cli.secret(what, secret_fd)))
-    command.say(made, "{name} can be told now. Try it: aileron notification test", name=name)
+
+    async def work(operator: Operator) -> Mapping[str, Any]:
+        connector = NOTICE + name
+        # First, so that nothing is asked for that no channel wants.
+        scope = (await operator.binding_target(connector))["scope"]
+        by_address = scope["header"] == "address"
+        what = f"Address of {name}" if by_address else f"Key that signs what goes to {scope['base_url']}"
+        secret = command.cli.secret(what, secret_fd)
+        body = {"connector": connector, "service": _SERVICE, "identity": name, "secret": secret}
+        return await operator.set_up_binding(body)
+
+    command.say(command.ask(work), "{name} can be told now. Try it: aileron notification test", name=name)
 
 
 @notification.command("remove")
@@ -68,20 +78,6 @@ def remove(command: OperatorCommand, name: str) -> None:
     """Take the secret of NAME out of the vault; nothing is sent there any more."""
     gone = command.ask(lambda operator: operator.revoke_binding(f"{DEFAULT_KIND}/{_SERVICE}/{name}"))
     command.say(gone, "What {name} needs is no longer in the vault.", name=name)
-
-
-def _adding(name: str, secret: Callable[[str], str]) -> Callable[[Operator], Any]:
-    """Ask for the secret of a channel only once the daemon says that it wants one."""
-
-    async def work(operator: Operator) -> Mapping[str, Any]:
-        connector = NOTICE + name
-        scope = (await operator.binding_target(connector))["scope"]
-        by_address = scope["header"] == "address"
-        what = f"Address of {name}" if by_address else f"Key that signs what goes to {scope['base_url']}"
-        body = {"connector": connector, "service": _SERVICE, "identity": name, "secret": secret(what)}
-        return await operator.set_up_binding(body)
-
-    return work
 
 
 def _list(command: OperatorCommand, work: Callable[[Operator], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
