@@ -52,12 +52,24 @@ class BindingTests(CommandCase):
         return self.site.bodies("POST", f"{PATH}/rebind")
 
     def test_setup(self) -> None:
-        """What a fresh binding opens for is said."""
+        """The secret that was typed is sent once and shown nowhere, and what a fresh binding opens for is said."""
         self.site.answer("POST", "/v1/bindings/setup", binding())
-        self.typed = ["s3cret", PASSPHRASE]
-        _, out, _ = self.command("binding", "setup", FQN)
-        for part in ("opens for nothing but", "chat.invalid:443", "https://chat.invalid", "Bearer {key}"):
+        self.typed = ["xoxb-canary", PASSPHRASE]
+        code, out, err = self.command("binding", "setup", FQN, "--identity", "me", "--account", "a")
+        self.assertEqual((code, "canary" in out + err), (0, False))
+        for part in (f"{NAME} is bound to {FQN}.", "opens for nothing but", "chat.invalid:443", "Bearer {key}"):
             self.assertIn(part, out)
+        (body,) = self.site.bodies("POST", "/v1/bindings/setup")
+        self.assertEqual((body["service"], body["secret"], body["identity"]), ("chat", "xoxb-canary", "me"))
+        self.assertEqual((body["account"], "base_url" in body), ("a", False))
+        code, _, err = self.command("binding", "setup", "local://")
+        self.assertEqual((code, "--service" in err), (1, True))
+
+    def test_revoke(self) -> None:
+        """A binding is revoked by its name, slashes and all."""
+        self.site.answer("DELETE", PATH, binding())
+        code, out, _ = self.as_operator("binding", "revoke", NAME)
+        self.assertEqual((code, "is revoked" in out), (0, True))
 
     def test_provider(self) -> None:
         """Where a provider's key will go is shown before it is asked for, and then what config.yaml must say."""

@@ -183,33 +183,3 @@ class RecordsTests(CommandCase):
         self.site.answer("POST", "/v1/vault/lock", lock)
         self.site.answer("POST", "/v1/operator/logout", Unauthorized("Nobody knows this token."))
         self.assertEqual(self.as_operator("vault", "lock")[0], 0)
-
-
-class BindingTests(CommandCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.serve()
-        made = {"name": "api_key/slack/me", "connector": "builtin://slack", "scope": None}
-        self.site.answer("POST", "/v1/bindings/setup", made)
-        self.site.answer("DELETE", "/v1/bindings/api_key%2Fslack%2Fme", made)
-
-    def test_setup(self) -> None:
-        """The secret that was typed is sent once and shown nowhere."""
-        self.typed = ["xoxb-canary", "Canary battery staple 42"]
-        code, out, err = self.command("binding", "setup", "builtin://slack", "--identity", "me", "--account", "a")
-        self.assertEqual((code, out), (0, "api_key/slack/me is bound to builtin://slack.\n"))
-        self.assertNotIn("canary", out + err)
-        body = self.site.bodies("POST", "/v1/bindings/setup")[0]
-        self.assertEqual((body["service"], body["secret"], body["identity"]), ("slack", "xoxb-canary", "me"))
-        self.assertEqual((body["account"], "base_url" in body), ("a", False))
-
-    def test_service(self) -> None:
-        """A connector whose name has no word for its service needs one."""
-        self.typed = ["secret"]
-        code, _, err = self.command("binding", "setup", "local://")
-        self.assertEqual((code, "--service" in err), (1, True))
-
-    def test_revoke(self) -> None:
-        """A binding is revoked by its name, slashes and all."""
-        code, out, _ = self.as_operator("binding", "revoke", "api_key/slack/me")
-        self.assertEqual((code, "is revoked" in out), (0, True))

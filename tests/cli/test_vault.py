@@ -130,27 +130,16 @@ class LostTests(CommandCase):
         super().setUp()
         self.home.database.touch()
 
-    def test_init(self) -> None:
-        """Where the daemon remembers a vault, none is made by the way."""
+    def test_not_made_by_the_way(self) -> None:
+        """Where the daemon remembers a vault none is made, and no agent launched; else one is offered."""
         self.serve()
         self.site.state = "lost"
         code, _, err = self.command("vault", "init")
-        self.assertEqual((code, "aileron vault reset" in err), (1, True))
-        self.assertFalse(self.home.secrets.exists())
-
-    def test_launch(self) -> None:
-        """No agent is launched, and no vault offered."""
-        self.serve()
-        self.site.state, self.typed = "lost", ["a person is there"]
-        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
-        self.assertIn("lost", error.message)
-
-    def test_missing(self) -> None:
-        """Where it remembers none, one is offered as before."""
-        self.serve()
-        self.site.state = "missing"
-        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
-        self.assertIn("aileron vault init", error.hint or "")
+        self.assertEqual((code, "aileron vault reset" in err, self.home.secrets.exists()), (1, True, False))
+        for state, typed, hint in (("lost", ["a person is there"], "vault reset"), ("missing", [], "vault init")):
+            self.site.state, self.typed = state, typed
+            error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
+            self.assertIn(f"aileron {hint}", error.hint or "")
 
     def test_status(self) -> None:
         """The status says lost, and what to do; without a daemon it does not guess."""
