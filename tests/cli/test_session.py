@@ -19,13 +19,14 @@ class OperatorTests(CommandCase):
         self.site.answer("GET", "/v1/bindings", NOTHING)
 
     def test_logged_in(self) -> None:
-        """The command asks with a fresh operator token, which is ended afterwards."""
+        """The command asks with a fresh operator token, ended afterwards; neither passphrase nor key is sent."""
         code, out, _ = self.as_operator("binding", "list")
         self.assertEqual((code, out), (0, "Nothing is bound yet: aileron binding setup CONNECTOR\n"))
         used = {asked.path: asked.bearer for asked in self.site.asked}
         self.assertEqual((used["/v1/bindings"], used["/v1/operator/logout"]), (TOKEN, TOKEN))
         self.assertNotIn("/v1/vault/status", used)
         self.assertIsNone(used["/v1/operator/login"])
+        self.assertNotIn(PASSPHRASE, repr(self.site.asked))
 
     def test_vault_is_asked_on_the_operators_site(self) -> None:
         """Whether the vault is open is asked where no agent can be in the way, and without a credential."""
@@ -61,11 +62,6 @@ class OperatorTests(CommandCase):
         self.assertEqual((code, self.site.cut_off), (1, 999))
         self.assertIn("No Aileron daemon answers", err)
 
-    def test_passphrase_is_never_sent(self) -> None:
-        """What is sent holds neither passphrase nor key."""
-        self.as_operator("binding", "list")
-        self.assertNotIn(PASSPHRASE, repr(self.site.asked))
-
     def test_logged_out_after_failure(self) -> None:
         """A command that fails logs out as well."""
         self.site.answer("GET", "/v1/bindings", InternalError("It broke."))
@@ -74,20 +70,20 @@ class OperatorTests(CommandCase):
         self.assertIn("aileron: It broke.\n", err)
         self.assertEqual(self.site.asked[-1].path, "/v1/operator/logout")
 
-    def test_fake_daemon(self) -> None:
-        """A daemon that does not know the key gets no proof of ours."""
-        self.site.key = b"x" * 32
-        code, _, err = self.as_operator("binding", "list")
-        self.assertEqual(code, 1)
-        self.assertIn("could not prove that it is your daemon", err)
-        self.assertEqual(self.site.bodies("POST", "/v1/operator/login"), [])
-
-    def test_wrong_passphrase(self) -> None:
-        """A wrong passphrase is found out here: nothing is sent."""
-        self.typed = ["not the passphrase"]
-        code, _, err = self.command("binding", "list")
-        self.assertEqual((code, err), (1, "aileron: This passphrase does not open the vault.\n"))
-        self.assertEqual(self.site.bodies("POST", "/v1/operator/challenge"), [])
+    def test_no_proof(self) -> None:
+        """Who does not know the key, or answers no proof, gets none of ours; a wrong passphrase sends nothing."""
+        for key, challenge, typed, says, asked in (
+            (b"x" * 32, None, PASSPHRASE, "could not prove that it is your daemon", 1),
+            (self.site.key, None, "not the passphrase", "aileron: This passphrase does not open the vault.\n", 1),
+            (self.site.key, {"nonce": "n"}, PASSPHRASE, "not an Aileron daemon", 2),
+        ):
+            self.site.key, self.typed = key, [typed]
+            if challenge is not None:
+                self.site.answer("POST", "/v1/operator/challenge", challenge)
+            code, _, err = self.command("binding", "list")
+            self.assertEqual((code, says in err), (1, True), err)
+            self.assertEqual(self.site.bodies("POST", "/v1/operator/login"), [])
+            self.assertEqual(len(self.site.bodies("POST", "/v1/operator/challenge")), asked)
 
     def test_locked(self) -> None:
         """While the vault is locked no passphrase is asked for, and the way out is said."""
@@ -95,13 +91,6 @@ class OperatorTests(CommandCase):
         code, _, err = self.command("binding", "list")
         self.assertEqual(code, 1)
         self.assertIn("Unlock it: aileron vault unlock", err)
-
-    def test_no_login_understood(self) -> None:
-        """A challenge without a proof is no daemon's."""
-        self.site.answer("POST", "/v1/operator/challenge", {"nonce": "n"})
-        code, _, err = self.as_operator("binding", "list")
-        self.assertEqual(code, 1)
-        self.assertIn("not an Aileron daemon", err)
 
 
 class NotRunningTests(CommandCase):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from attrs import asdict
@@ -189,13 +189,9 @@ class InProcessTests(BothWaysCase):
         for token in (opened["token"], "ail_a_nobody", "nonsense"):
             here = self.outcome(self.beside(token), lambda daemon: daemon.status())
             self.assertEqual(here, self.outcome(self.daemon(token), lambda daemon: daemon.status()))
-        calls: tuple[Call, ...] = (
-            lambda daemon: daemon.status(),
-            lambda daemon: daemon.open_session("opencode", "/src"),
-        )
-        for call in calls:
-            asking = Deferred.fromCoroutine(_whole(call(self.beside(LAUNCH_KEY))))
-            self.assertEqual(self.failureResultOf(asking, DaemonFault).value.status, 403)
+        launcher = self.beside(LAUNCH_KEY)
+        for call in (launcher.status(), launcher.open_session("opencode", "/src")):
+            self.assertEqual(self.failureResultOf(Deferred.fromCoroutine(call), DaemonFault).value.status, 403)
 
     def test_waits(self) -> None:
         """A wait counts among those of the session, ends with it, and ends alone when it is cancelled."""
@@ -223,20 +219,15 @@ class InProcessTests(BothWaysCase):
         self.assertTrue(routes.cancelled)
 
     def test_too_long(self) -> None:
-        """A body or a path that the site's channels would refuse is refused in their words."""
+        """A body or a path that the site's channels would refuse is refused in their words; streams are not asked."""
         agent = self.beside(self.agent_token())
-        calls: Mapping[int, Call] = {
-            413: lambda daemon: daemon.run("ship-update", {"text": "x" * MAX_BODY_BYTES}),
-            431: lambda daemon: daemon.result("x" * 20_000),
-        }
-        for status, call in calls.items():
-            caught = self.failureResultOf(Deferred.fromCoroutine(_whole(call(agent))), DaemonFault).value
+        for status, call in (
+            (413, agent.run("ship-update", {"text": "x" * MAX_BODY_BYTES})),
+            (431, agent.result("x" * 20_000)),
+        ):
+            caught = self.failureResultOf(Deferred.fromCoroutine(_whole(call)), DaemonFault).value
             self.assertEqual((caught.status, caught.fault.kind), (status, "invalid_request"))
-
-    def test_streams(self) -> None:
-        """A stream of events is none of what can be asked here."""
-        lease = Deferred.fromCoroutine(self.beside(self.agent_token()).hold_lease("any"))
-        self.failureResultOf(lease, DaemonUnreachable)
+        self.failureResultOf(Deferred.fromCoroutine(agent.hold_lease("any")), DaemonUnreachable)
 
     def test_bodies(self) -> None:
         """Of bodies so much is under way at once; where it is more, who has less than its share goes on."""
