@@ -32,7 +32,7 @@ def diagnose(rows: Sequence[Row], last: int, head: str) -> Break:
 
 def _another_number(sequence: int, expected: int, last: int) -> Break:
     if sequence > expected:
-        return _removed(expected, sequence - 1, f"record {sequence} follows record {last}")
+        return _is_removed(expected, sequence - 1, f"record {sequence} follows record {last}")
     if sequence < 1:
         return Break("inserted", expected, f"A record was put in before the first one, as number {sequence}.")
     return Break("reordered", expected, f"Record {sequence} stands again, or late, after record {last}.")
@@ -40,7 +40,7 @@ def _another_number(sequence: int, expected: int, last: int) -> Break:
 
 def _another_content(rows: Sequence[Row], expected: int, head: str) -> Break:
     """Its hash is not that of what it says: altered, unless it is as it was under another number."""
-    was = _number_of(rows[0], _near(expected))
+    was = _number_of(rows[0], _find_near(expected))
     if was is None:
         return Break("altered", expected, f"Record {expected} was altered: its hash is not that of what it says.")
     if was < expected:
@@ -49,7 +49,7 @@ def _another_content(rows: Sequence[Row], expected: int, head: str) -> Break:
     if any(each[12] == head and _number_of(each, (expected,)) for each in rows[1:]):
         how = f"what stands as record {expected} was record {was}"
         return Break("reordered", expected, f"Records were put in another order from {expected} on: {how}.")
-    return _removed(expected, was - 1, f"what stands as record {expected} was record {was}")
+    return _is_removed(expected, was - 1, f"what stands as record {expected} was record {was}")
 
 
 def _another_before(expected: int, last: int) -> Break:
@@ -59,12 +59,12 @@ def _another_before(expected: int, last: int) -> Break:
     return Break("altered", last, f"Record {last} was altered or put in, and its hash made anew: {why}.")
 
 
-def _removed(first: int, end: int, how: str) -> Break:
+def _is_removed(first: int, end: int, how: str) -> Break:
     which = f"Record {first} was" if first == end else f"Records {first} to {end} were"
     return Break("removed", first, f"{which} removed: {how}.")
 
 
-def _near(expected: int) -> Iterable[int]:
+def _find_near(expected: int) -> Iterable[int]:
     near = (number for step in range(1, _NEAR) for number in (expected - step, expected + step))
     return (number for number in near if number > 0)
 

@@ -77,7 +77,7 @@ class KeyFile:
             places = [_read(os.pread(descriptor, _PLACE, place * _PLACE)) for place in range(_PLACES)]
             counts = [-1 if each is None else each[0] for each in places]
             older = counts.index(min(counts))
-            os.pwrite(descriptor, _written(max(counts) + 1, state), older * _PLACE)
+            os.pwrite(descriptor, _write(max(counts) + 1, state), older * _PLACE)
             self.sync(descriptor)
             os.pwrite(descriptor, bytes(_PLACE), (1 - older) * _PLACE)
             self.sync(descriptor)
@@ -85,7 +85,7 @@ class KeyFile:
             os.close(descriptor)
 
 
-def _written(count: int, state: EvolvingKey) -> bytes:
+def _write(count: int, state: EvolvingKey) -> bytes:
     text = f"{count} {state.period} {state.index} {state.key.hex()}".encode("ascii")
     return (text + b" " + sha256(text).hexdigest().encode("ascii") + b"\n").ljust(_PLACE, b"\0")
 

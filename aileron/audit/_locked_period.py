@@ -42,7 +42,7 @@ class LockedPeriodVerifier:
             wrong = await self._chain(first)
             if wrong is not None:
                 return wrong
-            found = await self._along(first, reached)
+            found = await self._check_along(first, reached)
             if isinstance(found, Break):
                 return found
             reached = found
@@ -63,7 +63,7 @@ class LockedPeriodVerifier:
             after = rows[-1][0]
         return verification.end().broken
 
-    async def _along(self, first: int, state: EvolvingKey) -> Break | EvolvingKey:
+    async def _check_along(self, first: int, state: EvolvingKey) -> Break | EvolvingKey:
         """Check that each record from C{first} on has the MAC of its place; give the key after the last."""
         after = first - 1
         while records := await self._archive.macs(after, _SLICE):

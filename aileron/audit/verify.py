@@ -70,10 +70,10 @@ class Verification:
     def __attrs_post_init__(self) -> None:
         self._chain = ChainVerifier(self.after, self.previous)
         self._marks = {}
-        for name, (sequence, head) in self._named():
+        for name, (sequence, head) in self._name():
             self._marks.setdefault(sequence, []).append((head, name))
         self._marked = sorted(self._marks)
-        self._broken = self._begun_elsewhere()
+        self._broken = self._begins_elsewhere()
         self._unchecked = self._to_check()
 
     @property
@@ -177,7 +177,7 @@ class Verification:
                 return Break("rewritten", since + 1, why)
         return None
 
-    def _begun_elsewhere(self) -> Break | None:
+    def _begins_elsewhere(self) -> Break | None:
         """Tell whether somebody answers for another record than the one that this part says to follow."""
         for head, name in self._marks.get(self.after, ()) if self.after else ():
             if head != self.previous:
@@ -197,7 +197,7 @@ class Verification:
         for each in self.anchored:
             yield Endorsement(keys, None), each
 
-    def _named(self) -> list[tuple[str, tuple[int, str]]]:
+    def _name(self) -> list[tuple[str, tuple[int, str]]]:
         here = [(f"the checkpoint of {each.at}", (each.sequence, each.head)) for each in self.checkpoints]
         there = [(f"the anchor's checkpoint of {each.at}", (each.sequence, each.head)) for each in self.anchored]
         return [*here, *there, *self.sealed.items()]

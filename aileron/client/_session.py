@@ -63,7 +63,7 @@ class SessionEnvironment:
     def exposed_to(self) -> str:
         """The host on the way to whom others could read the token; empty: there is none, or it is allowed."""
         host = plain_http_host(self.url)
-        return "" if host == _plainly(self.plain_host) else host
+        return "" if host == _normalize(self.plain_host) else host
 
     def on_this_machine(self) -> SessionEnvironment:
         """Return the same for a daemon of this machine.
@@ -98,7 +98,7 @@ def plain_http_host(url: str) -> str:
     return origin.host if origin.scheme == "http" and not is_loopback(origin.host) else ""
 
 
-def _plainly(host: str) -> str:
+def _normalize(host: str) -> str:
     """Write a host as L{plain_http_host} returns it."""
     try:
         return read_host(bracketed(host))

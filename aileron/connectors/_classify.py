@@ -44,10 +44,10 @@ class Reader:
         """
         self.echo.listen(answer.head)
         if 200 <= answer.status <= 299:
-            return self._accepted(answer)
-        return self._rejected(answer, now)
+            return self._judge_accepted(answer)
+        return self._judge_rejected(answer, now)
 
-    def _accepted(self, answer: ServiceAnswer) -> Outcome:
+    def _judge_accepted(self, answer: ServiceAnswer) -> Outcome:
         """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
         try:
             content = self._content(answer)
@@ -57,7 +57,7 @@ class Reader:
             return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
         rule = self.operation.error
         if rule.when is not None and rule.when.holds(content):
-            return Outcome(fault=self._declared(content, answer.status), status=answer.status)
+            return Outcome(fault=self._judge_declared(content, answer.status), status=answer.status)
         return Outcome(output=self._output(content, answer), status=answer.status)
 
     def _content(self, answer: ServiceAnswer) -> JSON:
@@ -89,15 +89,15 @@ class Reader:
             return content
         return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
-    def _declared(self, content: JSON, status: int) -> Fault:
+    def _judge_declared(self, content: JSON, status: int) -> Fault:
         kind = _KINDS[self.operation.error.kind]
         code = self._code(content)
         return _fault(f"{self.name} refused{_because(code)}.", status, code, kind)
 
-    def _rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
+    def _judge_rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Any other status."""
         code = self._code(self._lenient(answer))
-        fault = _fault(f"{self._answered(answer.status)}{_because(code)}.", answer.status, code)
+        fault = _fault(f"{self._is_answered(answer.status)}{_because(code)}.", answer.status, code)
         return Outcome(
             fault=evolve(fault, retriable=may_pass(answer.status)),
             classified=self._is_classified(answer.status),
@@ -105,7 +105,7 @@ class Reader:
             status=answer.status,
         )
 
-    def _answered(self, status: int) -> str:
+    def _is_answered(self, status: int) -> str:
         if status == _PRECONDITION_FAILED and self.operation.operation.precondition:
             return f"Nothing was done: it changed since it was shown, {self.name} says"
         return f"{self.name} answered with status {status}"

@@ -104,14 +104,14 @@ class HandshakeGate(Protocol):
 
     def handshakeCompleted(self) -> None:
         """Hand over, since the peer is who its certificate says. The request is written in this very call."""
-        if self._refused():
+        if self._is_refused():
             return
         self._open = True
         self._speaker.makeConnection(self.transport)  # type: ignore[arg-type]
         self._connection.flight.sent = True
         self.opened.callback(self._speaker)
 
-    def _refused(self) -> bool:
+    def _is_refused(self) -> bool:
         """Tell whether the connection is being closed already.
 
         Up to Twisted 25.5 a certificate of another name closes it, and the handshake is told of all the same.
@@ -154,7 +154,7 @@ class ConnectionOpener:
         :raises ServiceUnreachable: none of them answers, or none is who it should be.
         """
         for address in await self._permitted(origin, connection.private_network):
-            protocol = await self._tried(address, origin, connection, speakers)
+            protocol = await self._try(address, origin, connection, speakers)
             if protocol is not None:
                 return protocol
         raise ServiceUnreachable
@@ -176,12 +176,12 @@ class ConnectionOpener:
         allowed = {Network.PUBLIC, Network.PRIVATE, Network.LOOPBACK} if private_network else {Network.PUBLIC}
         return network_of(address) in allowed
 
-    async def _tried(
+    async def _try(
         self, address: str, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory
     ) -> IProtocol | None:
         factory = _HandshakeGates(origin, connection, speakers)
         try:
-            await self._endpoint(address, origin.port).connect(self._secured(origin, factory))
+            await self._endpoint(address, origin.port).connect(self._secure(origin, factory))
             return await factory.opened()
         except Exception:  # whatever a stack or a handshake raises: this address does not do
             connection.drop()
@@ -194,7 +194,7 @@ class ConnectionOpener:
         endpoint: IStreamClientEndpoint = kind(self.reactor, address, port, timeout=_CONNECT_SECONDS)
         return endpoint
 
-    def _secured(self, origin: Origin, factory: Factory) -> Any:
+    def _secure(self, origin: Origin, factory: Factory) -> Any:
         if origin.scheme == "http":
             return factory
         return TLSMemoryBIOFactory(self.tls(origin.host), True, factory, clock=self.reactor)

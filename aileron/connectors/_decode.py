@@ -41,7 +41,7 @@ def decode(body: bytes) -> JSON:
         value: JSON = json.loads(
             body.decode("utf-8-sig"), parse_int=_integer, parse_float=_finite, parse_constant=_constant
         )
-        return _carried(value, _MOST_DEPTH)
+        return _carry(value, _MOST_DEPTH)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
@@ -64,15 +64,15 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _carried(value: JSON, depth: int) -> JSON:
+def _carry(value: JSON, depth: int) -> JSON:
     if depth == 0:
         raise ValueError("nested too deep")
     if isinstance(value, str):
         return proper(value)
     if isinstance(value, Mapping):
-        return {proper(key): _carried(each, depth - 1) for key, each in value.items()}
+        return {proper(key): _carry(each, depth - 1) for key, each in value.items()}
     if isinstance(value, Sequence):
-        return [_carried(each, depth - 1) for each in value]
+        return [_carry(each, depth - 1) for each in value]
     return value
 
 

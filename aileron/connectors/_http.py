@@ -68,23 +68,23 @@ class HttpConnector:
         return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        return prepare(self.spec, self._declared(operation), base_url, ReferenceScope(inputs, effect_key))
+        return prepare(self.spec, self._check_declared(operation), base_url, ReferenceScope(inputs, effect_key))
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a read, following what redirects its operation allows."""
         operation = self._own(request)
         if operation.operation.effect != READ:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
-        return await self._sent(request, operation, credential, seconds)
+        return await self._send(request, operation, credential, seconds)
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        return await self._sent(request, self._own(request), credential, seconds, late_seconds)
+        return await self._send(request, self._own(request), credential, seconds, late_seconds)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Read where the file says, and find it there by the key."""
-        lookup = self._declared(sought.operation).lookup
+        lookup = self._check_declared(sought.operation).lookup
         if lookup is None:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         try:
@@ -93,10 +93,10 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        echo = Redactor.of(*(await self._opened(credential))[0])
+        echo = Redactor.of(*(await self._open(credential))[0])
         return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
-    def _declared(self, operation: str) -> HttpOperation:
+    def _check_declared(self, operation: str) -> HttpOperation:
         if operation not in self.spec.operations:
             raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
         return self.spec.operations[operation]
@@ -106,7 +106,7 @@ class HttpConnector:
 
         :raises CapabilityDenied: it is another's, or was changed.
         """
-        operation = self._declared(request.operation)
+        operation = self._check_declared(request.operation)
         expected = (self.spec.description.fqn, operation.operation.effect, operation.operation.idempotent)
         if expected != (request.connector, request.effect, request.idempotent) or operation.method != request.method:
             raise CapabilityDenied("The request is not one of this connector.")
@@ -119,7 +119,7 @@ class HttpConnector:
             raise not_declared(self.spec, origin.host_and_port)
         return operation
 
-    async def _sent(
+    async def _send(
         self,
         request: Request,
         operation: HttpOperation,
@@ -127,7 +127,7 @@ class HttpConnector:
         seconds: float,
         late_seconds: float = 0.0,
     ) -> Outcome:
-        secrets, header = await self._opened(credential)
+        secrets, header = await self._open(credential)
         echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
@@ -141,7 +141,7 @@ class HttpConnector:
         )
         return await attempt.outcome(message)
 
-    async def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    async def _open(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """Open the credential: what is secret in the header that will be sent, and the header.
 
         Nothing where none is wanted.
@@ -184,21 +184,21 @@ class _Attempt:
         name = self.connector.spec.description.fqn
         deadline = self.connector.clock.seconds() + self.seconds
         try:
-            answer = await self._answered(message, deadline)
+            answer = await self._judge(message, deadline)
         except AddressRefused:
             denied = CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.")
-            return self._failed(denied.fault())
+            return self._fail(denied.fault())
         except (Overdue, CancelledError) as error:
             if isinstance(error, CancelledError) and not self.flight.overdue:
                 raise
             slow = ResourceLimitExceeded(f"{name} did not answer within {self.seconds:g} seconds.")
-            return self._failed(slow.fault())
+            return self._fail(slow.fault())
         except TooLarge as error:
             most = self.operation.max_response_bytes
             large = ResourceLimitExceeded(f"The answer of {name} is larger than {most} bytes.")
-            return self._failed(large.fault(), error.status)
+            return self._fail(large.fault(), error.status)
         except ServiceUnreachable:
-            return self._failed(self._broken(name))
+            return self._fail(self._broken(name))
         return await self._read(name, answer)
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
@@ -215,17 +215,17 @@ class _Attempt:
             return evolve(broken, retriable=self.operation.operation.idempotent)
         return NetworkError(f"{name} could not be reached.").fault()
 
-    def _failed(self, fault: Fault, status: int | None = None) -> Outcome:
+    def _fail(self, fault: Fault, status: int | None = None) -> Outcome:
         return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
 
-    async def _answered(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
+    async def _judge(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         answer = await self._once(message, deadline)
         for _ in range(_MOST_REDIRECTS if self.operation.follows else 0):
             target = _target(message, answer)
             if target is None:
                 break
             self.echo.listen(answer.head)
-            message = evolve(message, url=target, headers=self._without_credential(message))
+            message = evolve(message, url=target, headers=self._remove_credential(message))
             answer = await self._once(message, deadline)
         return answer
 
@@ -245,7 +245,7 @@ class _Attempt:
             self.flight.overdue = True
             sending.cancel()
 
-    def _without_credential(self, message: OutgoingRequest) -> tuple[tuple[str, str], ...]:
+    def _remove_credential(self, message: OutgoingRequest) -> tuple[tuple[str, str], ...]:
         need = self.connector.spec.description.credential
         return tuple(each for each in message.headers if need is None or each[0].lower() != need.header.lower())
 
@@ -253,10 +253,10 @@ class _Attempt:
 def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:
     if answer.status not in _REDIRECTS or "location" not in answer.headers:
         return None
-    return _redirected(message.url, answer.headers["location"])
+    return _find_redirect(message.url, answer.headers["location"])
 
 
-def _redirected(url: str, location: str) -> str | None:
+def _find_redirect(url: str, location: str) -> str | None:
     """Find where C{location} leads from C{url}, if that is of the same origin and proper; else L{None}."""
     if not all("!" <= character <= "~" for character in location):
         return None

@@ -162,7 +162,7 @@ def _match(text: str) -> Match:
     found = _MATCH.fullmatch(text.strip())
     if not found:
         raise ValueError("must be: path == text, or path contains text")
-    wanted = found[3] if _LONE.fullmatch(found[3]) else _quoted(found[3])
+    wanted = found[3] if _LONE.fullmatch(found[3]) else _read_quoted(found[3])
     for fault in _template.faults(wanted):
         raise ValueError(fault)
     if not _KEYS & _template.references(wanted):
@@ -170,7 +170,7 @@ def _match(text: str) -> Match:
     return Match(dotted(found[1]), found[2], wanted)
 
 
-def _quoted(text: str) -> str:
+def _read_quoted(text: str) -> str:
     try:
         value = json.loads(text)
     except ValueError:

@@ -61,19 +61,19 @@ class Screened:
         return self.connector.prepare(operation, inputs, base_url, effect_key)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        return await self._screened(lambda heard: self.connector.read(request, heard, seconds), credential)
+        return await self._screen(lambda heard: self.connector.read(request, heard, seconds), credential)
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        return await self._screened(
+        return await self._screen(
             lambda heard: self.connector.invoke(request, heard, seconds, late_seconds), credential
         )
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        return await self._screened(lambda heard: self.connector.reconcile(sought, heard, seconds), credential)
+        return await self._screen(lambda heard: self.connector.reconcile(sought, heard, seconds), credential)
 
-    async def _screened(
+    async def _screen(
         self, send: Callable[[ICredential | None], Awaitable[_Answered]], credential: ICredential | None
     ) -> _Answered:
         overheard = None if credential is None else _Overheard(credential)
@@ -82,14 +82,14 @@ class Screened:
         except CancelledError:
             raise
         except AileronError as error:
-            raise self._cleaned(error, overheard) from None
+            raise self._clean(error, overheard) from None
         except Exception as error:  # noqa: BLE001  (a stranger's code, and its words may hold anything)
             raised = type(error).__name__
         else:
             return self._echo(overheard).outcome(answered)
         raise Broke(f"{self.describe().fqn} raised {raised}")  # out here, so that the error is not its context
 
-    def _cleaned(self, error: AileronError, overheard: _Overheard | None) -> AileronError:
+    def _clean(self, error: AileronError, overheard: _Overheard | None) -> AileronError:
         echo = self._echo(overheard)
         error.message = echo.text(error.message)
         error.details = {echo.text(name): echo.value(detail) for name, detail in error.details.items()}
@@ -133,7 +133,7 @@ def of_package(name: str) -> Iterator[FoundPlugin]:
             yield _fault("malformed", f"{name}.{module}", "cannot be imported")
             continue
         for plugin in dropins[module].plugins:
-            yield _checked(f"{name}.{module}.{plugin.name}", plugin.load)
+            yield _check(f"{name}.{module}.{plugin.name}", plugin.load)
 
 
 def _package(name: str) -> ModuleType | None:
@@ -151,7 +151,7 @@ def _in_working_directory(location: str) -> bool:
     return Path(location).resolve().is_relative_to(Path(os.getcwd()).resolve())
 
 
-def _checked(file: str, load: Callable[[], object]) -> FoundPlugin:
+def _check(file: str, load: Callable[[], object]) -> FoundPlugin:
     try:
         plugin = load()
         verifyObject(IConnector, plugin)

@@ -29,7 +29,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     """
     base = _allowed(spec, base_url)
     _no_strangers(operation, scope.inputs)
-    body = None if operation.body is None else _encoded(operation.body, scope)
+    body = None if operation.body is None else _encode(operation.body, scope)
     description = spec.description
     return Request(
         connector=description.fqn,
@@ -90,12 +90,12 @@ def _segment(template: str, scope: ReferenceScope) -> str:
         return template
     (reference,) = references(template)
     try:
-        return _whole_segment(scalar(scope.value(reference), reference))
+        return _render_segment(scalar(scope.value(reference), reference))
     except ValueError as error:
         raise problem(reference.removeprefix("in."), str(error)) from error
 
 
-def _whole_segment(text: str) -> str:
+def _render_segment(text: str) -> str:
     """Write C{text} as exactly one segment of a path: nothing in it can end the segment or climb.
 
     :raises ValueError: it is empty, C{.}, C{..}, or holds a control character.
@@ -155,7 +155,7 @@ def _header(name: str, template: str, scope: ReferenceScope) -> str | None:
         raise InvalidRequest(f"The header {name} {error}.") from error
 
 
-def _encoded(body: RequestBody, scope: ReferenceScope) -> bytes:
+def _encode(body: RequestBody, scope: ReferenceScope) -> bytes:
     if body.kind == "form" and isinstance(body.template, Mapping):
         return _url_encoded(body.template, scope).encode("ascii")
     try:

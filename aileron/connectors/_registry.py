@@ -60,7 +60,7 @@ class Registry:
 
     def __attrs_post_init__(self) -> None:
         plugins = tuple(found for name in self.plugin_packages for found in of_package(name))
-        self._fixed = (tuple(map(self._made, shipped())), plugins)
+        self._fixed = (tuple(map(self._make, shipped())), plugins)
         self._loaded = self._load()
 
     def get(self, fqn: str) -> IConnector | None:
@@ -85,21 +85,21 @@ class Registry:
             self._generation += 1
 
     def _load(self) -> _Loaded:
-        own = () if self.directory is None else tuple(map(self._kept, of_directory(self.directory)))
+        own = () if self.directory is None else tuple(map(self._make_once, of_directory(self.directory)))
         present = {each.file for each in own}
         self._files = {key: found for key, found in self._files.items() if key[0] in present}
-        return _merged((*self._fixed, own))
+        return _merge((*self._fixed, own))
 
-    def _kept(self, file: ConnectorFile) -> FoundPlugin:
+    def _make_once(self, file: ConnectorFile) -> FoundPlugin:
         """Return what was made of the same bytes before, else make it now."""
         if file.data is None:
-            return self._made(file)
+            return self._make(file)
         key = file.name, digest_of_bytes(file.data)
         if key not in self._files:
-            self._files[key] = self._made(file)
+            self._files[key] = self._make(file)
         return self._files[key]
 
-    def _made(self, file: ConnectorFile) -> FoundPlugin:
+    def _make(self, file: ConnectorFile) -> FoundPlugin:
         if file.data is None:
             return FoundPlugin(file.name, None, (file.problem,) if file.problem else ())
         reading = read_file(file.data, file.name, file.scheme)
@@ -116,7 +116,7 @@ def _candidate(file: ConnectorFile, data: bytes, spec: HttpSpec) -> Candidate | 
     return Candidate(TrustKind.CONNECTOR, description.fqn, description.content_hash, file.name, text)
 
 
-def _merged(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
+def _merge(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
     loaded: dict[str, FoundPlugin] = {}
     problems: list[LoadError] = []
     for source in sources:

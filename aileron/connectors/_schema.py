@@ -47,15 +47,15 @@ def read_file(data: bytes, file: str, scheme: str | None = None) -> FileReading:
     try:
         toml = read_toml(data.decode("utf-8"))
     except UnicodeDecodeError:
-        return _unparsed("is not UTF-8", file)
+        return _refuse_unparsed("is not UTF-8", file)
     except NotToml as error:
-        return _unparsed(error.problem, file, error.line)
+        return _refuse_unparsed(error.problem, file, error.line)
     faults = FileFaults(file, toml, BOUNDARY)
     spec = _connector(FileTable(toml.values, (), faults), digest_of_bytes(data), scheme)
     return FileReading(None, faults.in_order()) if faults.found else FileReading(spec)
 
 
-def _unparsed(what: str, file: str, line: int | None = None) -> FileReading:
+def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReading:
     return FileReading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
 
 

@@ -44,13 +44,13 @@ class HttpTransport:
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
         connection = ServiceConnection(flight, message.private_network)
-        return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, connection)), connection.give_up)
+        return given_up_at_once(Deferred.fromCoroutine(self._exchange(message, connection)), connection.give_up)
 
-    async def _exchanged(self, message: OutgoingRequest, connection: ServiceConnection) -> ServiceAnswer:
+    async def _exchange(self, message: OutgoingRequest, connection: ServiceConnection) -> ServiceAnswer:
         try:
             response = await self._response(message, connection)
             connection.head_arrived = True
-            body = await _collected(response, message.max_response_bytes, connection)
+            body = await _collect(response, message.max_response_bytes, connection)
             return ServiceAnswer(response.code, _first_values(response.headers), body, tuple(_head(response)))
         except (AddressRefused, TooLarge, ServiceUnreachable):
             raise
@@ -141,7 +141,7 @@ class _Collector(Protocol):
             self.done.errback(ServiceUnreachable())
 
 
-def _collected(response: IResponse, most: int, connection: ServiceConnection) -> Deferred[bytes]:
+def _collect(response: IResponse, most: int, connection: ServiceConnection) -> Deferred[bytes]:
     if response.length is not UNKNOWN_LENGTH and response.length > most:
         raise TooLarge(response.code)
     collector = _Collector(response.code, most, connection)

@@ -103,7 +103,7 @@ class BodySample:
             return None
         room = bytes(self.room)
         if coding in _PACKED:
-            return _usage(head, TextExcerpt.of(_unpacked(_unframed(room) if chunked else room, coding)))
+            return _usage(head, TextExcerpt.of(_unpack(_unframe(room) if chunked else room, coding)))
         if coding not in _PLAIN:
             return None
         if self._first is None:
@@ -136,7 +136,7 @@ def _lines_out(part: bytes, chunked: bool) -> bytes:
     return _without_chunk_lines(part if first is None else part[first.end() :])
 
 
-def _unframed(data: bytes) -> bytes:
+def _unframe(data: bytes) -> bytes:
     """Return what the chunks hold, from the first one on."""
     pieces, position = [], 0
     for _ in range(MOST_CHUNKS):
@@ -148,7 +148,7 @@ def _unframed(data: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def _unpacked(data: bytes, coding: bytes) -> bytes:
+def _unpack(data: bytes, coding: bytes) -> bytes:
     """As much of the text as may be read, and can."""
     try:
         return zlib.decompressobj(_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)

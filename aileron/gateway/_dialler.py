@@ -100,23 +100,23 @@ class _Dialler:
     _seconds: float
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        return given_up_at_once(Deferred.fromCoroutine(self._connected(protocolFactory)))
+        return given_up_at_once(Deferred.fromCoroutine(self._connect(protocolFactory)))
 
-    async def _connected(self, above: IProtocolFactory) -> IProtocol:
+    async def _connect(self, above: IProtocolFactory) -> IProtocol:
         upstream, proxy = self._upstream, self._proxies.before(self._upstream)
         if upstream.scheme == "http":
             return await self._tcp(proxy, above)
         identity = self._identity()
         tls = _Wrapping(above, lambda protocol: TlsLayer(protocol, identity, self._reactor))
         layer = await (self._tcp(None, tls) if proxy is None else self._tunnel(proxy, tls))
-        return await self._opened(layer, upstream.host_and_port)
+        return await self._open(layer, upstream.host_and_port)
 
     async def _tunnel(self, proxy: Proxy, above: IProtocolFactory) -> IProtocol:
         target = self._upstream.host_and_port
         tunnel = _Wrapping(above, lambda protocol: TunnelLayer(protocol, proxy, target))
-        return await self._opened(await self._tcp(proxy, tunnel), _called(proxy))
+        return await self._open(await self._tcp(proxy, tunnel), _called(proxy))
 
-    async def _opened(self, layer: IProtocol, who: str) -> IProtocol:
+    async def _open(self, layer: IProtocol, who: str) -> IProtocol:
         return await self._in_time(cast(_Layer, layer).opened, who)
 
     async def _tcp(self, proxy: Proxy | None, above: IProtocolFactory) -> IProtocol:

@@ -198,7 +198,7 @@ class Gateway:
             return
         exchange.count_on(self._budget.account(None))
         if not exchange.over:
-            Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_failed, exchange)
+            Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_answer_failed, exchange)
 
     def _hindrance(self) -> AileronError | None:
         shut = self._door.shut()
@@ -229,7 +229,7 @@ class Gateway:
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
         elif provider.credential is not None:
-            Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_failed, exchange)
+            Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_answer_failed, exchange)
         else:
             self._send(exchange, asked, asked.onward.with_length(exchange.length))
 
@@ -254,7 +254,7 @@ class Gateway:
             destination.pool.carry(exchange)
 
 
-def _failed(failure: Failure, exchange: UpstreamExchange) -> None:
+def _answer_failed(failure: Failure, exchange: UpstreamExchange) -> None:
     """Answer for a request that failed while it waited for its session or its key."""
     error = failure.value
     if not isinstance(error, AileronError):

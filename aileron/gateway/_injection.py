@@ -76,7 +76,7 @@ class Injection:
         :raises BindingFailed: it was bound for elsewhere, or does not open.
         :raises VaultLocked: the vault is not unlocked.
         """
-        session = _admitted(provider, session, inference)
+        session = _admit(provider, session, inference)
         scope = provider.scope()
         binding = self._binding(provider, scope)
         key = await self._bindings.credential(binding, scope).reveal()
@@ -100,13 +100,13 @@ class Injection:
         if binding.scope != scope:
             raise BindingFailed(
                 f"The key of {provider.name} was not bound for {scope.hosts[0]} as it is now set in "
-                f"{_set_in(provider)}. If you mean it to go there: `aileron binding rebind {name}`.",
+                f"{_name_source(provider)}. If you mean it to go there: `aileron binding rebind {name}`.",
                 details,
             )
         return binding
 
 
-def _admitted(provider: Provider, session: Session | None, inference: bool) -> Session:
+def _admit(provider: Provider, session: Session | None, inference: bool) -> Session:
     if session is None or not session.live:
         raise Unauthorized(
             f"Calls of {provider.name} get their key from Aileron, in a live session only: "
@@ -117,7 +117,7 @@ def _admitted(provider: Provider, session: Session | None, inference: bool) -> S
     return session
 
 
-def _set_in(provider: Provider) -> str:
+def _name_source(provider: Provider) -> str:
     """Name what says that the provider is where it is."""
     if provider.source is UpstreamSource.ENVIRONMENT:
         return BASE_URL_VARIABLES[provider.name]

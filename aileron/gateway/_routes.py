@@ -110,11 +110,11 @@ def routes(settings: GatewaySettings) -> Klein:
         return RelayTo(anthropic, asking.path, is_sound(asking.path))
 
     for provider in settings.providers:
-        _whole(app, provider)
+        _route_all(app, provider)
     return app
 
 
-def _whole(app: Klein, provider: Provider) -> None:
+def _route_all(app: Klein, provider: Provider) -> None:
     """Any path and any method to one provider, below its prefix; what asks a model there does so here too."""
     route = cast(Declare, app.route)
     prefix = len(provider.prefix)

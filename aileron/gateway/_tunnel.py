@@ -66,11 +66,11 @@ class TunnelLayer(Protocol):
         else:
             self._head = found.rest
             if found.head is not None:
-                self._answered(found.head, found.rest)
+                self._take_answer(found.head, found.rest)
             elif len(self._head) > _MOST_HEAD_BYTES:
                 self._refuse("did not answer as an HTTP proxy does")
 
-    def _answered(self, head: ResponseHead, rest: bytes) -> None:
+    def _take_answer(self, head: ResponseHead, rest: bytes) -> None:
         if head.code == 407:
             self._refuse("wants a user and a password, or other ones (407)")
         elif not 200 <= head.code < 300:

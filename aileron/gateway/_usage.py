@@ -61,7 +61,7 @@ def usage_at_once(text: TextExcerpt) -> Usage | None:
     """Read what a JSON object tells of tokens, or L{None}."""
     end = text.end
     for start in _places(end):
-        usage = _counted(_told(_loaded(_OUTERMOST + end[start:])))
+        usage = _read_counts(_is_told(_load(_OUTERMOST + end[start:])))
         if usage is not None:
             return usage
     return None
@@ -73,7 +73,7 @@ def usage_streamed(text: TextExcerpt) -> Usage | None:
     Anthropic tells what was read first and what was written last; a later number is the truer one.
     """
     closing = next(filter(None, _closing(text.end)), {})
-    return _counted({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
+    return _read_counts({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
 
 
 def _opening(text: bytes) -> Mapping[str, Any]:
@@ -93,11 +93,11 @@ def _closing(text: bytes) -> Iterator[Mapping[str, Any]]:
 def _of_event(event: Mapping[str, Any]) -> Mapping[str, Any]:
     if str(event.get("type")).startswith("response."):
         return _inside(event, "response")
-    return _told(event)
+    return _is_told(event)
 
 
 def _of_rest(rest: bytes) -> Mapping[str, Any]:
-    return _inside(_loaded(_OF_RESPONSE + rest), "response") or _told(_loaded(_OUTERMOST + rest))
+    return _inside(_load(_OF_RESPONSE + rest), "response") or _is_told(_load(_OUTERMOST + rest))
 
 
 def _places(text: bytes) -> Iterator[int]:
@@ -114,7 +114,7 @@ def _places(text: bytes) -> Iterator[int]:
 
 def _event(text: bytes, position: int) -> Mapping[str, Any]:
     """Find the event around C{position}; an empty one where there is none that is whole."""
-    return _loaded(text[text.rfind(b"\n", 0, position) + 1 : _line_end(text, position)].removeprefix(_DATA))
+    return _load(text[text.rfind(b"\n", 0, position) + 1 : _line_end(text, position)].removeprefix(_DATA))
 
 
 def _line_end(text: bytes, position: int) -> int:
@@ -122,7 +122,7 @@ def _line_end(text: bytes, position: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _loaded(text: bytes) -> Mapping[str, Any]:
+def _load(text: bytes) -> Mapping[str, Any]:
     """Load the object that C{text} is; an empty one where it is none."""
     try:
         value = _DECODER.decode(text.decode())  # what json.loads does, without asking for the coding
@@ -131,17 +131,17 @@ def _loaded(text: bytes) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _told(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+def _is_told(holder: Mapping[str, Any]) -> Mapping[str, Any]:
     usage = holder.get("usage")
     return usage if isinstance(usage, dict) else {}
 
 
 def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     holder = event.get(name)
-    return _told(holder) if isinstance(holder, dict) else {}
+    return _is_told(holder) if isinstance(holder, dict) else {}
 
 
-def _counted(told: Mapping[str, Any]) -> Usage | None:
+def _read_counts(told: Mapping[str, Any]) -> Usage | None:
     """Read the numbers under the names of either dialect; L{None}: there are none of these names."""
     if "prompt_tokens" in told:
         return Usage(

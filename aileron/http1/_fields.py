@@ -35,10 +35,10 @@ def once(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mappi
     :raises Malformed: another one stands twice: nobody could say which one holds.
     """
     fields = {name.lower(): value.rstrip(b" ") for name, value in seen}
-    return fields if len(fields) == len(seen) else _joined(seen, lists)
+    return fields if len(fields) == len(seen) else _join(seen, lists)
 
 
-def _joined(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapping[bytes, bytes]:
+def _join(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapping[bytes, bytes]:
     fields: dict[bytes, bytes] = {}
     for name, value in seen:
         key, given = name.lower(), value.rstrip(b" ")

@@ -32,7 +32,7 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
     """
     if not isinstance(arguments, Mapping):
         raise _refusal([("/args", "must be an object")])
-    problems = [*json_problems(arguments, pointer="/args")] or _found(action, arguments)
+    problems = [*json_problems(arguments, pointer="/args")] or _find(action, arguments)
     if problems:
         raise _refusal(problems[:MOST_PROBLEMS])
     return {one.name: one.default for one in action.inputs if one.has_default} | dict(arguments)
@@ -51,7 +51,7 @@ def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
     return [f"at {visible(pointer)} {message}" if pointer else message for pointer, message in found]
 
 
-def _found(action: Action, arguments: Mapping[str, JSON]) -> list[tuple[str, str]]:
+def _find(action: Action, arguments: Mapping[str, JSON]) -> list[tuple[str, str]]:
     """Return some of what is wrong, the first of it first; no fault of ours comes out of it."""
     try:
         return [*islice(_problems(argument_checks(action), arguments), MOST_PROBLEMS)]

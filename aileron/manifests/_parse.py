@@ -60,7 +60,7 @@ def read_source(data: bytes, file: str) -> ActionSource:
     :param file: what faults call the file.
     :raises ManifestFault: it cannot be taken apart.
     """
-    lines = _decoded(data, file).split("\n")
+    lines = _decode(data, file).split("\n")
     opening = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if lines[opening].rstrip() != _FENCE:
         raise _fault(file, opening + 1, "the file must begin with a line `+++`, before anything else")
@@ -73,7 +73,7 @@ def read_source(data: bytes, file: str) -> ActionSource:
     )
 
 
-def _decoded(data: bytes, file: str) -> str:
+def _decode(data: bytes, file: str) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise _fault(file, None, f"the file is larger than {MAX_FILE_BYTES // 1024} KiB")
     try:
@@ -121,7 +121,7 @@ def parse(data: bytes, path: str) -> Action:
     :raises ManifestFault: with every fault of the file, each with its line.
     """
     try:
-        return _parsed(data, path)
+        return _parse(data, path)
     except ManifestFault:
         raise
     except Exception as error:  # whatever a file makes of our reading, the other files are read
@@ -131,7 +131,7 @@ def parse(data: bytes, path: str) -> Action:
         ) from error
 
 
-def _parsed(data: bytes, path: str) -> Action:
+def _parse(data: bytes, path: str) -> Action:
     source = read_source(data, path)
     faults = FileFaults(path, source.toml, "action", source.offset)
     action = _read_action(FileTable(source.toml.values, (), faults), data, source.body, path)

@@ -111,10 +111,10 @@ class _Values:
             case OutputReference(step, path):
                 return _follow(self.known.outputs, (step, *path))
             case PreviewReference(path=shown):
-                return _carried(self.known.carried, shown)
+                return _carry(self.known.carried, shown)
 
 
-def _carried(carried: Mapping[str, JSON], path: str) -> JSON:
+def _carry(carried: Mapping[str, JSON], path: str) -> JSON:
     """Carry what the preview showed at C{path}: without it a write would go out untied.
 
     :raises ValueError: nothing that ties.

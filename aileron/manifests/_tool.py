@@ -32,7 +32,7 @@ def tool_name(name: str) -> str:
     :param name: a valid action name, so at most 64 characters.
     """
     plain = _OTHER.sub("_", name)
-    return plain if len(plain) <= MAX_TOOL_NAME else _marked(plain, name)
+    return plain if len(plain) <= MAX_TOOL_NAME else _mark(plain, name)
 
 
 def told_apart(actions: Mapping[str, Action]) -> Mapping[str, Action]:
@@ -42,12 +42,12 @@ def told_apart(actions: Mapping[str, Action]) -> Mapping[str, Action]:
     """
     uses = Counter(action.tool_name for action in actions.values())
     return {
-        name: action if uses[action.tool_name] == 1 else evolve(action, tool_name=_marked(action.tool_name, name))
+        name: action if uses[action.tool_name] == 1 else evolve(action, tool_name=_mark(action.tool_name, name))
         for name, action in actions.items()
     }
 
 
-def _marked(plain: str, name: str) -> str:
+def _mark(plain: str, name: str) -> str:
     mark = hashlib.sha256(name.encode()).hexdigest()[:_MARK]
     return f"{plain[: MAX_TOOL_NAME - _MARK - 1]}_{mark}"
 
@@ -129,7 +129,7 @@ class ArgumentChecks:
 def argument_checks(action: Action) -> ArgumentChecks:
     """Make the checks of an action's arguments, once for as long as it is in use."""
     own = frozenset(one.name for one in action.inputs if one.schema is not None)
-    return _made(_KnownSchema(action.digest, own, action.input_schema))
+    return _make(_KnownSchema(action.digest, own, action.input_schema))
 
 
 @frozen
@@ -142,7 +142,7 @@ class _KnownSchema:
 
 
 @lru_cache(maxsize=512)
-def _made(known: _KnownSchema) -> ArgumentChecks:
+def _make(known: _KnownSchema) -> ArgumentChecks:
     members = known.schema.get("properties", {})
     checks = {name: check_of(each) for name, each in members.items()}
     return ArgumentChecks(tuple(known.schema.get("required", ())), checks, known.own)

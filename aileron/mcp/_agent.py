@@ -92,7 +92,7 @@ class AgentServer:
     ) -> None:
         self._bridge = bridge
         self._stopped = False
-        self._link = DaemonLink(daemon, reactor, self._changed)
+        self._link = DaemonLink(daemon, reactor, self._note_changed)
         self._withdrawals = Withdrawals(daemon)
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         shortlist = Shortlist(daemon, session.listed_actions)
@@ -114,13 +114,13 @@ class AgentServer:
 
     def supervise(self, serving: Deferred[None], then: Callable[[], object] = lambda: None) -> None:
         """Log the failure of what nobody waits for, unless all has ended; call C{then} when it is over."""
-        serving.addErrback(self._failed)
+        serving.addErrback(self._note_failed)
         serving.addBoth(lambda _: then())
 
-    def _changed(self) -> None:
+    def _note_changed(self) -> None:
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_change))
 
-    def _failed(self, failure: Any) -> None:
+    def _note_failed(self, failure: Any) -> None:
         if not self._stopped and not failure.check(CancelledError):
             _log.failure("the MCP server failed", failure)

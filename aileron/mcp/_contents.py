@@ -95,10 +95,10 @@ def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result
         return result
     if answer.status == _PENDING:
         return evolve(result, data={"status": str(answer.body.get("status", "pending")), "text": result.text})
-    return evolve(result, data={"status": "completed", **_completed(answer, result, definition.output_schema)})
+    return evolve(result, data={"status": "completed", **_complete(answer, result, definition.output_schema)})
 
 
-def _completed(answer: DaemonAnswer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+def _complete(answer: DaemonAnswer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
     output = run_output(answer.body)
     if result.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
         return {"text": result.text}

@@ -119,7 +119,7 @@ class OwnSession:
         """Open it, if it is not, and stand behind it."""
         if self._opened:
             return
-        found = self._found()
+        found = self._find()
         if found is None:
             raise DaemonUnreachable(_NONE_RUNS)
         daemon = Daemon(self.connect(found.url, found.launch_key))
@@ -130,12 +130,12 @@ class OwnSession:
 
     def _with_launch_key(self) -> Daemon | None:
         try:
-            found = self._found()
+            found = self._find()
         except DaemonError:
             return None
         return None if found is None else Daemon(self.connect(found.url, found.launch_key))
 
-    def _found(self) -> Discovery | None:
+    def _find(self) -> Discovery | None:
         try:
             return self.find()
         except (AileronError, OSError):

@@ -58,7 +58,7 @@ def fill_in(
     result = {
         name: answers[name]
         for name, schema in left_out.items()
-        if answers is not None and name in answers and fits(answers[name], _plainly(schema))
+        if answers is not None and name in answers and fits(answers[name], _check_plainly(schema))
     }
     unsaid = {name: schema for name, schema in left_out.items() if name not in result}
     required = tuple(name for name in unsaid if name in _required(definition))
@@ -84,7 +84,7 @@ def _for_a_person(definition: ToolDefinition) -> Mapping[str, Mapping[str, JSON]
     return {name: each for name in definition.asks if isinstance(each := found.get(name), Mapping)}
 
 
-def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
+def _check_plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     """Check what of a schema is looked at here, in little time whatever a client sends.
 
     The daemon looks at all of it.
@@ -95,7 +95,7 @@ def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
             titled = [each["const"] for each in options if isinstance(each, Mapping) and "const" in each]
             found |= {"enum": titled} if len(titled) == len(options) else {}
     items = schema.get("items")
-    return {**found, "items": _plainly(items)} if isinstance(items, Mapping) else found
+    return {**found, "items": _check_plainly(items)} if isinstance(items, Mapping) else found
 
 
 def _required(definition: ToolDefinition) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ class DaemonLink:
             try:
                 pause = await self._poll()
             except DaemonError as error:
-                pause = self._failed(error)
+                pause = self._note_failed(error)
             self._asked_once = True
             self._first.fire()
             await deferLater(self._clock, pause)
@@ -98,7 +98,7 @@ class DaemonLink:
         if self.definitions != before:
             self._changed()
 
-    def _failed(self, error: DaemonError) -> float:
+    def _note_failed(self, error: DaemonError) -> float:
         self.trouble = error
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
         return pause

@@ -55,11 +55,11 @@ class Subscriber:
 
     def hear(self, event: ServerEvent) -> None:
         """Have it told soon, if it wants to hear of that."""
-        if told := self._wanted(event):
+        if told := self._is_wanted(event):
             self._due.update(dict.fromkeys(told))
             self._news.set()
 
-    def _wanted(self, event: ServerEvent) -> Sequence[ServerEvent]:
+    def _is_wanted(self, event: ServerEvent) -> Sequence[ServerEvent]:
         if not isinstance(event, ResourceUpdated):
             return (event,)
         return [ResourceUpdated(uri) for uri, document in self._subscribed.items() if document == event.uri]

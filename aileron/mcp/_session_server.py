@@ -103,7 +103,7 @@ class SessionServer:
         except BaseException:
             self._answered()
             raise
-        return evolve(reply, close=_once(reply.close, self._answered))
+        return evolve(reply, close=_make_once(reply.close, self._answered))
 
     def _busy(self) -> None:
         idle, self._idle = self._idle, None
@@ -134,7 +134,7 @@ class SessionServer:
             self._tasks.discard(task)
 
 
-def _once(*acts: Callable[[], object]) -> Callable[[], None]:
+def _make_once(*acts: Callable[[], object]) -> Callable[[], None]:
     """Return what calls each of C{acts} the first time, and nothing from then on."""
     left = list(acts)
 

@@ -73,7 +73,7 @@ def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
     """Render a run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
-        return _with_output(body, _edited(body), _note(body))
+        return _with_output(body, _render_edited(body), _note(body))
     waiting = f"The action has no result yet: {body.get('status', 'pending')}."
     return ToolResult(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
 
@@ -102,7 +102,7 @@ def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
 
 def render_notes(body: Mapping[str, Any]) -> str:
     """Render what there is to say of a run that succeeded, but for its output; empty: nothing."""
-    return _lines(_edited(body), _note(body))
+    return _lines(_render_edited(body), _note(body))
 
 
 def render_status(body: Mapping[str, Any]) -> ToolResult:
@@ -110,13 +110,13 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
     status = str(body.get("status", "unknown"))
     if status == "completed":
         done = f"status: completed (audit_id={body.get('audit_id')})"
-        return _with_output(body, done, _edited(body), _note(body), named="result: ")
+        return _with_output(body, done, _render_edited(body), _note(body), named="result: ")
     if status == "failed":
-        return ToolResult(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
+        return ToolResult(_lines("status: failed", _render_edited(body), _failure(body.get("failure")), _reason(body)))
     if body.get("begins_at"):
-        return ToolResult(_lines("status: approved, not begun", _begins(body["begins_at"]), _edited(body)))
-    again = _again(body.get("failure"))
-    return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _edited(body), _reason(body)))
+        return ToolResult(_lines("status: approved, not begun", _begins(body["begins_at"]), _render_edited(body)))
+    again = _render_again(body.get("failure"))
+    return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _render_edited(body), _reason(body)))
 
 
 def _begins(at: object) -> str:
@@ -136,10 +136,10 @@ def render_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
     if isinstance(error, DaemonFault):
         again = "An earlier attempt of this call was cut off: check before you repeat it." if cut_off else None
         return ToolResult(_lines(_fault(error), again), is_error=True)
-    return ToolResult(_lines(str(error), _after(error)), is_error=True)
+    return ToolResult(_lines(str(error), _render_after(error)), is_error=True)
 
 
-def _after(error: DaemonError) -> str:
+def _render_after(error: DaemonError) -> str:
     if isinstance(error, AnswerNotUnderstood) or (isinstance(error, DaemonUnreachable) and error.sent):
         return (
             "Whether the call arrived is not known. It may still happen: do not repeat it, "
@@ -157,7 +157,7 @@ def _fault(error: DaemonFault) -> str | None:
     reason = fault.details.get("reason")
     because = f"reason: {reason}" if isinstance(reason, str) and reason not in fault.message else None
     marks = f"class: {fault.kind}" + (f", run_id: {error.run_id}" if error.run_id else "")
-    return _lines(fault.message, *told, because, _edited(fault.details), f"({marks})", _HINTS.get(fault.kind))
+    return _lines(fault.message, *told, because, _render_edited(fault.details), f"({marks})", _HINTS.get(fault.kind))
 
 
 def _problem(problem: Any) -> str:
@@ -181,7 +181,7 @@ def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") 
     return evolve(result, run_id=str(_identifier(body)), attachments=attachments) if attachments else result
 
 
-def _edited(body: Mapping[str, Any]) -> str | None:
+def _render_edited(body: Mapping[str, Any]) -> str | None:
     changes = body.get("edited")
     return f"The user changed the arguments before approving: {_compact(changes)}" if changes else None
 
@@ -192,7 +192,7 @@ def _failure(failure: Any) -> str | None:
     return f"{failure.get('message')} (class: {failure.get('class')})"
 
 
-def _again(failure: Any) -> str | None:
+def _render_again(failure: Any) -> str | None:
     """Name the run that is to do again what may have happened."""
     details = failure.get("details") if isinstance(failure, Mapping) else None
     again = details.get("run_again") if isinstance(details, Mapping) else None

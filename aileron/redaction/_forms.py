@@ -85,7 +85,7 @@ def written_forms(secret: str) -> tuple[SecretForm, ...]:
     it is found only where escapes are undone.
     """
     plain = forms(secret)
-    escaped = (SecretForm(kind, text) for form in plain for kind, text in _escaped(form))
+    escaped = (SecretForm(kind, text) for form in plain for kind, text in _escape(form))
     return _each_once((*plain, *escaped, *_each_escaped(secret)))
 
 
@@ -103,7 +103,7 @@ def _forms(secret: str) -> Iterator[SecretForm]:
     raw = secret.encode("utf-8")
     if not secret.isascii():
         yield SecretForm("plain", raw.decode("latin-1"))  # what undoing makes of its percent escapes
-    yield from _collapsed(secret)
+    yield from _collapse(secret)
     if len(raw) >= LONG_ENOUGH:
         yield from (SecretForm("hex", raw.hex()), SecretForm("hex", raw.hex().upper()))
         for inside in _base64_inside(raw):
@@ -111,7 +111,7 @@ def _forms(secret: str) -> Iterator[SecretForm]:
             yield SecretForm("base64url", inside.translate(_URL_SAFE), cut=True)
 
 
-def _collapsed(secret: str) -> Iterator[SecretForm]:
+def _collapse(secret: str) -> Iterator[SecretForm]:
     """Yield what remains of a secret that looks escaped when the escapes around it are undone."""
     for _ in range(MOST_LAYERS):
         left = undone(secret)
@@ -129,7 +129,7 @@ def _base64_inside(secret: bytes) -> Iterator[str]:
         yield whole[(0, 2, 3)[shift] : len(whole) - bool((shift + len(secret)) % 3)]
 
 
-def _escaped(form: SecretForm) -> Iterator[tuple[str, str]]:
+def _escape(form: SecretForm) -> Iterator[tuple[str, str]]:
     """C{form} as usual encoders escape it; of a plain one the kind is the escapes'."""
     if _NEVER_ESCAPED.fullmatch(form.text):
         return

@@ -52,7 +52,7 @@ class Redactor:
         fault = outcome.fault and self._fault(outcome.fault)
         notes: dict[str, JSON] = self._table(outcome.notes)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=notes)
-        heard = sorted({*map(str, _listed(notes.get("echoed"))), *self.heard})
+        heard = sorted({*map(str, _list(notes.get("echoed"))), *self.heard})
         return evolve(cleaned, notes={**notes, "echoed": heard}) if heard else cleaned
 
     def value(self, value: JSON) -> JSON:
@@ -71,7 +71,7 @@ class Redactor:
         """Redact a text."""
         if not self._may_hold(text):
             return text
-        spans, pieces, done = _merged(self._spans(text)), list[str](), 0
+        spans, pieces, done = _merge(self._spans(text)), list[str](), 0
         for start, end in spans:
             pieces += (text[done:start], self._instead)
             done = end
@@ -101,18 +101,18 @@ class Redactor:
         layer = text
         for _ in range(MOST_LAYERS + 1):
             for form in (each for each in self._forms.values() if each.text in layer):
-                yield from self._found(form, text, layer, layers)
+                yield from self._find(form, text, layer, layers)
             deeper = undone(layer)
             if deeper is None:
                 return
             layers.append(deeper)
             layer = deeper.text
 
-    def _found(self, form: SecretForm, text: str, layer: str, layers: Sequence[Undone]) -> Iterator[tuple[int, int]]:
+    def _find(self, form: SecretForm, text: str, layer: str, layers: Sequence[Undone]) -> Iterator[tuple[int, int]]:
         start = layer.find(form.text)
         while start >= 0:
             end = start + len(form.text)
-            first, last = _widened(layer, start, end) if form.cut else (start, end)
+            first, last = _widen(layer, start, end) if form.cut else (start, end)
             for each in reversed(layers):
                 first, last = each.source(first), each.source(last)
             self.heard.add(self._kind(form, text[first:last]))
@@ -145,7 +145,7 @@ class Redactor:
         return f"<Redactor heard={sorted(self.heard)}>"
 
 
-def _listed(value: JSON) -> Sequence[JSON]:
+def _list(value: JSON) -> Sequence[JSON]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
@@ -154,7 +154,7 @@ def _fits(form: str) -> bool:
     return not {"[", "]"} & set(form) and form not in REDACTED
 
 
-def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+def _widen(text: str, start: int, end: int) -> tuple[int, int]:
     """Widen the span by the characters at its sides that hold some bits of the secret as well, and the padding."""
     start -= start > 0 and text[start - 1] in BASE64_CHARACTERS
     end += end < len(text) and text[end] in BASE64_CHARACTERS
@@ -163,7 +163,7 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:

@@ -68,8 +68,8 @@ async def find_precedents(runs: IRuns, approvals: Sequence[Approval]) -> tuple[P
     """Compare each of C{approvals} with the newest L{MOST_LOOKED_AT} calls of its action that were done before."""
     actions = dict.fromkeys(approval.run.action for approval in approvals)
     done = {action: await _find_done(runs, action) for action in actions}
-    known = {action: _known(found.runs) for action, found in done.items()}
-    return tuple(_compared(each, done[each.run.action], known[each.run.action]) for each in approvals)
+    known = {action: _list_known(found.runs) for action, found in done.items()}
+    return tuple(_compare(each, done[each.run.action], known[each.run.action]) for each in approvals)
 
 
 async def _find_done(runs: IRuns, action: str) -> _Done:
@@ -79,7 +79,7 @@ async def _find_done(runs: IRuns, action: str) -> _Done:
     return _Done(kept, page.cursor is None and len(kept) == len(page.items), last)
 
 
-def _compared(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -> Precedents:
+def _compare(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -> Precedents:
     if not done.runs:
         return Precedents(0, done.whole, _novel(approval.run, known))
     return Precedents(
@@ -106,7 +106,7 @@ def _beginning(value: JSON) -> Sequence[JSON]:
     return value[:MOST_COMPARED] if isinstance(value, (list, tuple)) else (value,)
 
 
-def _known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
+def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
     """By argument, every short value that it ever had."""
     found: dict[str, set[_Key]] = defaultdict(set)
     for run in runs:
@@ -195,7 +195,7 @@ class DecisionService:
     @shielded
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
         approval = await self._gate.open(run_id, digest)
-        edited = self._edited(approval.run, arguments)
+        edited = self._edit_run(approval.run, arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):
             return approval
         preview = None
@@ -211,7 +211,7 @@ class DecisionService:
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         await self._gate.admit(run_id, decision)
         preview = await self._gate.seen_before_decision(run_id, decision)
-        return self._decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
+        return self._note_decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
 
     @shielded
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
@@ -219,9 +219,9 @@ class DecisionService:
         preview = await self._gate.seen_before_decision(run_id, decision)
         made = self._locks.run(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))
         approval, grant = await made
-        return self._decided(approval), grant
+        return self._note_decided(approval), grant
 
-    def _decided(self, approval: Approval) -> Approval:
+    def _note_decided(self, approval: Approval) -> Approval:
         self._gate.requests.expiry.forget(approval.run.id)
         if approval.run.state is RunState.DENIED:
             self._denials.note(approval)
@@ -229,7 +229,7 @@ class DecisionService:
             self._scheduler.start(approval.run)
         return approval
 
-    def _edited(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
+    def _edit_run(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
         """C{run} as it would be, with what it needs for that.
 
         :raises AileronError: it cannot run so.

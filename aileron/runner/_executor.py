@@ -273,13 +273,13 @@ class Executor:
         """Commit that another attempt begins, with what ended before it."""
         begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._runs.events.now())
         execution.current = begun
-        events = (*execution.events, *self._failed_attempts(execution))
+        events = (*execution.events, *self._list_failed_attempts(execution))
         rows = (*execution.attempts, begun)
         progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
         await self._runs.insist(execution.run.id, lambda: self._runs.table.progress(progress))
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
-    def _failed_attempts(self, execution: _Execution) -> Iterator[Event]:
+    def _list_failed_attempts(self, execution: _Execution) -> Iterator[Event]:
         """Make an event for each that failed and is not written yet, with how it went.
 
         What ends the run tells of all.

@@ -83,7 +83,7 @@ class RunScheduler:
 
     async def _take_further(self, run: Run) -> None:
         """To the effect, or to wait for its time or the vault, or back to be asked anew."""
-        if self._held_back(run):
+        if self._is_held_back(run):
             return
         unlocked = self._effects.may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
@@ -101,7 +101,7 @@ class RunScheduler:
             await self._runs.apply(transition(run, RunState.AWAITING_VAULT, self._runs.events.now(), event))
             self._effects.missed()  # not before it stands there to be found
 
-    def _held_back(self, run: Run) -> bool:
+    def _is_held_back(self, run: Run) -> bool:
         """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""
         if self._effects.pauses.find(run.session_id) is not None:
             return True

@@ -60,10 +60,10 @@ class Proposals:
         elif created and asked.ask is not None:
             self._gate.requests.expiry.watch(kept.id, asked.ask.expires_at)
             if plan.preview is not None:
-                self._gate.previews.begin(kept.id, self._granted)
+                self._gate.previews.begin(kept.id, self._take_grant)
         return kept
 
-    async def _granted(self, run_id: str) -> None:
+    async def _take_grant(self, run_id: str) -> None:
         """Its preview is there: a grant may decide the call, as it would have at once without one."""
         granted = await self._matcher.previewed(run_id)
         if granted is not None:
@@ -108,12 +108,12 @@ class Submission:
         return await self.planner.offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
-        action, arguments = self._asked_for(call)
+        action, arguments = self._find_asked_for(call)
         if call.idempotency_key is not None:
-            known = await self._known(call, call.idempotency_key, action, arguments)
+            known = await self._find_known(call, call.idempotency_key, action, arguments)
             if known is not None:
                 return known
-            action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
+            action, arguments = self._find_asked_for(call)  # once more: what was trusted may lie there no longer
         self._limits.admit(call.session, action, arguments)
         if not action.approval.required:
             self._limits.effects.require()
@@ -143,7 +143,7 @@ class Submission:
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         return await self._proposals.withdraw(run_id, actor, reason)
 
-    def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
+    def _find_asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
         """Find the action as it is offered now, and its arguments.
 
         Whoever plans with them does so before anything else.
@@ -151,7 +151,7 @@ class Submission:
         action = self.planner.offerings.find(call.action).action
         return action, check_arguments(action, call.arguments)
 
-    async def _known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
+    async def _find_known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
         """Find the run that this idempotency key stands for, if it was used."""
         session_id = call.session.id if call.session else None
         run = await self._runs.table.find_by_key(session_id, action.name, key)

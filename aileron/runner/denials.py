@@ -198,11 +198,11 @@ def _normal(value: JSON) -> JSON:
 def normalize_text(text: str) -> str:
     """Write C{text} in NFKC, case-folded, and with single blanks."""
     if not text.isascii():
-        text = " ".join(map(_composed, text.split()))
+        text = " ".join(map(_compose, text.split()))
     return " ".join(text.casefold().split())
 
 
-def _composed(word: str) -> str:
+def _compose(word: str) -> str:
     pieces = (word[at : at + _MOST_OF_WORD] for at in range(0, len(word), _MOST_OF_WORD))
     return "".join(unicodedata.normalize("NFKC", each) for each in pieces)
 

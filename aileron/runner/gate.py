@@ -103,7 +103,7 @@ class ApprovalGate:
         approval = await self.requests.fresh(approval)
         if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
             return None
-        return await self._fetched(approval.run)
+        return await self._fetch(approval.run)
 
     async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
         """Take one decision and mark it; the caller holds the run's lock.
@@ -117,13 +117,13 @@ class ApprovalGate:
         undo_seconds = 0.0
         if decision.approved:
             await self._refuse_repetition(approval.run)
-            undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
+            undo_seconds = (await self._confirm(approval, preview)).undo_seconds
             self._effects.pauses.refuse(approval.run.session_id)
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
         self.undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
-        run = await self._runs.apply_or_refuse(self._decided(approval, signed))
+        run = await self._runs.apply_or_refuse(self._find_decided(approval, signed))
         return evolve(
             approval,
             run=run,
@@ -158,7 +158,7 @@ class ApprovalGate:
         """
         signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
         self.undo.hold(approval.run.id, rule.undo_seconds)
-        return self._decided(approval, signed)
+        return self._find_decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
         """Fetch the preview where a sound decision rests on it; this takes time, so no lock may be held meanwhile.
@@ -170,7 +170,7 @@ class ApprovalGate:
             if self.requests.plan(run).preview is None:
                 return None
             await self._sound(run)
-            return await self._fetched(run, before_effect=True)
+            return await self._fetch(run, before_effect=True)
         except (NotYet, Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError:
@@ -243,7 +243,7 @@ class ApprovalGate:
         await self._check(approval)
         return approval
 
-    async def _fetched(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+    async def _fetch(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         try:
             return await self.previews.afresh(run, before_effect=before_effect)
         except (Paused, StoreUnavailable, *UNUSABLE):
@@ -270,7 +270,7 @@ class ApprovalGate:
         if not on_record:
             raise NoDecision("The record tells of no such decision, or of what came after it.")
 
-    def _decided(self, approval: Approval, decision: Decision) -> Transition:
+    def _find_decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
         actor = get_decider(decision)
         now = decision.decided_at or self._runs.events.now()
@@ -298,7 +298,7 @@ class ApprovalGate:
             start_after=decision.not_before,
         )
 
-    async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
+    async def _confirm(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
         """Confirm an approval that could run now, as it was shown, its preview fetched just now."""
         try:
             present = approval if preview is None else await self.requests.previewed(approval, preview)
@@ -327,7 +327,7 @@ class ApprovalGate:
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
         if plan.digest(approval.run) != approval.digest:
-            raise _otherwise(approval, plan)
+            raise _explain_other(approval, plan)
         return plan
 
 
@@ -353,7 +353,7 @@ def _check_open(approval: Approval, now: datetime) -> None:
         raise make_conflict(evolve(approval.run, state=RunState.EXPIRED))
 
 
-def _otherwise(approval: Approval, plan: Plan) -> ApprovalStale:
+def _explain_other(approval: Approval, plan: Plan) -> ApprovalStale:
     """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
     before, after = approval.review, plan.review()
     same_file = before.get("manifest_digest") == after["manifest_digest"]

@@ -92,7 +92,7 @@ class GrantMatcher:
             await self._runs.audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
 
     async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
-        decided = None if await self._is_known(run) else await self._decided(_put_up(run, asked), plan)
+        decided = None if await self._is_known(run) else await self._decide(_put_up(run, asked), plan)
         return await keep([asked] if decided is None else [asked, decided])
 
     async def _is_known(self, run: Run) -> bool:
@@ -109,10 +109,10 @@ class GrantMatcher:
         is_whole = plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None
         if not is_whole or plan.digest(run) != approval.digest:
             return None
-        decided = await self._decided(approval, plan)
+        decided = await self._decide(approval, plan)
         return None if decided is None else await self._runs.apply(decided)
 
-    async def _decided(self, approval: Approval, plan: Plan) -> Transition | None:
+    async def _decide(self, approval: Approval, plan: Plan) -> Transition | None:
         """Take the decision of the first grant that allows it, its use counted; L{None}: a person must say."""
         try:
             for grant in await self._matching(approval.run, plan):
@@ -205,7 +205,7 @@ class GrantService:
         approval = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
         plan = self._gate.requests.plan(approval.run)
-        grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
+        grant = self._new(approval.run, plan, self._check(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
         await self._runs.audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
         self._grants.put(grant)
@@ -223,7 +223,7 @@ class GrantService:
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._gate.requests.planner.offerings.refresh()
         self._matcher.end_what_is_over()
-        return tuple([await self._shown(grant) for grant in self._grants.all()])
+        return tuple([await self._show(grant) for grant in self._grants.all()])
 
     async def grant(self, grant_id: str) -> StandingGrant:
         for shown in await self.grants():
@@ -242,9 +242,9 @@ class GrantService:
         await self._note()
         if before.revoked_at is None:
             await self._runs.audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
-        return await self._shown(revoked)
+        return await self._show(revoked)
 
-    def _checked(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
+    def _check(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
         if wish.session and run.session_id is None:
             problem = "/grant/session", "the call has no session: grant it to all"
             raise InvalidRequest.listing("This cannot be granted.", problem)
@@ -278,7 +278,7 @@ class GrantService:
                 "the grant {grant} stands, and its call was not approved: {why}", grant=grant.id, why=error.message
             )
 
-    async def _shown(self, grant: Grant) -> StandingGrant:
+    async def _show(self, grant: Grant) -> StandingGrant:
         state = grant.state(self._runs.events.now())
         why = self._suspension(grant) if state is GrantState.LIVE else None
         if why is not None:

@@ -60,13 +60,13 @@ def _values(name: str, given: JSON) -> Sequence[str]:
     if given is None:
         return ()
     items = [given] if isinstance(given, str | Mapping) or not isinstance(given, Sequence) else given
-    values = dict.fromkeys(_counted(item) for item in items)
+    values = dict.fromkeys(_normalize(item) for item in items)
     if len(values) > MOST_VALUES:
         raise LimitExceeded(f"{name} has more than {MOST_VALUES} values, and each of them is limited.")
     return tuple(values)
 
 
-def _counted(value: JSON) -> str:
+def _normalize(value: JSON) -> str:
     """Normalise a text whatever its case and the blanks around it; anything else is as it is, apart from every text."""
     return f"text {value.strip().casefold()}" if isinstance(value, str) else f"json {compact(value)}"
 

@@ -145,7 +145,7 @@ class Offerings:
         return offers, faults, refused
 
     def _offer(self, action: Action) -> Offer:
-        operations = [self._described(step.connector).operations[step.operation] for step in action.steps]
+        operations = [self._describe(step.connector).operations[step.operation] for step in action.steps]
         word = self._trust.find(TrustKind.ACTION, action.name)
         return Offer(
             action,
@@ -158,7 +158,7 @@ class Offerings:
         )
 
     def _goes_out(self, fqn: str) -> bool:
-        described = self._described(fqn)
+        described = self._describe(fqn)
         return bool(described.hosts) or described.bindable or described.base_url is not None
 
     def _untrusted(self, action: Action) -> list[str]:
@@ -181,7 +181,7 @@ class Offerings:
         how = "is new" if word is None else "was changed since it was trusted"
         return f"{how}: read it, then `aileron {kind.value} trust {name}`"
 
-    def _described(self, fqn: str) -> ConnectorDescription:
+    def _describe(self, fqn: str) -> ConnectorDescription:
         connector = self._connectors.get(fqn)
         if connector is None:
             raise NotFound(f"The connector {fqn} is not there.")
@@ -264,7 +264,7 @@ class TrustService:
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
         if not self._vault.ever_unlocked():
-            raise self._locked()
+            raise self._refuse_locked()
         lying = self._offerings.candidates()
         words = {(word.kind, word.name): word for word in self._trust.trusted()}
         return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
@@ -272,10 +272,10 @@ class TrustService:
     @shielded
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         self._require_unlocked()
-        chosen = _chosen(self._offerings.candidates(), items)
+        chosen = _choose(self._offerings.candidates(), items)
         for candidate in chosen:
             await self._contents.put(candidate.text)
-        await self._runs.audit.append(*(self._given(candidate, actor) for candidate in chosen))
+        await self._runs.audit.append(*(self._read_given(candidate, actor) for candidate in chosen))
         words = [self._word(candidate, actor) for candidate in chosen]
         await self._keep(lambda: self._trust.put(words))
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
@@ -321,7 +321,7 @@ class TrustService:
         enabled = True if earlier is None else earlier.enabled
         return Trusted(*candidate.key, candidate.digest, self._runs.events.now(), actor.id, enabled)
 
-    def _given(self, candidate: Candidate, actor: Actor) -> Event:
+    def _read_given(self, candidate: Candidate, actor: Actor) -> Event:
         earlier = self._trust.find(*candidate.key)
         before = None if earlier is None else earlier.digest
         return self._event("trust.given", *candidate.key, actor, candidate.digest, before)
@@ -336,9 +336,9 @@ class TrustService:
 
     def _require_unlocked(self) -> None:
         if self._vault.state() is not VaultState.UNLOCKED:
-            raise self._locked()
+            raise self._refuse_locked()
 
-    def _locked(self) -> VaultLocked:
+    def _refuse_locked(self) -> VaultLocked:
         return VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
 
 
@@ -350,7 +350,7 @@ def _state(lying: Candidate | None, word: Trusted | None) -> TrustState:
     return TrustState.TRUSTED if lying.digest == word.digest else TrustState.CHANGED
 
 
-def _chosen(lying: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
+def _choose(lying: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
     """Return the files that the operator was shown, all of which must still be on disk as they were."""
     wanted = list(items)
     gone = [f"{kind.value} {name}" for kind, name, _ in wanted if (kind, name) not in lying]

@@ -107,12 +107,12 @@ def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None)
         "ended_at": None if ended.ended_at is None else timestamp(ended.ended_at),
         "sent": outcome.sent,
         "status": outcome.status,
-        **({"output": _measured(outcome.output)} if outcome.fault is None else {"failure": to_json(outcome.fault)}),
+        **({"output": _measure(outcome.output)} if outcome.fault is None else {"failure": to_json(outcome.fault)}),
         **({} if built is None else {"request": to_json(built)}),
     }
 
 
-def _measured(output: JSON) -> JSON:
+def _measure(output: JSON) -> JSON:
     text = compact(output).encode("ascii")
     return {"digest": digest_of_bytes(text), "bytes": len(text)}
 
@@ -301,9 +301,9 @@ class LateAnswers:
             self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
 
     async def _record(self, late: LateAnswer, outcome: Outcome) -> None:
-        await record_finding(self._runs, late.doubt, self._found(late, outcome))
+        await record_finding(self._runs, late.doubt, self._find(late, outcome))
 
-    def _found(self, late: LateAnswer, outcome: Outcome) -> LookupResult:
+    def _find(self, late: LateAnswer, outcome: Outcome) -> LookupResult:
         doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
         fqn, events = doubt.planned.description.fqn, self._runs.events
         echoed = find_echoes(events, doubt.run, doubt.planned, outcome)
@@ -352,11 +352,11 @@ async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime
 
 def let_go(answer: Deferred[Outcome]) -> None:
     """Drop the connection of an answer that nobody waits for any more."""
-    answer.addErrback(_cancelled)
+    answer.addErrback(_note_cancelled)
     answer.cancel()
 
 
-def _cancelled(failure: Failure) -> None:
+def _note_cancelled(failure: Failure) -> None:
     if not failure.check(CancelledError):
         _log.failure("what a connector raised that was told to stop", failure)
 

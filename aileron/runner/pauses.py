@@ -133,13 +133,13 @@ class Pauses:
 
     async def _let_go(self, session_id: str | None) -> None:
         """Let go in the vault first: until the row says so as well, another life finds it paused."""
-        left = self._without(session_id)
+        left = self._remove(session_id)
         self._brakes.keep_pauses(tuple(left.values()))
         await self._watermarks.put(PAUSED_ROW, _written(left))
-        self._standing = self._without(session_id)  # what was paused meanwhile is written next
+        self._standing = self._remove(session_id)  # what was paused meanwhile is written next
         self._lifted.fire()
 
-    def _without(self, session_id: str | None) -> dict[str | None, Pause]:
+    def _remove(self, session_id: str | None) -> dict[str | None, Pause]:
         return {name: pause for name, pause in self._standing.items() if name != session_id}
 
     def settle_up(self) -> None:

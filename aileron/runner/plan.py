@@ -230,9 +230,9 @@ class Plan:
 
         :raises AileronError: the answers do not hold it.
         """
-        return resolve(planned.step, KnownValues(self.arguments, outputs, self._carried()))
+        return resolve(planned.step, KnownValues(self.arguments, outputs, self._carry()))
 
-    def _carried(self) -> Mapping[str, JSON]:
+    def _carry(self) -> Mapping[str, JSON]:
         return {} if self.preview is None else self.preview.shown.carried
 
     def _preview_shown(self) -> JSON:
@@ -294,11 +294,11 @@ class Planner:
         if lacks is not None or uses_outputs(step):
             return PlannedStep(*planned, None, lacks)
         inputs = resolve(step, KnownValues(arguments, {}, shown.carried))
-        return self._prepared(planned, inputs, step_key(effect_key, step))
+        return self._prepare(planned, inputs, step_key(effect_key, step))
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
         """Plan the read of a preview, as a step that comes before all others."""
-        planned = self._prepared(
+        planned = self._prepare(
             self._target(_reading(rule)), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}"
         )
         if planned.effect != READ or not planned.idempotent:
@@ -313,7 +313,7 @@ class Planner:
         binding = self._binding(description)
         return step, connector, description, binding, _base_url(description, binding)
 
-    def _prepared(self, target: _Target, inputs: Mapping[str, JSON], key: str) -> PlannedStep:
+    def _prepare(self, target: _Target, inputs: Mapping[str, JSON], key: str) -> PlannedStep:
         step, connector, *_, base_url = target
         return PlannedStep(*target, connector.prepare(step.operation, inputs, base_url, key))
 

@@ -233,11 +233,11 @@ def _faults(predicates: Sequence[Predicate], inputs: Sequence[str]) -> Iterator[
             yield f"{pointer}/argument", "is not an input of this action"
         if times[predicate.argument] > 1:
             yield f"{pointer}/argument", "is named more than once"
-        for message in _given_faults(predicate):
+        for message in _find_given_faults(predicate):
             yield f"{pointer}/given", message
 
 
-def _given_faults(predicate: Predicate) -> Iterator[str]:
+def _find_given_faults(predicate: Predicate) -> Iterator[str]:
     if list(json_problems(predicate.given)):
         yield "holds a number or a text that two readers could read differently"
     else:
@@ -260,7 +260,7 @@ def _pattern_faults(given: JSON) -> Iterator[str]:
         try:
             compile_pattern(given)
         except ValueError as error:
-            yield f"is no RE2 pattern that can be kept: {_said(error)}"
+            yield f"is no RE2 pattern that can be kept: {_describe(error)}"
 
 
 def _range_faults(given: JSON) -> Iterator[str]:
@@ -320,6 +320,6 @@ def _too_long(wish: NewGrant, arguments: Mapping[str, JSON]) -> Iterator[_Fault]
         yield "/grant/predicates", "leave too much that would have to stay the same: name the long arguments as well"
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     said = error.args[0] if error.args else ""
     return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -160,7 +160,7 @@ class Reconciler:
 
     async def _look(self, doubt: UncertainEffect, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
         on_its_way = self._late_answers.listens(doubt.run.id)
-        finding = await self._asked(doubt, sought)
+        finding = await self._ask(doubt, sought)
         if finding.happened is False and on_its_way:  # what is not there may come yet
             finding = evolve(finding, happened=None)
         fqn, echoed = doubt.planned.description.fqn, find_echoes(self._runs.events, doubt.run, doubt.planned, finding)
@@ -177,7 +177,7 @@ class Reconciler:
         found = LookupResult(finding.happened, finding.output, None, (*echoed.events, event), (), echoed.flags)
         return await record_finding(self._runs, doubt, found), finding
 
-    async def _asked(self, doubt: UncertainEffect, sought: Sought) -> Finding:
+    async def _ask(self, doubt: UncertainEffect, sought: Sought) -> Finding:
         try:
             return await self._look_up(doubt.planned, sought, _LOOK_SECONDS)
         except (CapabilityDenied, VaultLocked):
@@ -212,16 +212,16 @@ class Reconciler:
     async def _plan(self, run: Run) -> Plan:
         self._requests.planner.offerings.refresh()
         try:
-            plan = await self._decided(run)
+            plan = await self._plan_decided(run)
         except (Conflict, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
             raise Conflict(f"It cannot be worked out any more: {error.message}") from error
-        if plan.action.digest != run.manifest_digest or not await self._begun(run, plan.steps):
+        if plan.action.digest != run.manifest_digest or not await self._has_begun(run, plan.steps):
             raise Conflict("The action, its connector or the binding were changed since it was begun.")
         return plan
 
-    async def _decided(self, run: Run) -> Plan:
+    async def _plan_decided(self, run: Run) -> Plan:
         """Plan a run as it was approved, or as its action says where no approval is needed.
 
         :raises Conflict: there is no decision, or it was on something else.
@@ -236,7 +236,7 @@ class Reconciler:
             raise Conflict("It is not what was approved.")
         return plan
 
-    async def _begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
+    async def _has_begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
         """Return whether the record says that exactly these steps were started."""
         records = (await self._runs.audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
         pinned: JSON = [planned.pinned() for planned in steps]

@@ -121,7 +121,7 @@ class ApprovalRequests:
         :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
         """
         approval = await self._runs.table.approval(run.id)
-        ask = self._anew(run, approval, found.message, preview)
+        ask = self._ask_anew(run, approval, found.message, preview)
         events = self._runs.events
         event = events.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
         if isinstance(found, NoDecision):
@@ -152,7 +152,7 @@ class ApprovalRequests:
         asked = self._nothing(approval.run, stale)
         return Ask(asked, approval.review, self._runs.events.now(), approval.expires_at, stale)
 
-    def _anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
+    def _ask_anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
         """Make what to ask of an approved run whose decision counts no more."""
         now = self._runs.events.now()
         try:

@@ -150,12 +150,12 @@ class Timers:
         if at.timestamp() > self._clock.seconds():
             self.watch(run_id, at, ring)
             return
-        Deferred.fromCoroutine(self._go(run_id, ring)).addErrback(self._failed, run_id, at, ring)
+        Deferred.fromCoroutine(self._go(run_id, ring)).addErrback(self._note_failed, run_id, at, ring)
 
     async def _go(self, run_id: str, ring: Callback) -> None:
         await ring(run_id)
 
-    def _failed(self, failure: Failure, run_id: str, at: datetime, ring: Callback) -> None:
+    def _note_failed(self, failure: Failure, run_id: str, at: datetime, ring: Callback) -> None:
         """Note that it still waits, and nothing else will wake it, but for an alarm that was set meanwhile."""
         _log.failure("the alarm of run {run}", failure, run=run_id)
         if run_id not in self._set:

@@ -69,13 +69,13 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[li
     tail = f"{_BOTH} {where} ORDER BY runs.ordinal LIMIT ?"
     limit = fitting(cursor, _SIZE, tail, values, query)
     rows = cursor.execute(f"SELECT runs.ordinal, {_SELECTION} {tail}", (*values, limit + 1))
-    return [(row["ordinal"], _joined(row)) for row in rows], limit
+    return [(row["ordinal"], _join(row)) for row in rows], limit
 
 
 def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
     """Return the newest C{most} that were denied after C{since}, oldest first."""
     rows = cursor.execute(f"SELECT {_SELECTION} {_BOTH} {_DENIED}", (moment(since), most)).fetchall()
-    return tuple(_joined(row) for row in reversed(rows))
+    return tuple(_join(row) for row in reversed(rows))
 
 
 def unshown(cursor: sqlite3.Cursor) -> tuple[str, ...]:
@@ -83,5 +83,5 @@ def unshown(cursor: sqlite3.Cursor) -> tuple[str, ...]:
     return tuple(row["id"] for row in cursor.execute(_UNSHOWN, (RunState.PENDING.value,)))
 
 
-def _joined(row: sqlite3.Row) -> Approval:
+def _join(row: sqlite3.Row) -> Approval:
     return APPROVALS.value_of(row, run=RUNS.value_of(row))

@@ -122,15 +122,15 @@ def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: in
 
 def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
     """List records above C{sequence}, oldest first."""
-    return tuple(_record(row, digest) for row in _between(cursor, sequence, limit))
+    return tuple(_record(row, digest) for row in _select_between(cursor, sequence, limit))
 
 
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
     """List records above the sequence C{after}, up to C{until}, oldest first, as columns."""
-    return [tuple(row) for row in _between(cursor, after, limit, until)]
+    return [tuple(row) for row in _select_between(cursor, after, limit, until)]
 
 
-def _between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> Iterable[sqlite3.Row]:
+def _select_between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> Iterable[sqlite3.Row]:
     most = _MOST if until is None else until
     if after >= most:
         return ()

@@ -61,10 +61,10 @@ def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
         else:
             _create(path, schema)
     except (sqlite3.Error, OSError) as error:
-        raise _refused(error) from None
+        raise _refuse(error) from None
 
 
-def _refused(error: Exception) -> StoreUnavailable:
+def _refuse(error: Exception) -> StoreUnavailable:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
         return ForeignDatabase("The file is no database.")
     return refusal(error)
@@ -72,14 +72,14 @@ def _refused(error: Exception) -> StoreUnavailable:
 
 def _create(path: Path, schema: Schema) -> None:
     fresh = _empty(path.with_name(f"{path.name}.new"))
-    with closing(_connected(fresh, 0)) as connection:
+    with closing(_connect(fresh, 0)) as connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         _step_through(connection, schema, 0)
     _put_in_place(fresh, path)
 
 
 def _upgrade(path: Path, schema: Schema, busy_seconds: float) -> None:
-    with closing(_connected(path, busy_seconds)) as connection:
+    with closing(_connect(path, busy_seconds)) as connection:
         version = _version(connection, schema)
         path.chmod(0o600)
         if version < schema.version:
@@ -108,7 +108,7 @@ def _step_through(connection: sqlite3.Connection, schema: Schema, version: int) 
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
     copy = _empty(path.with_name(f"{path.name}.backup-{version}.new"))
-    with closing(_connected(copy, 0)) as target:
+    with closing(_connect(copy, 0)) as target:
         connection.backup(target)
     _put_in_place(copy, path.with_name(f"{path.name}.backup-{version}"))
 
@@ -130,7 +130,7 @@ def _put_in_place(made: Path, path: Path) -> None:
         os.close(directory)
 
 
-def _connected(path: Path, busy_seconds: float) -> sqlite3.Connection:
+def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=busy_seconds)
     connection.execute("PRAGMA synchronous = FULL")
     return connection

@@ -51,7 +51,7 @@ class Readers:
             return fail(closing())
         self._reading += 1
         turn = self._turns.acquire()
-        return turn.addCallbacks(lambda _: self._in_turn(function, *args, **kwargs), self._done)
+        return turn.addCallbacks(lambda _: self._in_turn(function, *args, **kwargs), self._note_done)
 
     def close(self) -> Deferred[None]:
         """Take no more, and answer when the last read has ended.  Twice is safe."""
@@ -60,13 +60,13 @@ class Readers:
 
     def _in_turn(self, *call: Any, **kwargs: Any) -> Deferred[Any]:
         read = maybeDeferred(self._pool.runWithConnection, _at_one_moment, *call, **kwargs)
-        return shielded(read.addErrback(_translated).addBoth(self._turn_over))
+        return shielded(read.addErrback(_translate).addBoth(self._turn_over))
 
     def _turn_over(self, result: Any) -> Any:
         self._turns.release()
-        return self._done(result)
+        return self._note_done(result)
 
-    def _done(self, result: Any) -> Any:
+    def _note_done(self, result: Any) -> Any:
         self._reading -= 1
         if not self._reading:
             self._at_rest.fire()
@@ -79,7 +79,7 @@ def _at_one_moment(connection: sqlite3.Connection, function: Callable[..., T], *
     return function(cursor, *args, **kwargs)
 
 
-def _translated(failure: Failure) -> Failure:
+def _translate(failure: Failure) -> Failure:
     if failure.check(sqlite3.Error) is None:
         return failure
     refused = refusal(failure.value)

@@ -157,12 +157,12 @@ def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> N
 
 
 def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
-    standing = _changed(cursor, transitions)
+    standing = _change(cursor, transitions)
     _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run
 
 
-def _changed(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
+def _change(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
     before = _standing(cursor, transitions)
     standing = _advanced(before, transitions)
     if not runs_table.update(cursor, standing.run, before.run.state):
@@ -191,7 +191,7 @@ def _keep_details(cursor: sqlite3.Cursor, done: Transition | Progress) -> None:
 
 
 def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
-    run = _known(cursor, progress.run_id)
+    run = _find_known(cursor, progress.run_id)
     if run.state is not RunState.EXECUTING:
         raise StateConflict(run)
     _keep_details(cursor, progress)
@@ -200,12 +200,12 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
 
 def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
     """Return the run, and its approval if it is asked for, whatever the run's own row says of being gated."""
-    run = _known(cursor, transitions[0].run_id)
+    run = _find_known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
     return _Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
 
 
-def _known(cursor: sqlite3.Cursor, run_id: str) -> Run:
+def _find_known(cursor: sqlite3.Cursor, run_id: str) -> Run:
     run = RUNS.find(cursor, "WHERE id = ?", run_id)
     if run is None:
         raise NotFound("There is no such run.")

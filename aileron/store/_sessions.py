@@ -125,7 +125,7 @@ class SQLiteSessions:
     _flushed_at: float = field(init=False)
 
     @_flushed_at.default
-    def _made_at(self) -> float:
+    def _find_made_at(self) -> float:
         return self._clock.seconds()
 
     async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
@@ -134,10 +134,10 @@ class SQLiteSessions:
         await self._writer.write(_open, self._seals, new, seen, self._now() - _ORPHANED_AFTER)
 
     async def by_token(self, token_digest: bytes) -> Session | None:
-        return await self._known(self._by_token, "token_digest", token_digest)
+        return await self._find_known(self._by_token, "token_digest", token_digest)
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        return await self._known(self._by_gateway_key, "gateway_digest", gateway_digest)
+        return await self._find_known(self._by_gateway_key, "gateway_digest", gateway_digest)
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
         session = self._by_gateway_key.get(gateway_digest)
@@ -174,7 +174,7 @@ class SQLiteSessions:
             return succeed(None)
         return self._writer.write(_note_seen, seen).addErrback(_note_lost)
 
-    async def _known(self, recent: SessionCache, column: str, digest: bytes) -> Session | None:
+    async def _find_known(self, recent: SessionCache, column: str, digest: bytes) -> Session | None:
         session = recent.get(digest)
         if session is None:
             ticket = recent.ticket()

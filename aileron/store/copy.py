@@ -85,14 +85,14 @@ def opened(path: Path) -> Iterator[Copy]:
     :raises InvalidRequest: it is no database of Aileron, or cannot be read.
     """
     try:
-        connection = _connected(path)
+        connection = _connect(path)
     except sqlite3.Error as error:
         raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
     with closing(connection):
         yield Copy(connection)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     # A copy in a directory where nothing may be written has no room for the index of a log; without one it needs none.
     log = path.with_name(path.name + "-wal")
     modes = ("mode=ro",) if log.exists() else ("mode=ro", "immutable=1")

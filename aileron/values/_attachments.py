@@ -87,18 +87,18 @@ def set_apart(output: JSON) -> tuple[JSON, tuple[Attachment, ...]]:
     Return that, and the attachments in order, each once.
     """
     found: dict[Attachment, int] = {}
-    return _without(output, found), tuple(found)
+    return _replace(output, found), tuple(found)
 
 
-def _without(value: JSON, found: dict[Attachment, int]) -> JSON:
+def _replace(value: JSON, found: dict[Attachment, int]) -> JSON:
     if isinstance(value, Mapping):
         attachment = _attachment(value)
         if attachment is None:
-            return {key: _without(each, found) for key, each in value.items()}
+            return {key: _replace(each, found) for key, each in value.items()}
         number = found.setdefault(attachment, len(found) + 1)
         return f"[attachment {number}: {attachment.media_type}, {attachment.size:,} bytes]"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_without(each, found) for each in value]
+        return [_replace(each, found) for each in value]
     return value
 
 

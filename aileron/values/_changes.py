@@ -35,7 +35,7 @@ def _changes(pointer: str, before: JSON, after: JSON) -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         yield from _members(pointer, before, after)
     elif _is_array(before) and _is_array(after):
-        yield from _members(pointer, _numbered(before), _numbered(after))
+        yield from _members(pointer, _number(before), _number(after))
     elif not _same(before, after):
         yield Change(pointer, "changed", before, after)
 
@@ -51,7 +51,7 @@ def _members(pointer: str, before: Mapping[str, JSON], after: Mapping[str, JSON]
             yield from _changes(place, before[name], after[name])
 
 
-def _numbered(array: JSON) -> Mapping[str, JSON]:
+def _number(array: JSON) -> Mapping[str, JSON]:
     return {str(index): item for index, item in enumerate(array)} if isinstance(array, Sequence) else {}
 
 

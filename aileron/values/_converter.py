@@ -191,7 +191,7 @@ class JsonConverter:
             if type(value) is not dict:
                 raise ValueError("is no object")
             if form.constants or inline:
-                value = _gathered(value, form.constants, inline)
+                value = _gather(value, form.constants, inline)
             _check_members(value, required, known)
             return read(value, type_)
 
@@ -232,7 +232,7 @@ def _check_open(cls: Any, form: _JsonForm) -> None:
         raise TypeError(f"{cls.__name__}.{hidden[0]} is written only where its form says so")
 
 
-def _gathered(
+def _gather(
     value: dict[str, Any], constants: Mapping[str, JSON], inline: Mapping[str, Collection[str]]
 ) -> dict[str, Any]:
     """Return the object without its constants, and with what stands inline as objects."""
@@ -262,7 +262,7 @@ def _ignoring_type(read: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 def _add_scalars(converter: Converter) -> None:
     """Add what is one text or number: read by exact type, since C{True} is an C{int} to C{isinstance}."""
     for type_, words in ((str, "is no text"), (int, "is no whole number"), (bool, "is neither true nor false")):
-        converter.register_structure_hook(type_, _exactly(type_, words))
+        converter.register_structure_hook(type_, _read_exactly(type_, words))
     converter.register_structure_hook(float, lambda value, _type: _read_number(value))
     converter.register_structure_hook(bytes, lambda value, _type: _read_bytes(value))
     converter.register_structure_hook(datetime, lambda value, _type: _read_moment(value))
@@ -312,7 +312,7 @@ def _instance(value: Any, type_: type, words: str) -> Any:
     return value
 
 
-def _exactly(type_: type, words: str) -> Callable[[Any, Any], Any]:
+def _read_exactly(type_: type, words: str) -> Callable[[Any, Any], Any]:
     return lambda value, _type: _instance(value, type_, words)
 
 

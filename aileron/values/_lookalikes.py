@@ -56,7 +56,7 @@ def cautions(text: str) -> Iterator[str]:
     alike = {each: read for each in characters if (read := _lookalike(each))}
     found = list(_Words(text, alike).disguised()) if alike else []
     for word in found[:MOST_WORDS]:
-        yield _described(word, alike)
+        yield _describe(word, alike)
     if len(found) > MOST_WORDS:
         yield f"{len(found) - MOST_WORDS:,} more words look like others."
     yield from _about_marks(text, characters)
@@ -141,7 +141,7 @@ class _Words:
         return ""
 
 
-def _described(word: str, alike: Mapping[str, str]) -> str:
+def _describe(word: str, alike: Mapping[str, str]) -> str:
     strange = list(dict.fromkeys(each for each in word if each in alike))
     read = "".join(alike.get(each, each) for each in word)
     points = ", ".join(f"U+{ord(each):04X} {unicodedata.name(each, '')}".rstrip() for each in strange[:4])

@@ -48,10 +48,10 @@ def visible(text: str, multiline: bool = False) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return text.translate({ord(each): _shown(each, multiline) for each in set(text)})
+    return text.translate({ord(each): _show(each, multiline) for each in set(text)})
 
 
-def _shown(character: str, multiline: bool) -> str:
+def _show(character: str, multiline: bool) -> str:
     code = ord(character)
     if character == " " or (multiline and character == "\n"):
         return character
@@ -61,7 +61,7 @@ def _shown(character: str, multiline: bool) -> str:
         return _PICTURE_OF_DELETE
     category = unicodedata.category(character)
     odd = category in _UNSEEN or category == "Zs" or code in _BLANKS or code in _MORE_BLANKS or _covers(character)
-    return _escaped(code) if odd else character
+    return _escape(code) if odd else character
 
 
 def _covers(character: str) -> bool:
@@ -70,5 +70,5 @@ def _covers(character: str) -> bool:
     return over or ord(character) in _MARKS_FOR_SYMBOLS
 
 
-def _escaped(code: int) -> str:
+def _escape(code: int) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -51,7 +51,7 @@ class Throttle:
 
     def failed(self) -> None:
         """Count a failure."""
-        self._failures = min(_MOST_COUNTED, self._counted() + 1)
+        self._failures = min(_MOST_COUNTED, self._count() + 1)
         self._failed_at = self._clock.seconds()
 
     def succeeded(self) -> None:
@@ -60,8 +60,8 @@ class Throttle:
 
     def seconds(self) -> float:
         """0 for the first tries, then 0.25 s, twice that with each failure, 5 s at most."""
-        beyond = self._counted() - _FREE
+        beyond = self._count() - _FREE
         return 0.0 if beyond < 0 else min(MOST_SECONDS, _FIRST_SECONDS * 2.0**beyond)
 
-    def _counted(self) -> int:
+    def _count(self) -> int:
         return self._failures if self._clock.seconds() < self._failed_at + _FORGOTTEN_SECONDS else 0

@@ -53,13 +53,13 @@ class FileBindings:
 
     async def revoke(self, name: str) -> Binding:
         document = self._file.current()
-        entry = _found(document, name)
+        entry = _find(document, name)
         self._file.write(document.without(name))
         return entry.binding
 
     async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
         key, document = self._file.opened()
-        entry = _found(document, name)
+        entry = _find(document, name)
         binding = evolve(entry.binding, scope=scope, base_url=base_url, revision=document.entry_revisions + 1)
         check_binding(binding)
         sealed = seal_entry(document, key, binding, unseal_entry(document, key, entry))
@@ -70,7 +70,7 @@ class FileBindings:
         return _Credential(self._file, binding, scope, self._turns[binding.name])
 
 
-def _found(document: VaultDocument, name: str) -> VaultEntry:
+def _find(document: VaultDocument, name: str) -> VaultEntry:
     entry = document.find(name)
     if entry is None:
         raise NotFound("There is no such binding.")
@@ -107,7 +107,7 @@ class _Credential:
         try:
             return unseal_entry(document, key, entry)
         except VaultDamaged as error:
-            raise self._failed("does not open: its entry was altered.") from error
+            raise self._fail("does not open: its entry was altered.") from error
 
     def _keep(self, renewed: bytes) -> None:
         """Seal C{renewed} in the place of what is kept.  It is the same binding, so what was approved with it holds."""
@@ -120,9 +120,9 @@ class _Credential:
         key, document = self._file.opened()
         entry = document.find(self._binding.name)
         if entry is None or entry.binding != self._binding:
-            raise self._failed("is gone or was changed.")
+            raise self._fail("is gone or was changed.")
         return key, document, entry
 
-    def _failed(self, how: str) -> BindingFailed:
+    def _fail(self, how: str) -> BindingFailed:
         name, connector = self._binding.name, self._binding.connector
         return BindingFailed(f"The binding {name} {how}", {"binding": name, "connector": connector})

@@ -135,13 +135,13 @@ class KdfParameters:
     lanes: int = 4
 
     def __attrs_post_init__(self) -> None:
-        _within("salt", len(self.salt), SALT_BYTES, 64)
-        _within("iterations", self.iterations, 3, 16)
-        _within("memory_kib", self.memory_kib, 64 * 1024, 1024 * 1024)
-        _within("lanes", self.lanes, 1, 16)
+        _check_within("salt", len(self.salt), SALT_BYTES, 64)
+        _check_within("iterations", self.iterations, 3, 16)
+        _check_within("memory_kib", self.memory_kib, 64 * 1024, 1024 * 1024)
+        _check_within("lanes", self.lanes, 1, 16)
 
 
-def _within(name: str, value: int, floor: int, ceiling: int) -> None:
+def _check_within(name: str, value: int, floor: int, ceiling: int) -> None:
     if not floor <= value <= ceiling:
         raise VaultDamaged(f"The vault's key derivation is refused: {name} must be {floor} to {ceiling}.")
 

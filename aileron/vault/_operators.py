@@ -95,7 +95,7 @@ class Operators:
             raise Unauthorized("The login does not hold: ask for a new challenge.")
         self._throttle.succeeded()
         token = TOKEN_PREFIX + self._fresh()
-        return token, self._logins.start(_hashed(token))
+        return token, self._logins.start(_hash(token))
 
     def delay_seconds(self) -> float:
         return self._throttle.seconds()
@@ -106,15 +106,15 @@ class Operators:
 
     def hand_over(self, token: str) -> str:
         login, code = self._certain(token), self._fresh()
-        self._hand_overs.begin(login.secret, _hashed(code))
+        self._hand_overs.begin(login.secret, _hash(code))
         return code
 
     def handed_over(self, token: str) -> HandOverState | None:
-        hand_over = self._hand_overs.of(_hashed(token))
+        hand_over = self._hand_overs.of(_hash(token))
         return None if hand_over is None else hand_over.state
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
-        hand_over = self._hand_overs.by_code(_hashed(code))
+        hand_over = self._hand_overs.by_code(_hash(code))
         maker = None if hand_over is None else self._logins.of_terminal(hand_over.maker)
         if hand_over is None or maker is None or hand_over.state not in (HandOverState.MADE, HandOverState.OPENED):
             raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")
@@ -122,19 +122,19 @@ class Operators:
             self._hand_overs.end(hand_over, HandOverState.TWICE)
             raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": maker.session.id})
         cookie, page_key = self._fresh(), self._fresh()
-        self._hand_overs.open(hand_over, _hashed(cookie), _hashed(page_key), generate_two_words(self._randomness))
+        self._hand_overs.open(hand_over, _hash(cookie), _hash(page_key), generate_two_words(self._randomness))
         return cookie, page_key, maker.session
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:
-        hand_over = self._hand_overs.by_browser(_hashed(cookie))
+        hand_over = self._hand_overs.by_browser(_hash(cookie))
         waits = hand_over is not None and hand_over.state is HandOverState.OPENED
-        if hand_over is None or not waits or not same(hand_over.page_key, _hashed(page_key)):
+        if hand_over is None or not waits or not same(hand_over.page_key, _hash(page_key)):
             raise Unauthorized(f"This page does not wait to be let in. {_AGAIN}")
         self._hand_overs.bind(hand_over, read_public_key(public_key))
         return self._instance
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
-        hand_over = self._hand_overs.by_browser(_hashed(asked.cookie))
+        hand_over = self._hand_overs.by_browser(_hash(asked.cookie))
         if hand_over is None or not hand_over.key or not self._signatures.hold(hand_over.key, asked):
             return None
         return HandOver(hand_over.state, hand_over.words)
@@ -153,7 +153,7 @@ class Operators:
         return self._logins.start(hand_over.cookie, hand_over.key, login.until)
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        login = self._logins.of_browser(_hashed(asked.cookie))
+        login = self._logins.of_browser(_hash(asked.cookie))
         if login is None or not self._signatures.hold(login.key, asked):
             return None
         return self._logins.renewed(login).session if renew else login.session
@@ -165,7 +165,7 @@ class Operators:
         return self._logins.live()
 
     def _cli_login(self, token: str) -> Login | None:
-        login = self._logins.of_terminal(_hashed(token)) if token.startswith(TOKEN_PREFIX) else None
+        login = self._logins.of_terminal(_hash(token)) if token.startswith(TOKEN_PREFIX) else None
         return None if login is None else self._logins.renewed(login)
 
     def _certain(self, token: str) -> Login:
@@ -184,5 +184,5 @@ class Operators:
         self._signatures.clear()
 
 
-def _hashed(token: str) -> str:
+def _hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

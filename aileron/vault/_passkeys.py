@@ -75,7 +75,7 @@ class Passkeys:
             authenticator_selection=structs.AuthenticatorSelectionCriteria(
                 user_verification=structs.UserVerificationRequirement.REQUIRED
             ),
-            exclude_credentials=self._described(structs),
+            exclude_credentials=self._describe(structs),
         )
         return cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
 
@@ -137,7 +137,7 @@ class Passkeys:
         options = webauthn.generate_authentication_options(
             rp_id=SITE,
             challenge=_challenge(nonce, about),
-            allow_credentials=self._described(structs),
+            allow_credentials=self._describe(structs),
             user_verification=structs.UserVerificationRequirement.REQUIRED,
         )
         return nonce, cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
@@ -146,18 +146,18 @@ class Passkeys:
         """Without what C{aileron[passkey]} installs nothing passes that needs one."""
         if assertion is None:
             if self._book.passkey_rule().needs(action):
-                raise _refused(_NEEDED)
+                raise _refuse(_NEEDED)
             return
         challenge = self._asked.take(assertion.nonce)
         if challenge is None or challenge != _challenge(assertion.nonce, about):
-            raise _refused("Your passkey was not asked for this, or longer than a minute ago: try again.")
+            raise _refuse("Your passkey was not asked for this, or longer than a minute ago: try again.")
         self._use(challenge, assertion.credential)
 
     def _use(self, challenge: bytes, credential: Mapping[str, JSON]) -> None:
         keys, webauthn = self._book.passkeys(), self._webauthn()
         key = next((each for each in keys if each.id == credential.get("id")), None)
         if key is None:
-            raise _refused("This passkey does not count here.")
+            raise _refuse("This passkey does not count here.")
         try:
             used = webauthn.verify_authentication_response(
                 credential=dict(credential),
@@ -169,12 +169,12 @@ class Passkeys:
                 require_user_verification=True,
             )
         except _unsound(webauthn) as error:
-            raise _refused("Your passkey's answer does not hold.") from error
+            raise _refuse("Your passkey's answer does not hold.") from error
         kept = (evolve(each, count=used.new_sign_count) if each is key else each for each in keys)
         self._book.keep_passkeys(tuple(kept), self._book.passkey_rule())
 
-    def _described(self, structs: Any) -> list[Any]:
-        return [structs.PublicKeyCredentialDescriptor(id=_decoded(each.id)) for each in self._book.passkeys()]
+    def _describe(self, structs: Any) -> list[Any]:
+        return [structs.PublicKeyCredentialDescriptor(id=_decode(each.id)) for each in self._book.passkeys()]
 
     def _origins(self) -> list[str]:
         return [address for address in self._addresses() if address.startswith(f"http://{SITE}:")]
@@ -194,7 +194,7 @@ def _challenge(nonce: str, about: Mapping[str, JSON]) -> bytes:
     return hashlib.sha256(canonical([_LABEL, nonce, about])).digest()
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
@@ -203,5 +203,5 @@ def _unsound(webauthn: Any) -> tuple[type[Exception], ...]:
     return (webauthn.helpers.exceptions.WebAuthnException, ValueError, TypeError, KeyError, AttributeError)
 
 
-def _refused(message: str) -> Forbidden:
+def _refuse(message: str) -> Forbidden:
     return Forbidden(message, {"passkey": True})

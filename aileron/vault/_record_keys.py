@@ -42,7 +42,7 @@ class FileRecordKeys:
 
     def endorse(self, statement: Mapping[str, JSON]) -> str:
         key, document = self._file.opened()
-        private = unseal_part(document, key, SIGNING, _made(document.record).signing)
+        private = unseal_part(document, key, SIGNING, _make(document.record).signing)
         return Ed25519PrivateKey.from_private_bytes(private).sign(canonical(statement)).hex()
 
     def locked_periods(self) -> tuple[LockedPeriod, ...]:
@@ -53,10 +53,10 @@ class FileRecordKeys:
     def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
         key, document = self._file.opened()
         sealed = tuple(Stretch(each.id, seal_part(document, key, each.id, each.key)) for each in periods)
-        self._file.change(record=evolve(_made(document.record), stretches=sealed))
+        self._file.change(record=evolve(_make(document.record), stretches=sealed))
 
 
-def _made(record: RecordKeys | None) -> RecordKeys:
+def _make(record: RecordKeys | None) -> RecordKeys:
     if record is None:
         raise Conflict("The record has no key yet.")
     return record

@@ -129,7 +129,7 @@ class OpenVault:
         self._waiting = Waiting()
         self._attempted: VaultDocument | None = None
         found = self._stored.read()
-        self.known: VaultDocument | None = None if key is None else _checked(found, key)
+        self.known: VaultDocument | None = None if key is None else _check(found, key)
 
     @property
     def verified(self) -> VaultDocument:
@@ -225,7 +225,7 @@ class OpenVault:
         return VaultLocked(_HINTS.get(state, "The vault is not open."), {"state": state.value})
 
 
-def _checked(found: VaultDocument | None, key: DataKey) -> VaultDocument:
+def _check(found: VaultDocument | None, key: DataKey) -> VaultDocument:
     if found is None:
         raise NoVault("There is a key, but no vault that it could open.", {"state": VaultState.MISSING.value})
     if not is_sound(found, key):

@@ -18,7 +18,7 @@ from aileron.cli._entry import _Sources
 from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.daemon.process import (
-    _detached,
+    _start_detached,
     _tell_of_upstreams,
     child_environment,
     command,
@@ -109,7 +109,7 @@ class ProcessTests(SynchronousTestCase):
             os.set_inheritable(descriptor, True)
         tell = (sys.executable, "-I", "-c", _TELL, str(ours), str(named))
         for passed in ((), (named,)):
-            child = _detached(tell, home, {"PATH": "p", "PYTHONPATH": "x", "KEY": "k"}, passed)
+            child = _start_detached(tell, home, {"PATH": "p", "PYTHONPATH": "x", "KEY": "k"}, passed)
             self.assertEqual(child.wait(60), 0)
             names, directory, is_open, session = json.loads(output_of(home).read_text())
             self.assertEqual((directory, is_open, session), (str(home.root), [False, bool(passed)], child.pid))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
-from aileron.runner.limits import MOST_VALUES, _counted, _values
+from aileron.runner.limits import MOST_VALUES, _normalize, _values
 from aileron.values import JSON, Cap, Decision, LoopLimits, OwnCap, Run, RunState, utc
 
 from .kit import OPERATOR, START, manifest, step
@@ -256,7 +256,7 @@ class ValueTests(CappedCase):
 
     def test_kinds(self) -> None:
         """A text is no number, however it is written, and true is not 1."""
-        counted = {_counted(value) for value in ("1", 1, True, None, "true", [1], {"a": 1})}
+        counted = {_normalize(value) for value in ("1", 1, True, None, "true", [1], {"a": 1})}
         self.assertEqual(len(counted), 7)
 
     def test_arrays(self) -> None:

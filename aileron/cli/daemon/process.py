@@ -103,16 +103,16 @@ def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
 def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
     serve = command(SERVE, "--home", str(home.root))
     if key is None:
-        return _detached(serve, home, cli.environ)
+        return _start_detached(serve, home, cli.environ)
     reading, writing = private_pair()
     try:
         key.send(writing)  # 32 bytes: they are held until the child reads
-        return _detached((*serve, "--key-fd", str(reading)), home, cli.environ, (reading,))
+        return _start_detached((*serve, "--key-fd", str(reading)), home, cli.environ, (reading,))
     finally:
         os.close(reading)
 
 
-def _detached(
+def _start_detached(
     command: Sequence[str], home: Home, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
 ) -> subprocess.Popen[bytes]:
     path = output_of(home)

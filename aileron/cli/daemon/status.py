@@ -56,7 +56,7 @@ def relayed(status: Mapping[str, Any]) -> Mapping[str, JSON]:
     totals = status.get("gateway", {}).get("totals", {})
     if not totals.get("requests"):
         return {}
-    return {"LLM calls": f"{_grouped(totals['requests'])} (tokens: {tokens(totals)})"}
+    return {"LLM calls": f"{_group(totals['requests'])} (tokens: {tokens(totals)})"}
 
 
 def tokens(told: Mapping[str, Any] | None) -> str | None:
@@ -66,10 +66,10 @@ def tokens(told: Mapping[str, Any] | None) -> str | None:
     """
     if told is None:
         return None
-    return f"{_grouped(told['input_tokens'])} in, {_grouped(told['output_tokens'])} out"
+    return f"{_group(told['input_tokens'])} in, {_group(told['output_tokens'])} out"
 
 
-def _grouped(count: int) -> str:
+def _group(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 

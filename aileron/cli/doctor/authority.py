@@ -46,7 +46,7 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     yield from _errors(told)
     yield from _unbound(told)
     for binding in told["bindings"]["items"]:
-        yield from _bound(binding)
+        yield from _check_bound(binding)
     for run in told["unknown"]["items"]:
         yield waits(
             f"What became of {run['action']} (run {run['id']}) is not known: it may have happened.",
@@ -119,7 +119,7 @@ def _unbound(told: Answers) -> Iterator[DoctorFinding]:
             )
 
 
-def _bound(binding: Item) -> Iterator[DoctorFinding]:
+def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
     name, connector = binding["name"], binding["connector"]
     if binding["in_force"] is None:
         yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")

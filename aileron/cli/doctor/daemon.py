@@ -70,7 +70,7 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
         yield waits("No daemon runs.", "Start it: aileron daemon start")
-        yield from _without_daemon(home)
+        yield from _check_without_daemon(home)
     elif found is None:
         yield wrong(
             f"A daemon runs (pid {pid}), but daemon.json does not lead to it: it is starting or stopping, or somebody "
@@ -112,7 +112,7 @@ def _answers(cli: CliContext, found: Discovery) -> Iterator[DoctorFinding]:
         yield wrong(f"The daemon is version {found.version}, this command is {__version__}.", _RESTART)
 
 
-def _without_daemon(home: Home) -> Iterator[DoctorFinding]:
+def _check_without_daemon(home: Home) -> Iterator[DoctorFinding]:
     try:
         if read_discovery(home) is not None:
             yield remark("A daemon.json is left of one that did not end well; nobody believes it.")

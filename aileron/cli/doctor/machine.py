@@ -32,7 +32,7 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
         yield from _private(path, uid, "file")
     for path in (home.config, *_entries(home.actions), *_entries(home.connectors)):
         yield from _sound(path, uid)
-    yield from _above(home.root.resolve(), uid)
+    yield from _check_above(home.root.resolve(), uid)
 
 
 THIS_PACKAGE = Path(__file__).resolve().parents[2]
@@ -59,7 +59,7 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding
     commands = executable.absolute().parent
     if commands.stat().st_mode & _OTHERS_WRITE:
         yield wrong(f"Others may write the directory of Aileron's commands: {commands}", f"chmod go-w {commands}")
-    yield from _above(package, uid)
+    yield from _check_above(package, uid)
 
 
 def search_path(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -101,7 +101,7 @@ def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
         )
 
 
-def _above(path: Path, uid: int) -> Iterator[DoctorFinding]:
+def _check_above(path: Path, uid: int) -> Iterator[DoctorFinding]:
     """Find whoever may write a directory above, and so put another in its place, unless the directory is sticky."""
     for parent in path.parents:
         found = _status(parent)

@@ -174,9 +174,9 @@ def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> No
     for part, wanted in now.items():
         was = None if before is None else before[part]
         as_before = ", as before" if was == wanted else ""
-        say("  {part}: {wanted}{as_before}", part=_PARTS[part], wanted=_said(wanted), as_before=as_before)
+        say("  {part}: {wanted}{as_before}", part=_PARTS[part], wanted=_render(wanted), as_before=as_before)
         if was != wanted:
-            say("    before: {was}", was=_said(was))
+            say("    before: {was}", was=_render(was))
 
 
 def _show_scope(scope: Mapping[str, Any] | None) -> None:
@@ -186,10 +186,10 @@ def _show_scope(scope: Mapping[str, Any] | None) -> None:
 
 
 def _show_parts(scope: Mapping[str, Any]) -> None:
-    values({_PARTS[part]: _said(given) for part, given in scope.items()}, "    ")
+    values({_PARTS[part]: _render(given) for part, given in scope.items()}, "    ")
 
 
-def _said(given: str | Sequence[str] | None) -> str:
+def _render(given: str | Sequence[str] | None) -> str:
     """One part of a scope, in a line."""
     return given if isinstance(given, str) else ", ".join(given or ()) or "none"
 

@@ -129,7 +129,7 @@ def list_passkeys(command: OperatorCommand) -> None:
         "There is no passkey.",
     )
     if not command.as_json:
-        say("{rule}", rule=_told(answer["rule"]))
+        say("{rule}", rule=_tell(answer["rule"]))
 
 
 @passkey.command("add")
@@ -155,7 +155,7 @@ def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphr
     if everything is bool(actions):
         raise click.UsageError("Say which approvals: names of actions, or --all.")
     answer = as_operator(cli, passphrase_fd, lambda operator: operator.require_passkey(everything, actions))
-    say("{rule}", rule=_told(answer["rule"]))
+    say("{rule}", rule=_tell(answer["rule"]))
 
 
 @passkey.command("reset")
@@ -167,7 +167,7 @@ def reset(cli: CliContext, passphrase_fd: int | None) -> None:
     say("No passkey counts any more, and no approval needs one.")
 
 
-def _told(rule: dict[str, Any]) -> str:
+def _tell(rule: dict[str, Any]) -> str:
     if rule["everything"]:
         return "Every approval needs a passkey."
     names = ", ".join(rule["actions"])

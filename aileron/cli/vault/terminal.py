@@ -106,10 +106,10 @@ class Terminal:
             if not more:
                 break
             data += more
-        return _decoded(data)
+        return _decode(data)
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     if not data:
         raise InvalidRequest("The terminal was closed.")
     if not data.endswith(b"\n"):

@@ -108,7 +108,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send what it says through the gateway, with whatever login the user has, or say why not."""
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
     ours = _variables(variables, gateway, has_login=_has_login(settings, variables))
-    told = {name for layer in _without_environment(variables).layers for name in layer.values or {}}
+    told = {name for layer in _drop_environment(variables).layers for name in layer.values or {}}
     won = {name: value for name, value in ours.items() if name in told}
     reason = (
         routing.find_unreadable(variables)
@@ -134,7 +134,7 @@ def _variables_of(layer: SettingsLayer) -> SettingsLayer:
     return evolve(layer, values=texts)
 
 
-def _without_environment(variables: AgentSettings) -> AgentSettings:
+def _drop_environment(variables: AgentSettings) -> AgentSettings:
     """Return the layers of settings and logins, without the environment's."""
     return variables.about(Topic.SETTINGS, Topic.LOGINS)
 
@@ -165,7 +165,7 @@ def _other_address(variables: AgentSettings, gateway: GatewayAccess) -> str | No
 def _variables(variables: AgentSettings, gateway: GatewayAccess, *, has_login: bool) -> Mapping[str, str]:
     environment = variables.environment
     told = {
-        name: value for layer in _without_environment(variables).layers for name, value in (layer.values or {}).items()
+        name: value for layer in _drop_environment(variables).layers for name, value in (layer.values or {}).items()
     }
     stand_in = {_AUTH_TOKEN: routing.STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
     past = routing.bypass_proxy({**environment, **told}, gateway.url)

@@ -202,7 +202,7 @@ def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayA
         "env_http_headers": {routing.KEY_HEADER: routing.KEY_VARIABLE, **_AS_EVER},
     }
     name = _OTHER_NAME if _own_entry(models, SERVER_NAME) else SERVER_NAME
-    routes = _through(provider, models, gateway, {"model_provider": name, f"model_providers.{name}": entry})
+    routes = _route_through(provider, models, gateway, {"model_provider": name, f"model_providers.{name}": entry})
     if "resume" not in models.invocation.arguments:
         return routes
     note = "aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway"
@@ -222,13 +222,13 @@ def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Rout
         f"{path}.env_http_headers.{routing.KEY_HEADER}": routing.KEY_VARIABLE,
         f"{path}.supports_websockets": False,
     }
-    routes = _through(provider, models, gateway, overrides)
+    routes = _route_through(provider, models, gateway, overrides)
     if gateway.upstream(provider).injected and variable and not models.environment.get(variable):
         return evolve(routes, variables={**routes.variables, variable: routing.STAND_IN_KEY})
     return routes
 
 
-def _through(
+def _route_through(
     provider: str, models: AgentSettings, gateway: GatewayAccess, overrides: Mapping[str, TomlValue]
 ) -> Routes:
     past = routing.bypass_proxy(models.environment, gateway.url, ports=False)

@@ -74,11 +74,11 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send what can be sent through the gateway, and say what becomes of the provider that the user has chosen."""
     if (reason := routing.find_unreadable(settings)) is not None:
         return routing.leave_alone("goose", reason)
-    places = {name: _elsewhere(name, settings, gateway) for name in _HOSTS}
+    places = {name: _find_elsewhere(name, settings, gateway) for name in _HOSTS}
     through = [name for name, place in places.items() if place is None]
     variables = {name: text for provider in through for name, text in _variables(provider, settings, gateway)}
     past = routing.bypass_proxy(settings.environment, gateway.url, ports=False) if through else {}
-    return Routes(variables={**variables, **past}, notes=_notes(_chosen(settings), places))
+    return Routes(variables={**variables, **past}, notes=_notes(_find_chosen(settings), places))
 
 
 def _variables(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
@@ -88,7 +88,7 @@ def _variables(provider: str, settings: AgentSettings, gateway: GatewayAccess) -
         yield _KEYS[provider], routing.STAND_IN_KEY
 
 
-def _elsewhere(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
+def _find_elsewhere(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
     """Return the place that sends it to an address which is neither the gateway's nor its upstream's, if any."""
     for name, end in _ADDRESSES[provider].items():
         address = settings.find(name)
@@ -98,7 +98,7 @@ def _elsewhere(provider: str, settings: AgentSettings, gateway: GatewayAccess) -
     return path[0] if path is not None and path[1].strip("/") not in _PATHS else None
 
 
-def _chosen(settings: AgentSettings) -> str | None:
+def _find_chosen(settings: AgentSettings) -> str | None:
     """Return the provider that is named, if one is."""
     named = settings.find("GOOSE_PROVIDER")
     return next(settings.invocation.option("--provider"), None if named is None else named[1])

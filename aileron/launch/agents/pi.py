@@ -66,7 +66,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send the user's providers through the gateway, but for those that go elsewhere."""
     if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
         return routing.leave_alone("pi", reason)
-    places = {name: _elsewhere(name, settings, gateway) for name in _KEYS}
+    places = {name: _find_elsewhere(name, settings, gateway) for name in _KEYS}
     # Without a key pi does not offer them for it: so each can be sent there, and told is of those that are used.
     through = [name for name, place in places.items() if place is None]
     used = [name for name in through if _is_used(name, settings, gateway)]
@@ -78,7 +78,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     )
 
 
-def _elsewhere(name: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
+def _find_elsewhere(name: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
     """Return the file that sends it to an address which is neither the gateway's nor its upstream's, if any."""
     for place, value in settings.about(Topic.SETTINGS).values("providers", name):
         entry = part_of(value)

@@ -56,7 +56,7 @@ class Import:
 
     def _import(self, operation: str) -> None:
         refs, head = refs_of(self._source), head_of(self._source)
-        moved = dict(self._moved_refs(refs))
+        moved = dict(self._find_moved_refs(refs))
         stashes = list(self._new_stashes(refs))
         wanted = {*moved.values(), *stashes, *self._merging()}
         if not head.startswith("refs/") and head:
@@ -78,7 +78,7 @@ class Import:
             self._import_merge()
             self._tell_finished()
 
-    def _moved_refs(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def _find_moved_refs(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the refs that are new or moved; what is done to others is told."""
         before = self.copy.snapshot.refs
         for ref in sorted({*refs, *before}):
@@ -108,7 +108,7 @@ class Import:
         old = self.copy.snapshot.refs.get(ref, "")
         if linked := self._new_gitlinks(name):
             self._set_aside(ref, name, f"it adds the repository {linked[0]} as a submodule")
-        elif self._checked_out_elsewhere(ref):
+        elif self._is_checked_out_elsewhere(ref):
             self._set_aside(ref, name, "it is checked out in another worktree")
         elif busy:
             self._set_aside(ref, name, busy)
@@ -150,7 +150,7 @@ class Import:
         )
         return [os.fsdecode(path) for mode, _, path in listed if mode.startswith(GITLINK) and path not in known]
 
-    def _checked_out_elsewhere(self, ref: str) -> bool:
+    def _is_checked_out_elsewhere(self, ref: str) -> bool:
         here = f"worktree {self.copy.snapshot.repository.root}"
         listed = os.fsdecode(self._target.run("worktree", "list", "--porcelain")).split("\n\n")
         return any(f"branch {ref}" in block.split("\n") for block in listed if here not in block.split("\n"))

@@ -87,7 +87,7 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
     if git is None:
         return
     for work_tree in {root, *(os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git"))}:
-        yield from _named_by_settings(root, work_tree, git)
+        yield from _find_named_by_settings(root, work_tree, git)
         for path in gitlinks(git, work_tree):
             if is_within(path, root) and not lexists(join(path, ".git")):
                 if realpath(path) == path:
@@ -118,7 +118,7 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
         yield from _environments_of(writable, (*steps(entry), *linked_from(entry)))
 
 
-def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
+def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
     if (hooks := hooks_directory(git, work_tree)) is not None:
         for path in _steps_within(root, hooks):
             if realpath(path) == path:

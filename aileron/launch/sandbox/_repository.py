@@ -117,7 +117,7 @@ def configured_files(git: Git, root: str) -> Iterator[str]:
         if origin:
             yield os.path.join(root, origin)
         for path in {value, *_paths(value)}:
-            found = _below(root, path)
+            found = _list_below(root, path)
             if path and os.path.isfile(found):
                 yield found
 
@@ -126,7 +126,7 @@ def missing_programs(git: Git, root: str) -> Iterator[str]:
     """Yield the paths of programs that git's configuration names and that do not exist."""
     for _, value in _commands(git, root):
         for path in _paths(value):
-            found = _below(root, path)
+            found = _list_below(root, path)
             if "/" in path and not path.startswith("-") and not os.path.exists(found):
                 yield found
 
@@ -167,7 +167,7 @@ def _commands(git: Git, root: str) -> Iterator[tuple[str, str]]:
             yield key, value
 
 
-def _below(root: str, path: str) -> str:
+def _list_below(root: str, path: str) -> str:
     return os.path.join(root, os.path.expanduser(path))
 
 

@@ -165,10 +165,10 @@ def _score(definition: ToolDefinition, wanted: Iterable[str]) -> float:
         (_TITLE_WEIGHT, _words(definition.title)),
         (_TEXT_WEIGHT, _words(definition.description)),
     )
-    return sum(max(weight * _found(word, words) for weight, words in places) for word in wanted)
+    return sum(max(weight * _find(word, words) for weight, words in places) for word in wanted)
 
 
-def _found(word: str, words: frozenset[str]) -> float:
+def _find(word: str, words: frozenset[str]) -> float:
     if word in words:
         return 1.0
     return 1 / _PREFIX_DIVISOR if any(other.startswith(word) for other in words) else 0.0

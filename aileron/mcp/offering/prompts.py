@@ -72,7 +72,7 @@ async def render_prompt(name: str, arguments: Mapping[str, str], offers: ITools)
         return await _show(arguments.get(RUN_ARGUMENT) or "", offers)
     if name != GUIDE:
         raise MCPError(t.INVALID_PARAMS, f"There is no prompt {name!r}.")
-    installed = _installed(await offers.actions())
+    installed = _is_installed(await offers.actions())
     guide = f"{_RULES}\n\n{installed}\n\nTell me in a few lines what you can do for me by these."
     return _to_messages(t.TextContent(text=guide))
 
@@ -84,7 +84,7 @@ def _use(arguments: Mapping[str, str], definitions: Sequence[ToolDefinition]) ->
     wish = arguments.get(WISH_ARGUMENT) or "Ask me what I want to have done with it."
     action, tool = definition.action, definition.name
     task = f"Use the action `{action}`, whose document is above, by the tool `{tool}` or else {RUN_TOOL}."
-    return _to_messages(_attached(definition), t.TextContent(text=f"{task} {wish}"))
+    return _to_messages(_attach(definition), t.TextContent(text=f"{task} {wish}"))
 
 
 async def _show(run_id: str, offers: ITools) -> t.GetPromptResult:
@@ -100,7 +100,7 @@ async def _show(run_id: str, offers: ITools) -> t.GetPromptResult:
     return _to_messages(t.EmbeddedResource(resource=shown), *attachment_blocks(result), task)
 
 
-def _installed(definitions: Sequence[ToolDefinition]) -> str:
+def _is_installed(definitions: Sequence[ToolDefinition]) -> str:
     if not definitions:
         return "No action is installed now."
     lines = [f"- {definition.action}: {definition.title}" for definition in definitions[:_MOST_TOLD]]
@@ -109,7 +109,7 @@ def _installed(definitions: Sequence[ToolDefinition]) -> str:
     return "\n".join(["Installed now:", *lines, *more])
 
 
-def _attached(definition: ToolDefinition) -> t.EmbeddedResource:
+def _attach(definition: ToolDefinition) -> t.EmbeddedResource:
     """Attach an action's document, as clients show it."""
     text = render_action(definition)
     return t.EmbeddedResource(

@@ -134,7 +134,7 @@ class CallHandler:
         answers = so_far.answers if client.shows_forms else so_far.answers or {}
         options = CallOptions(so_far.key, client.patience_seconds, early=early, answers=answers)
         with self._cancelling.calling(ctx, options.key):
-            result, options = await self._after_forms(ctx, params, client, options)
+            result, options = await self._go_on_after_forms(ctx, params, client, options)
             if result.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:
                 return request_form(result.wanted, evolve(so_far, answers=options.answers))
             if result.pending is None or not early:
@@ -144,7 +144,7 @@ class CallHandler:
             except DaemonError:  # it went away just now; that the call waits, and by which id, is known all the same
                 return result
 
-    async def _after_forms(
+    async def _go_on_after_forms(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions
     ) -> tuple[ToolResult, CallOptions]:
         """Take what the call brings once a client that can be asked meanwhile had its person say what is wanted.
