@@ -3,7 +3,7 @@
 from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from ._connection import ConnectionOpener, IConnectingReactor
 from ._http import HttpConnector
-from ._registry import Make, Registry, check
+from ._registry import Make, Registry, check, read_descriptions
 from ._spec import HttpSpec
 from ._transport import HttpTransport, system_resolver, system_transport
 
@@ -20,6 +20,7 @@ __all__ = [
     "ServiceAnswer",
     "ServiceUnreachable",
     "check",
+    "read_descriptions",
     "system_resolver",
     "system_transport",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import define, field, frozen
@@ -27,6 +27,14 @@ def check(path: Path) -> list[LoadError]:
     if found.data is None:
         return [found.problem] if found.problem else []
     return list(read_file(found.data, found.name, found.scheme).problems)
+
+
+def read_descriptions(directory: Path) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:
+    """Yield each sound connector file of the package and of C{directory}, with each operation's inputs by name."""
+    for file in (*shipped(), *of_directory(directory)):
+        spec = None if file.data is None else read_file(file.data, file.name, file.scheme).spec
+        if spec is not None:
+            yield spec.description, {name: sorted(each.inputs) for name, each in spec.operations.items()}
 
 
 @frozen

@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aileron.cli.actions.drafting import TYPES, Draft, Wanted, known_connectors, text_of, wanted
+from aileron.cli.actions.drafting import TYPES, Draft, Wanted, text_of, wanted
+from aileron.connectors import read_descriptions
 from aileron.errors import InvalidRequest
 from aileron.manifests import check
 from tests.cli.daemon import CommandCase
@@ -51,18 +52,16 @@ class NewTests(CommandCase):
 
     def test_every_builtin(self) -> None:
         """Of every operation that comes with the program an action can be begun, with what the operation takes."""
-        for known in known_connectors(self.home).values():
-            for op in known.operations.values():
-                name = op.name.replace("_", "-")
-                code, out, err = self.command(
-                    "action", "new", name, "--connector", known.name, "--op", op.name, "--gated"
-                )
+        for known, takes in read_descriptions(self.home.connectors):
+            for op, taken in takes.items():
+                name = op.replace("_", "-")
+                code, out, err = self.command("action", "new", name, "--connector", known.fqn, "--op", op, "--gated")
                 self.assertEqual(code, 0, err)
                 self.assertIn("Written: ", out)
                 self.assertIn("does nothing before you trust it", err)
                 text = self.text(name)
-                for taken in op.takes:
-                    self.assertIn(f'{taken} = "${{args.{taken}}}"', text)
+                for each in taken:
+                    self.assertIn(f'{each} = "${{args.{each}}}"', text)
 
     def test_asked(self) -> None:
         """What is not said is asked for; no answer to the gate means that it is asked about."""
@@ -84,10 +83,12 @@ class NewTests(CommandCase):
     def test_own_connector(self) -> None:
         """A connector of the home is known with its version; one of a plugin is taken at its word."""
         (self.home.connectors / "c.toml").write_text(
-            '[connector]\nname = "local://me/c"\nversion = "2.1.0"\n\n[operations.go]\npath = "/x/${in.where}"\n'
+            '[connector]\nname = "local://me/c"\nversion = "2.1.0"\nbase_url = { default = "https://c.example" }\n'
+            'hosts = ["c.example:443"]\n\n[operations.go]\nmethod = "POST"\npath = "/x/${in.where}"\n'
         )
         self.command("action", "new", "go", "--connector", "local://me/c", "--op", "go", "--gated")
         self.assertIn('version = "2.1.0"', self.text("go"))
+        self.assertIn('where = "${args.where}"', self.text("go"))
         self.command(
             "action", "new", "far", "--connector", "local://you/far@3.0.0", "--op", "go", "--input", "x:string"
         )

@@ -56,6 +56,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.vault.keys",
             "aileron.manifests.check",
             "aileron.connectors.check",
+            "aileron.connectors.read_descriptions",
             "aileron.audit.verify",
             "aileron.store.copy",
         }

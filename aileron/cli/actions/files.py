@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
-from aileron.cli.actions.drafting import Draft, KnownConnector, Wanted, known_connectors, text_of, wanted
+from aileron.cli.actions.drafting import Draft, Wanted, text_of, wanted
 from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
 from aileron.cli.approvals.edit import ask_again, edit_file
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
-from aileron.values import LoadError
+from aileron.values import ConnectorDescription, LoadError, Operation
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
@@ -142,12 +142,17 @@ def new(
     What is not said is asked for. Nothing is overwritten, and what is written does nothing before you trust it.
     """
     prepare(cli.home)
-    there = known_connectors(cli.home)
-    known = _connector(cli, there, connector)
-    draft = _draft(cli, name, known, op)
-    draft = evolve(draft, gated=_gated(cli, gated))
-    if inputs:
-        draft = evolve(draft, inputs=tuple(map(wanted, inputs)))
+    description, takes = _connector(cli, connector)
+    operation, given = _operation(cli, description.operations, takes, op)
+    draft = Draft(
+        name,
+        description.fqn,
+        description.version,
+        operation,
+        gated=_gated(cli, gated),
+        inputs=tuple(map(wanted, inputs or given)),
+        takes=tuple(given),
+    )
     path = begin(cli.home, draft)
     say("Written: {path}", path=path)
     if edit:
@@ -156,32 +161,41 @@ def new(
     note("It does nothing before you trust it. Put it into words, then: aileron action edit {name}", name=name)
 
 
-def _connector(cli: CliContext, there: dict[str, KnownConnector], named: str | None) -> KnownConnector:
-    """Find the connector that is meant; one of a plugin is taken at its word.
+def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription, Mapping[str, Sequence[str]]]:
+    """Find the connector that is meant, and what its operations take; one of a plugin is taken at its word.
 
     :raises CommandError: it is not known, and no version of it was said.
     """
+    from aileron.connectors import read_descriptions
+
+    there = {each.fqn: (each, takes) for each, takes in read_descriptions(cli.home.connectors)}
     text = named or _asked(cli, "connector", f"Which connector ({', '.join(there)})? ")
     name, _, version = text.partition("@")
     if name in there:
-        found = there[name]
-        return evolve(found, version=version) if version else found
+        found, takes = there[name]
+        return evolve(found, version=version or found.version), takes
     if not version:
         raise CommandError(
-            f"There is no file of a connector {name} here; nothing was written.",
+            f"There is no sound file of a connector {name} here; nothing was written.",
             f"Of a plugin's name its version: --connector {name}@1.0.0",
         )
-    return KnownConnector(name, version, {})
+    return ConnectorDescription(name, version, "", None, bindable=False, hosts=(), operations={}), {}
 
 
-def _draft(cli: CliContext, name: str, known: KnownConnector, op: str | None) -> Draft:
-    if op is None and known.operations:
-        note("{choices}", choices=known.choices())
-    op = op or _asked(cli, "op", "Which operation? ")
-    if not known.operations:
-        return Draft(name, known.name, known.version, op)
-    takes = known.operation(op).takes
-    return Draft(name, known.name, known.version, op, inputs=tuple(map(Wanted, takes)), takes=takes)
+def _operation(
+    cli: CliContext, operations: Mapping[str, Operation], takes: Mapping[str, Sequence[str]], named: str | None
+) -> tuple[str, Sequence[str]]:
+    """Return the operation that is meant, and what it takes; nothing is known of one of a plugin.
+
+    :raises CommandError: the connector has no such operation.
+    """
+    choices = "It has: " + ", ".join(f"{each.name} ({each.effect})" for each in operations.values())
+    if named is None and operations:
+        note("{choices}", choices=choices)
+    name = named or _asked(cli, "op", "Which operation? ")
+    if operations and name not in operations:
+        raise CommandError(f"There is no operation {name} of that connector; nothing was written.", choices)
+    return name, takes.get(name, ())
 
 
 def _gated(cli: CliContext, said: bool | None) -> bool:
