@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_PROBE_SECONDS = 30.0  # a daemon that is flooded answers late
+_PROBE_TRIES = 5
+
 
 class Links(Protocol):
     """Connections to the daemon, as L{aileron.client.Connections} makes them."""
@@ -62,10 +65,28 @@ def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
     return drive(work)
 
 
-def _probe(url: str, path: str, token: str | None) -> Mapping[str, Any]:
-    from .daemon.process import probe
+def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
+    """Return the JSON that a site answers to a GET. A connection that is cut off, as in a flood, is made anew.
 
-    return probe(url, path, token)
+    :param url: the site's, of loopback.
+    :param token: sent as bearer.
+    :raises CommandError: no daemon answers there, or it refuses.
+    """
+    from aileron.blocking import ask
+
+    for left in reversed(range(_PROBE_TRIES)):
+        try:
+            status, body = ask(url, "GET", path, token, seconds=_PROBE_SECONDS)
+            break
+        except (OSError, ValueError) as error:
+            if not left or not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
+                raise CommandError(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
+    if status != 200 or not isinstance(body, dict):
+        raise CommandError(
+            f"What answers at {url} is not this home's daemon (HTTP {status}).",
+            "Look at it: aileron daemon status",
+        )
+    return body
 
 
 def _ask(prompt: str) -> str:
@@ -158,7 +179,7 @@ class CliContext:
 
     environ: Mapping[str, str]
     drive: Drive = _drive
-    probe: Callable[[str, str, str | None], Mapping[str, Any]] = _probe
+    probe: Callable[[str, str, str | None], Mapping[str, Any]] = probe
     ask: Callable[[str], str] = _ask
     terminal: Callable[[], AbstractContextManager[Conversation]] = _terminal
     passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase

@@ -28,8 +28,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
-from aileron.cli.approvals.reading import columns, rows_of
-from aileron.cli.approvals.watch import age
+from aileron.cli.approvals.reading import age, columns, rows_of
 from aileron.client import DaemonFault, Operator
 from aileron.errors import ApprovalStale, NotFound, StoreUnavailable, Unauthorized
 from aileron.values import visible
@@ -350,7 +349,7 @@ class DecideTests(ScreenCase):
     @settings(max_examples=15, deadline=None)
     @given(
         st.lists(
-            st.sampled_from(("y", "n", "l", "d", "x", "u", "j", "k", " ", "b", "r", "\r", "\x7f", "z")), max_size=10
+            st.sampled_from(("y", "n", "l", "d", "x", "u", "j", "k", " ", "b", "r", "\r", "\x7f", "z")), max_size=6
         )
     )
     def test_never_unread(self, keys: list[str]) -> None:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import blocking
+from aileron.cli._context import probe
 from aileron.cli._errors import CommandError
-from aileron.cli.daemon import process as module
 
 URL = "http://localhost:7001"
 
@@ -69,14 +69,14 @@ class ProbeTests(SynchronousTestCase):
         """What is heard after these failures; no connection is left open."""
         FakeConnection.failures = list(failures)
         try:
-            return module.probe(URL, "/v1/vault/status", "ail_l_x")
+            return probe(URL, "/v1/vault/status", "ail_l_x")
         finally:
             self.assertEqual(FakeConnection.open, 0)
 
     def test_answered(self) -> None:
         """Its object is handed over; the token is sent as bearer, and none where there is none."""
         self.assertEqual(self.asked(), {"state": "unlocked"})
-        module.probe(URL, "/v1/health")
+        probe(URL, "/v1/health")
         bearer = {"Authorization": "Bearer ail_l_x"}
         self.assertEqual(
             FakeConnection.asked,

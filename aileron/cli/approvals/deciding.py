@@ -18,6 +18,8 @@ from aileron.values import JSON, comparing_steps, utc
 if TYPE_CHECKING:
     from aileron.client import Operator
 
+MOST = 200
+"""So many are listed to decide among."""
 _PENDING = "pending_approval"
 _MOST_STEPS = 100_000_000  # of comparing: some seconds
 _WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
@@ -127,6 +129,14 @@ def refuse_decided(shown: Mapping[str, Any]) -> None:
     state = shown["run"]["state"]
     if state != _PENDING:
         raise CommandError(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
+
+
+def refuse_ended(error: Exception) -> None:
+    """Raise C{error} again if it says that the login has ended, so that nothing more can be done here."""
+    from aileron.client import DaemonFault
+
+    if isinstance(error, DaemonFault) and error.fault.kind == "unauthorized":
+        raise error
 
 
 def _refuse_other(shown: Mapping[str, Any], request: DecisionRequest) -> None:

@@ -24,12 +24,11 @@ from twisted.python.failure import Failure
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, lines_of
 from aileron.cli._output import written
-from aileron.cli.approvals.deciding import DecisionRequest, cast, deny_all_of, look, outcome, refuse_decided
+from aileron.cli.approvals import deciding
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.grant import moment_of
-from aileron.cli.approvals.reading import OpenedApproval, Question, columns, shorten
+from aileron.cli.approvals.reading import OpenedApproval, Question, age, columns, shorten
 from aileron.cli.approvals.review import show_review
-from aileron.cli.approvals.watch import MOST, age, refuse_ended
 from aileron.client import DaemonFault, DaemonUnreachable, Operator
 from aileron.values import from_timestamp, timestamp, utc, visible
 
@@ -148,11 +147,11 @@ class LiveScreen:
             await self._look_around(first)
             self._away = ""
         except (DaemonUnreachable, DaemonFault) as error:
-            refuse_ended(error)
+            deciding.refuse_ended(error)
             self._away = f"{error.message} It is asked again."
 
     async def _look_around(self, first: bool) -> None:
-        found: Sequence[Mapping[str, Any]] = (await self._operator.approvals({"limit": MOST}))["items"]
+        found: Sequence[Mapping[str, Any]] = (await self._operator.approvals({"limit": deciding.MOST}))["items"]
         for session in {item["run"].get("session_id") for item in found} - {None, *self._agents}:
             self._agents[session] = str((await self._operator.session(session))["agent"])
         position, before = self._position(), {item["id"] for item in self._items}
@@ -275,7 +274,7 @@ class LiveScreen:
         try:
             await work
         except (DaemonFault, DaemonUnreachable, CommandError) as error:
-            refuse_ended(error)
+            deciding.refuse_ended(error)
             self._news = " ".join(lines_of(error))
         except click.UsageError as error:
             self._news = f"{error.format_message()} Nothing was decided."
@@ -295,9 +294,9 @@ class LiveScreen:
         self._undoable, self._news = None, "Taken back; nothing was sent."
 
     async def _open(self, approval_id: str) -> None:
-        shown, session = await look(self._operator, approval_id)
+        shown, session = await deciding.look(self._operator, approval_id)
         self._opened = None
-        refuse_decided(shown)
+        deciding.refuse_decided(shown)
         self._opened, self._chosen = OpenedApproval(shown, written(lambda: show_review(shown, session))), approval_id
 
     async def _approve(self, opened: OpenedApproval, when: str) -> None:
@@ -306,21 +305,21 @@ class LiveScreen:
         begins = decided["run"].get("start_after")
         result = await self._operator.result(decided["id"], 0.0 if begins else _OUTCOME_SECONDS)
         self._undoable = decided["id"] if begins else None
-        self._news, self._opened = outcome(decided, result), None
+        self._news, self._opened = deciding.outcome(decided, result), None
 
     async def _deny(self, opened: OpenedApproval, reason: str, *, end: bool) -> None:
         await self._cast(opened, approved=False, reason=reason or None)
         self._news = "Denied; nothing was sent."
         if end:
-            others = await deny_all_of(self._operator, str(opened.session), None)
+            others = await deciding.deny_all_of(self._operator, str(opened.session), None)
             self._news = f"Denied, with {others} more; the session {opened.session} is ended."
         self._opened = None
 
     async def _cast(self, opened: OpenedApproval, **decision: Any) -> Mapping[str, Any]:
         """Decide what was shown; where it is another by now, that is told at once."""
-        request = DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
+        request = deciding.DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
         try:
-            return await cast(self._operator, request, opened.shown)
+            return await deciding.cast(self._operator, request, opened.shown)
         except DaemonFault as fault:
             if fault.fault.kind in ("approval_stale", "conflict"):
                 await self._compare(opened)

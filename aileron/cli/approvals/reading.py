@@ -104,3 +104,11 @@ def rows_of(lines: Sequence[str], width: int) -> Sequence[str]:
 def shorten(text: str, width: int) -> str:
     """Return the text, or its beginning and a mark that there is more."""
     return text if columns(text) <= width else rows_of([text], width - columns(_CUT))[0] + _CUT
+
+
+def age(seconds: float) -> str:
+    """Tell how long something waits, in words of at most four columns."""
+    for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= span:
+            return f"{min(int(seconds // span), 999)}{unit}"
+    return f"{max(0, int(seconds))}s"

@@ -13,9 +13,18 @@ from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError, report
 from aileron.cli._output import note, say, table
 from aileron.cli._session import quietly
-from aileron.cli.approvals.deciding import DecisionRequest, decide_shown, deny_all_of, look, refuse_decided
+from aileron.cli.approvals.deciding import (
+    MOST,
+    DecisionRequest,
+    decide_shown,
+    deny_all_of,
+    look,
+    refuse_decided,
+    refuse_ended,
+)
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.grant import moment_of
+from aileron.cli.approvals.reading import age
 from aileron.cli.approvals.review import show_review
 from aileron.cli.vault.operator import token_from_child
 from aileron.cli.vault.terminal import Terminal
@@ -25,8 +34,6 @@ from aileron.values import from_timestamp, timestamp, utc
 if TYPE_CHECKING:
     from aileron.client import Operator
 
-MOST = 200
-"""So many are listed."""
 _ASK_WHICH = "Number to read, Enter to look again, or q: "
 _ASK_WHAT = "(y) approve, (l) later, (d) deny, (x) deny all of its session and end it, (e) edit, Enter to leave it: "
 
@@ -139,21 +146,5 @@ async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None
         note("Edited; nothing is decided yet. Read it again.")
 
 
-def refuse_ended(error: Exception) -> None:
-    """Raise C{error} again if it says that the login has ended, so that nothing more can be done here."""
-    from aileron.client import DaemonFault
-
-    if isinstance(error, DaemonFault) and error.fault.kind == "unauthorized":
-        raise error
-
-
 def _age(cli: CliContext, item: Mapping[str, Any]) -> str:
     return age(cli.wall() - from_timestamp(item["requested_at"]).timestamp())
-
-
-def age(seconds: float) -> str:
-    """Tell how long something waits, in words of at most four columns."""
-    for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= span:
-            return f"{min(int(seconds // span), 999)}{unit}"
-    return f"{max(0, int(seconds))}s"

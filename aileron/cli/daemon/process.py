@@ -11,9 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aileron.blocking import ask
 from aileron.cli._context import CliContext
 from aileron.cli._entry import SERVE
 from aileron.cli._errors import CommandError
@@ -194,29 +193,3 @@ def run_child(cli: CliContext, *arguments: str) -> bool:
 
     with interruptible():
         return subprocess.run(command(*arguments), env=dict(cli.environ), check=False).returncode == 0
-
-
-_PROBE_SECONDS = 30.0  # a daemon that is flooded answers late
-_PROBE_TRIES = 5
-
-
-def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
-    """Return the JSON that a site answers to a GET. A connection that is cut off, as in a flood, is made anew.
-
-    :param url: the site's, of loopback.
-    :param token: sent as bearer.
-    :raises CommandError: no daemon answers there, or it refuses.
-    """
-    for left in reversed(range(_PROBE_TRIES)):
-        try:
-            status, body = ask(url, "GET", path, token, seconds=_PROBE_SECONDS)
-            break
-        except (OSError, ValueError) as error:
-            if not left or not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
-                raise CommandError(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
-    if status != 200 or not isinstance(body, dict):
-        raise CommandError(
-            f"What answers at {url} is not this home's daemon (HTTP {status}).",
-            "Look at it: aileron daemon status",
-        )
-    return body
