@@ -22,20 +22,8 @@ SERVER_NAME = "aileron"
 _CALL_MILLISECONDS = 3_600_000
 
 
-@frozen
-class Server:
-    """The way in which C{aileron-mcp} is started.
-
-    :ivar command: its path.
-    :ivar variables: what it needs; no secret.
-    """
-
-    command: str
-    variables: Mapping[str, str]
-
-    def entry(self) -> dict[str, Any]:
-        """As most clients write it."""
-        return {"command": self.command, "args": [], "env": dict(self.variables)}
+Entry = Mapping[str, Any]
+"""The way in which C{aileron-mcp} is started, as most clients write it: its command, arguments and environment."""
 
 
 @frozen
@@ -49,35 +37,39 @@ class ClientProgram:
 
     name: str
     places: tuple[str, ...]
-    text: Callable[[Server], str]
+    text: Callable[[Entry], str]
 
 
 def _json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2)
 
 
-def _usual(server: Server) -> str:
-    return _json({"mcpServers": {SERVER_NAME: server.entry()}})
-
-
-def _vscode(server: Server) -> str:
-    return _json({"servers": {SERVER_NAME: {"type": "stdio", **server.entry()}}})
-
-
-def _zed(server: Server) -> str:
-    return _json({"context_servers": {SERVER_NAME: {"source": "custom", **server.entry()}}})
-
-
-def _gemini(server: Server) -> str:
-    # Not trusted, in its words: it asks before a call of its own accord.  Its own limit is ten minutes.
-    entry = {**server.entry(), "timeout": _CALL_MILLISECONDS, "trust": False}
+def _usual(entry: Entry) -> str:
     return _json({"mcpServers": {SERVER_NAME: entry}})
 
 
-def _continue(server: Server) -> str:
+def _vscode(entry: Entry) -> str:
+    return _json({"servers": {SERVER_NAME: {"type": "stdio", **entry}}})
+
+
+def _zed(entry: Entry) -> str:
+    return _json({"context_servers": {SERVER_NAME: {"source": "custom", **entry}}})
+
+
+def _gemini(entry: Entry) -> str:
+    # Not trusted, in its words: it asks before a call of its own accord.  Its own limit is ten minutes.
+    return _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": False})
+
+
+def _continue(entry: Entry) -> str:
     """YAML, whose quoted strings are JSON's."""
-    lines = ["mcpServers:", f"  - name: {SERVER_NAME}", "    type: stdio", f"    command: {json.dumps(server.command)}"]
-    lines += ["    env:", *(f"      {name}: {json.dumps(text)}" for name, text in server.variables.items())]
+    lines = [
+        "mcpServers:",
+        f"  - name: {SERVER_NAME}",
+        "    type: stdio",
+        f"    command: {json.dumps(entry['command'])}",
+    ]
+    lines += ["    env:", *(f"      {name}: {json.dumps(text)}" for name, text in entry["env"].items())]
     return "\n".join(lines)
 
 
@@ -123,7 +115,7 @@ def config(cli: CliContext, client: str, name: str | None, as_json: bool) -> Non
     called = name or chosen.name
     if not _NAME.fullmatch(called):
         raise click.UsageError("A name is of a-z, 0-9 and -, 32 at most.")
-    text = chosen.text(Server(_command(), _variables(cli, called)))
+    text = chosen.text({"command": _command(), "args": [], "env": _variables(cli, called)})
     if as_json:
         say_json({"client": called, "places": list(chosen.places), "text": text})
         return

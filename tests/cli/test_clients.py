@@ -8,12 +8,12 @@ import yaml
 from attrs import evolve
 from twisted.internet.defer import succeed
 
-from aileron.cli._clients import CLIENTS, Server
+from aileron.cli._clients import CLIENTS
 from aileron.cli._context import CliContext
 
 from .daemon import LAUNCH_KEY, CommandCase
 
-SERVER = Server("/opt/a b/aileron-mcp", {"AILERON_CLIENT": "x", "AILERON_HOME": '/h "q"'})
+ENTRY = {"command": "/opt/a b/aileron-mcp", "args": [], "env": {"AILERON_CLIENT": "x", "AILERON_HOME": '/h "q"'}}
 
 
 class SnippetTests(CommandCase):
@@ -22,15 +22,15 @@ class SnippetTests(CommandCase):
     def test_every_client(self) -> None:
         """Each snippet is sound in its client's language, names the program and its variables, and nothing else."""
         for name, client in CLIENTS.items():
-            text = client.text(SERVER)
+            text = client.text(ENTRY)
             whole = yaml.safe_load(text) if name == "continue" else json.loads(text)
             [servers] = whole.values()
             [entry] = servers if isinstance(servers, list) else servers.values()
-            self.assertEqual((entry["command"], entry["env"]), (SERVER.command, dict(SERVER.variables)), name)
+            self.assertEqual((entry["command"], entry["env"]), (ENTRY["command"], ENTRY["env"]), name)
 
     def test_forms(self) -> None:
         """The clients that have words of their own get those."""
-        keys = {name: next(iter(json.loads(CLIENTS[name].text(SERVER)))) for name in ("cursor", "vscode", "zed")}
+        keys = {name: next(iter(json.loads(CLIENTS[name].text(ENTRY)))) for name in ("cursor", "vscode", "zed")}
         self.assertEqual(keys, {"cursor": "mcpServers", "vscode": "servers", "zed": "context_servers"})
 
     def test_printed(self) -> None:

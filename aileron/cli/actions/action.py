@@ -41,7 +41,7 @@ action.add_command(run_action)
 def list_actions(cli: CliContext, as_json: bool) -> None:
     """List the actions, and what could not be loaded and why."""
     answer = as_session(cli, lambda daemon: daemon.actions())
-    rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in _items(answer))
+    rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in answer["items"])
     listed(as_json, answer, ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"), rows, "There are no actions yet.")
     if not as_json:
         _tell_load_errors(answer)
@@ -130,10 +130,6 @@ def _shown_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
         return {}
     shows = ", ".join(preview["shows"])
     return {"you are shown": f"{shows}, by {preview['operation']} of {preview['connector']}"}
-
-
-def _items(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(answer.get("items", ()))
 
 
 def _gate(item: Mapping[str, Any]) -> str:

@@ -72,7 +72,8 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     if not request.as_json:
         _show(cli, unread)
     if not request.sure:
-        _ask(cli, unread)
+        these = "this" if len(unread) == 1 else f"all {len(unread)}"
+        confirm(cli, f"Trust {these}, exactly as shown? [y/N] ", "trusted")
     await _send(operator, unread)
     return unread
 
@@ -158,22 +159,17 @@ def _how(item: Item) -> str:
     return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
 
 
-def _ask(cli: CliContext, items: Sequence[Item]) -> None:
-    confirm(cli, f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] ", "trusted")
-
-
-def confirm(cli: CliContext, question: str, done: str) -> None:
+def confirm(cli: CliContext, question: str, done: str, hint: str = "Without asking: --yes") -> None:
     """Go on only at a clear yes.
 
     :param done: what else was not done, as a participle.
+    :param hint: how to go on where nobody can be asked.
     :raises CommandError: any other answer came, or nobody can be asked.
     """
     try:
         answer = cli.ask(question)
     except InvalidRequest:
-        raise CommandError(
-            f"There is no terminal to ask you in; nothing was {done}.", "Without asking: --yes"
-        ) from None
+        raise CommandError(f"There is no terminal to ask you in; nothing was {done}.", hint) from None
     if answer.strip().lower() not in {"y", "yes"}:
         raise CommandError(f"Nothing was {done}.")
 
@@ -186,13 +182,10 @@ async def _send(operator: Operator, items: Sequence[Item]) -> None:
     except DaemonFault as fault:
         if fault.fault.kind != "conflict":
             raise
-        for moved in _listed(fault.fault.details.get("items")):
-            note("{what} changed while you looked.", what=what(moved))
+        moved = fault.fault.details.get("items")
+        for item in moved if isinstance(moved, (list, tuple)) else ():
+            note("{what} changed while you looked.", what=what(item))
         raise CommandError(fault.message, "Nothing was trusted. Look again with the same command.") from None
-
-
-def _listed(items: JSON) -> list[Item]:
-    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, (list, tuple)) else []
 
 
 _COMPLETING = {"action": _completion.actions, "connector": _completion.connectors}

@@ -10,9 +10,9 @@ from attrs import frozen
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, report
 from aileron.cli._output import block, heading, in_words, note, say, say_json
+from aileron.cli.actions.trusting import confirm
 from aileron.cli.approvals.grant import GrantRequest, show_grant_request
 from aileron.cli.approvals.review import show_review
-from aileron.errors import InvalidRequest
 from aileron.values import JSON, comparing_steps, utc
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ async def decide_shown(cli: CliContext, operator: Operator, request: DecisionReq
     if grant is not None and not request.as_json:
         show_grant_request(grant, arguments)
     _refuse_other(shown, request)
-    _ask(cli, request)
+    if not request.sure:
+        allow = "" if grant is None else ", and allow those calls"
+        hint = "To approve what was shown: add --yes and --digest."
+        confirm(cli, f"Let exactly this run{allow}? [y/N] ", "decided; it still waits", hint)
     try:
         decided = await cast(operator, request, shown, grant)
     except DaemonFault as fault:
@@ -147,19 +150,6 @@ def _refuse_other(shown: Mapping[str, Any], request: DecisionRequest) -> None:
         )
 
 
-def _ask(cli: CliContext, request: DecisionRequest) -> None:
-    if request.sure:
-        return
-    try:
-        allow = "" if request.grant_request is None else ", and allow those calls"
-        answer = cli.ask(f"Let exactly this run{allow}? [y/N] ")
-    except InvalidRequest:
-        hint = "To approve what was shown: add --yes and --digest."
-        raise CommandError("There is no terminal to ask you in; nothing was decided.", hint) from None
-    if answer.strip().lower() not in {"y", "yes"}:
-        raise CommandError("Nothing was decided; it still waits.")
-
-
 async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
     """Tell what is no longer as it was shown."""
     import difflib
@@ -178,7 +168,10 @@ async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapp
 
 async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[str, Any]) -> None:
     if not request.approved:
-        _tell_denied(request, decided)
+        if request.as_json:
+            say_json({"approval": decided})
+        else:
+            say("Denied; nothing was sent.")
         return
     if decided.get("grant") and not request.as_json:
         say("Granted: {id}. To take it back: aileron grant revoke {id}", id=decided["grant"]["id"])
@@ -194,13 +187,6 @@ async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[s
         say("{told}", told=outcome(decided, result))
     if status in _WENT_WRONG:
         raise CommandError(outcome(decided, result), f"The run is kept: aileron runs show {request.approval_id}")
-
-
-def _tell_denied(request: DecisionRequest, decided: Mapping[str, Any]) -> None:
-    if request.as_json:
-        say_json({"approval": decided})
-    else:
-        say("Denied; nothing was sent.")
 
 
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
