@@ -53,33 +53,24 @@ class TypedTests(SynchronousTestCase):
 
 
 class ShowTests(CommandCase):
-    def test_preview(self) -> None:
-        """What a person is shown before deciding is told of an action, where it is anything."""
-        self.serve()
-        pins = [{"name": "builtin://slack", "version": "1.0.0", "capabilities": []}]
+    def shown(self, **changed: object) -> str:
+        """What is printed of an action of which the daemon tells this."""
         item: dict[str, object] = dict.fromkeys(("tool_name", "source", "digest", "description"), "x")
-        item |= {"name": "hello", "version": "1.0.0", "gated": True, "enabled": True, "input_schema": {}}
-        item["connectors"] = pins
-        preview = {"connector": "builtin://slack", "operation": "read", "shows": ["Topic", "Text"]}
-        self.site.answer("GET", "/v1/actions/hello", {**item, "preview": preview})
-        out = self.as_operator("action", "show", "hello")[1]
-        self.assertIn("you are shown  Topic, Text, by read of builtin://slack\n", out)
-        self.site.answer("GET", "/v1/actions/hello", {**item, "preview": None})
-        self.assertNotIn("you are shown", self.as_operator("action", "show", "hello")[1])
-        for said, told in [("keep", False), ("withdraw", True)]:
-            self.site.answer("GET", "/v1/actions/hello", {**item, "preview": None, "on_cancel": said})
-            self.assertEqual("cancels its call" in self.as_operator("action", "show", "hello")[1], told)
+        item |= {"name": "hello", "version": "1.0.0", "gated": True, "enabled": True, "input_schema": SCHEMA}
+        self.site.answer("GET", "/v1/actions/hello", {**item, "connectors": [], **changed})
+        return self.as_operator("action", "show", "hello")[1]
 
-    def test_asks(self) -> None:
-        """What the agent may leave to the person is told of an action, where it is anything."""
+    def test_told(self) -> None:
+        """What is shown before deciding, left to the person or taken back is told, where it is anything."""
         self.serve()
-        item: dict[str, object] = dict.fromkeys(("tool_name", "source", "digest", "description"), "x")
-        item |= {"name": "hello", "version": "1.0.0", "gated": False, "enabled": True, "input_schema": SCHEMA}
-        for asks, told in ((["text", "co\x1bunt"], "may leave to you: text, co␛unt\n"), ([], None)):
-            self.site.answer("GET", "/v1/actions/hello", {**item, "connectors": [], "asks": asks})
-            out = self.as_operator("action", "show", "hello")[1]
-            self.assertIn(told or "NAME", out)
-            self.assertEqual("may leave to you" in out, bool(asks))
+        preview = {"connector": "builtin://slack", "operation": "read", "shows": ["Topic", "Text"]}
+        for name, given, nothing, told in (
+            ("preview", preview, None, "you are shown  Topic, Text, by read of builtin://slack\n"),
+            ("on_cancel", "withdraw", "keep", "once the agent cancels its call"),
+            ("asks", ["text", "co\x1bunt"], [], "may leave to you: text, co␛unt\n"),
+        ):
+            self.assertIn(" ".join(told.split()), " ".join(self.shown(**{name: given}).split()))
+            self.assertNotIn(told.split("  ")[0][:16], self.shown(**{name: nothing}))
 
 
 class RunTests(CommandCase):

@@ -84,11 +84,19 @@ class ApproveTests(ApprovalCase):
         self.assertIn("Approved, and done:", out)
         self.assertEqual(self.site.bodies("POST", DECIDE), [{"approved": True, "digest": DIGEST}])
 
-    def test_no(self) -> None:
-        """Anything but yes decides nothing."""
-        for answer in ("n", "", "yess"):
-            code, _, err = self.as_operator("approval", "approve", RUN, answers=[answer])
-            self.assertEqual((code, err), (1, "aileron: Nothing was decided; it still waits.\n"))
+    def test_nothing_decided(self) -> None:
+        """Anything but a yes, another digest and what is decided already decide nothing, and say so."""
+        denied = {**approval()["run"], "state": "denied"}
+        for words, answers, run, told in (
+            ((), ["n"], approval()["run"], "Nothing was decided; it still waits."),
+            ((), [""], approval()["run"], "Nothing was decided; it still waits."),
+            ((), ["yess"], approval()["run"], "Nothing was decided; it still waits."),
+            (("--yes", "--digest", "sha256:other"), [], approval()["run"], "nothing was decided"),
+            ((), [], denied, "This is denied already."),
+        ):
+            self.site.answer("GET", ONE, approval(run=run))
+            code, _, err = self.as_operator("approval", "approve", RUN, *words, answers=answers)
+            self.assertEqual((code, told in err), (1, True), (told, err))
         self.assertEqual(self.site.bodies("POST", DECIDE), [])
 
     def test_sure(self) -> None:
@@ -96,21 +104,6 @@ class ApproveTests(ApprovalCase):
         code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--reason", "fine")
         self.assertEqual((code, "two\\u202e" in out), (0, True))
         self.assertEqual(self.site.bodies("POST", DECIDE)[0]["reason"], "fine")
-
-    def test_other_digest(self) -> None:
-        """A digest that is not the present one decides nothing."""
-        code, _, err = self.as_operator("approval", "approve", RUN, "--yes", "--digest", "sha256:other")
-        self.assertEqual(code, 1)
-        self.assertIn("nothing was decided", err)
-        self.assertEqual(self.site.bodies("POST", DECIDE), [])
-
-    def test_decided_already(self) -> None:
-        """What is decided is said, and nothing asked."""
-        run = {**approval()["run"], "state": "denied"}
-        self.site.answer("GET", ONE, approval(run=run))
-        code, _, err = self.as_operator("approval", "approve", RUN)
-        self.assertEqual(code, 1)
-        self.assertIn("This is denied already.", err)
 
     def test_changed_meanwhile(self) -> None:
         """A stale answer shows what changed, decides nothing, and asks to look again."""
@@ -138,17 +131,17 @@ class ApproveTests(ApprovalCase):
         self.assertEqual(code, 1)
         self.assertIn("aileron: It is cancelled already.", err)
 
-    def test_failed(self) -> None:
-        """An approved run that fails is an error."""
-        self.result({"status": "failed", "run_id": RUN, "failure": {"message": "Slack said no."}})
-        code, _, err = self.as_operator("approval", "approve", RUN, "--yes")
-        self.assertEqual((code, "it ended as failed: Slack said no." in err), (1, True))
-
-    def test_running(self) -> None:
-        """One that takes longer is said to go on."""
-        self.result({"status": "running", "run_id": RUN})
-        code, out, _ = self.as_operator("approval", "approve", RUN, "--yes")
-        self.assertEqual((code, "Approved; it is running." in out), (0, True))
+    def test_outcome(self) -> None:
+        """An approved run that fails is an error; one that takes longer is said to go on."""
+        failed = {"status": "failed", "run_id": RUN, "failure": {"message": "Slack said no."}}
+        running = {"status": "running", "run_id": RUN}
+        for result, code, told in (
+            (failed, 1, "it ended as failed: Slack said no."),
+            (running, 0, "Approved; it is running."),
+        ):
+            self.result(result)
+            found, *said = self.as_operator("approval", "approve", RUN, "--yes")
+            self.assertEqual((found, told in "".join(said)), (code, True), told)
 
     def test_json(self) -> None:
         """With --json standard output is one JSON value."""
@@ -169,3 +162,38 @@ class ApproveTests(ApprovalCase):
         self.assertEqual(
             self.site.bodies("POST", DECIDE), [{"approved": False, "digest": DIGEST, "reason": "too loud"}]
         )
+
+
+class AfterwardsTests(ApprovalCase):
+    """Putting off, taking back and forgiving."""
+
+    def test_put_off(self) -> None:
+        """The moment is sent; that it waits, and how to take it back, is told."""
+        later = "2026-03-01T08:00:00.000000Z"
+        decided = approval(approved=True)
+        decided["run"] = {**decided["run"], "start_after": later}
+        self.site.answer("POST", DECIDE, decided)
+        waits = {"status": "running", "run_id": RUN, "begins_at": later}
+        self.site.answer("GET", f"{ONE}/result", waits)
+        code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "2026-03-01T09:00+01:00")
+        self.assertEqual(code, 0)
+        self.assertIn(f"it begins at {later}. Until then: aileron approval cancel {RUN}", out)
+        self.assertEqual(self.site.bodies("POST", DECIDE)[0]["not_before"], later)
+
+    def test_no_moment(self) -> None:
+        """What is no moment decides nothing."""
+        self.assertEqual(self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "soon")[0], 2)
+        self.assertEqual(self.site.bodies("POST", DECIDE), [])
+
+    def test_cancel(self) -> None:
+        """It is taken back, with a reason."""
+        self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled", "run_id": RUN})
+        code, out, _ = self.as_operator("approval", "cancel", RUN, "--reason", "typo")
+        self.assertEqual((code, out), (0, "Taken back; nothing was sent.\n"))
+        self.assertEqual(self.site.bodies("POST", f"{ONE}/withdraw"), [{"reason": "typo"}])
+
+    def test_forgive(self) -> None:
+        """What was denied is forgiven."""
+        self.site.answer("POST", f"{ONE}/forgive", approval(approved=False))
+        code, out, _ = self.as_operator("approval", "forgive", RUN)
+        self.assertEqual((code, out), (0, "Agents may ask for it again.\n"))

@@ -1,4 +1,4 @@
-"""Pausing, limits, forgiving and putting off, in the terminal."""
+"""Pausing and limits, and moments that are said in the terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.approvals.grant import moment_of
-from tests.cli.daemon import RUN, SESSION, CommandCase, approval
+from tests.cli.daemon import RUN, CommandCase
 
-ONE = f"/v1/action-approvals/{RUN}"
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 RUNS = [{"id": RUN, "action": "ship-update", "received_at": "2026-01-01T00:00:00.000000Z"}]
 
@@ -85,41 +84,3 @@ class CapTests(BrakeCase):
         """What says too little is refused before anybody is asked for a passphrase."""
         for words in (("set", "mail"), ("remove", "mail"), ("set", "--argument", "to", "--per-hour", "1")):
             self.assertEqual(self.as_operator("cap", *words)[0], 2, words)
-
-
-class DecisionTests(BrakeCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.site.answer("GET", ONE, approval())
-        self.site.answer("GET", "/v1/sessions/S", SESSION)
-
-    def test_put_off(self) -> None:
-        """The moment is sent; that it waits, and how to take it back, is told."""
-        later = "2026-03-01T08:00:00.000000Z"
-        decided = approval(approved=True)
-        decided["run"] = {**decided["run"], "start_after": later}
-        self.site.answer("POST", f"{ONE}/decide", decided)
-        waits = {"status": "running", "run_id": RUN, "begins_at": later}
-        self.site.answer("GET", f"{ONE}/result", waits)
-        code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "2026-03-01T09:00+01:00")
-        self.assertEqual(code, 0)
-        self.assertIn(f"it begins at {later}. Until then: aileron approval cancel {RUN}", out)
-        self.assertEqual(self.site.bodies("POST", f"{ONE}/decide")[0]["not_before"], later)
-
-    def test_no_moment(self) -> None:
-        """What is no moment decides nothing."""
-        self.assertEqual(self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "soon")[0], 2)
-        self.assertEqual(self.site.bodies("POST", f"{ONE}/decide"), [])
-
-    def test_cancel(self) -> None:
-        """It is taken back, with a reason."""
-        self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled", "run_id": RUN})
-        code, out, _ = self.as_operator("approval", "cancel", RUN, "--reason", "typo")
-        self.assertEqual((code, out), (0, "Taken back; nothing was sent.\n"))
-        self.assertEqual(self.site.bodies("POST", f"{ONE}/withdraw"), [{"reason": "typo"}])
-
-    def test_forgive(self) -> None:
-        """What was denied is forgiven."""
-        self.site.answer("POST", f"{ONE}/forgive", approval(approved=False))
-        code, out, _ = self.as_operator("approval", "forgive", RUN)
-        self.assertEqual((code, out), (0, "Agents may ask for it again.\n"))

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from aileron.cli._context import CliContext
-from aileron.errors import Conflict, InvalidRequest, VaultLocked
+from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, PASSPHRASE, CommandCase
 from tests.cli.test_action import ACTION
@@ -204,11 +204,7 @@ class TrustTests(TrustCase):
 
     def test_list(self) -> None:
         """The list of actions tells which files are not trusted, and which are not sound."""
-        faults = [
-            {"kind": "untrusted", "file": "a.md", "line": None, "message": "is new"},
-            {"kind": "parse_error", "file": "b.md", "line": 3, "message": "no TOML"},
-        ]
-        self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": faults})
+        self.faulty(("untrusted", "a.md", None, "is new"), ("parse_error", "b.md", 3, "no TOML"))
         self.assertEqual(
             self.command("action", "list")[2], "not trusted: a.md: is new\ndid not load: b.md:3: no TOML\n"
         )
@@ -424,8 +420,6 @@ class EditTests(TrustCase):
     def test_locked(self) -> None:
         """With a locked vault what was edited waits for trust."""
         self.path.write_text(ACTION)
-        self.site.answer("GET", "/v1/vault/status", VaultLocked("It is locked.", {"state": "locked"}))
         self.site.state = "locked"
-        self.site.answer("GET", "/v1/vault/status", {"state": "locked"})
         code, _, err = self.command("action", "edit", "hello")
         self.assertEqual((code, "Not trusted yet" in err, self.prompts), (0, True, []))
