@@ -46,6 +46,8 @@ LAUNCH_KEY, TOKEN, AGENT_TOKEN = "ail_l_launch", "ail_o_operator", "ail_a_agent"
 URL, OPERATOR_URL = "http://127.0.0.1:9", "http://localhost:8"
 RUN = "01RUN"
 DIGEST = "sha256:" + "0" * 64
+ONE = f"/v1/action-approvals/{RUN}"
+DECIDE = f"{ONE}/decide"
 
 Given = Callable[[Any], Any] | Mapping[str, Any] | AileronError
 
@@ -226,6 +228,25 @@ class CommandCase(SynchronousTestCase):
         found = self.command(*arguments)
         self.assertEqual(self.site.logins, [], "a login is left")
         return found
+
+    def editing(self, *texts: str) -> None:
+        """Have an editor that puts these in place, one each time it is opened."""
+        directory = Path(self.mktemp()).absolute()
+        directory.mkdir()
+        for number, text in enumerate(texts):
+            (directory / f"{number}.next").write_text(text)
+        script = directory / "edit"
+        script.write_text(f'#!/bin/sh\nset -- "$1" {directory}/*.next\nmv "$2" "$1"\n')
+        script.chmod(0o700)
+        self.environ |= {"EDITOR": "false", "VISUAL": str(script)}
+
+    def one_waits(self, **changed: Any) -> None:
+        """Have one approval wait, of a session, which is decided as it is asked and then done."""
+        self.site.answer("GET", ONE, approval(**changed))
+        self.site.answer("GET", "/v1/sessions/S", SESSION)
+        self.site.answer("POST", DECIDE, approval(approved=True))
+        done = {"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}}
+        self.site.answer("GET", f"{ONE}/result?wait=10", done)
 
     def _drive(self, work: Callable[[Links], Awaitable[T]]) -> T:
         ended: list[T | Failure] = []

@@ -6,20 +6,14 @@ import json
 from typing import Any
 
 from aileron.errors import ApprovalStale, Conflict
-from tests.cli.daemon import DIGEST, RUN, SESSION, CommandCase, approval
-
-ONE = f"/v1/action-approvals/{RUN}"
-DECIDE = f"{ONE}/decide"
+from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, CommandCase, approval
 
 
 class ApprovalCase(CommandCase):
     def setUp(self) -> None:
         super().setUp()
         self.serve()
-        self.site.answer("GET", ONE, approval())
-        self.site.answer("GET", "/v1/sessions/S", SESSION)
-        self.site.answer("POST", DECIDE, approval(approved=True))
-        self.result({"status": "completed", "run_id": RUN, "result": {"output": {"ts": "1"}, "steps": {}}})
+        self.one_waits()
 
     def result(self, given: dict[str, Any]) -> None:
         """How it ends."""

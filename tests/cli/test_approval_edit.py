@@ -10,9 +10,8 @@ from typing import Any
 from aileron.cli._context import CliContext
 from aileron.cli.approvals import edit as _approval_edit
 from aileron.errors import InvalidRequest
-from tests.cli.daemon import DIGEST, PASSPHRASE, RUN, SESSION, CommandCase, approval
+from tests.cli.daemon import DIGEST, ONE, PASSPHRASE, RUN, SESSION, CommandCase, approval
 
-ONE = f"/v1/action-approvals/{RUN}"
 EDIT = f"{ONE}/edit"
 ASKED = {"channel": "#eng", "count": 1, "note": "x"}
 SCHEMA = {"properties": {"channel": {"type": "string"}, "count": {"type": "integer"}, "note": {"type": "string"}}}
@@ -91,17 +90,6 @@ class EditorTests(EditCase):
         """What the child would say; by then no passphrase was read here."""
         self.assertEqual((approval_id, self.typed[-1]), (RUN, PASSPHRASE))
         return asked()
-
-    def editing(self, *texts: str) -> None:
-        """Have an editor that puts these in place, one each time it is opened."""
-        directory = Path(self.mktemp()).absolute()
-        directory.mkdir()
-        for number, text in enumerate(texts):
-            (directory / f"{number}.next").write_text(text)
-        script = directory / "edit"
-        script.write_text(f'#!/bin/sh\nset -- "$1" {directory}/*.next\nmv "$2" "$1"\n')
-        script.chmod(0o700)
-        self.environ["VISUAL"] = str(script)
 
     def left(self) -> list[Path]:
         """Files that are left behind."""

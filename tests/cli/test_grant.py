@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from aileron.errors import InvalidRequest
-from tests.cli.daemon import RUN, SESSION, CommandCase, approval
+from tests.cli.daemon import DECIDE, ONE, RUN, CommandCase, approval
 
-ONE = f"/v1/action-approvals/{RUN}"
-DECIDE = f"{ONE}/decide"
 GRANT: dict[str, Any] = {
     "id": "01GRANT",
     "action": "ship-update",
@@ -36,13 +34,9 @@ class GrantCase(CommandCase):
         """Both are there."""
         super().setUp()
         self.serve()
-        waiting = approval()
-        waiting["run"]["arguments"] = {"channel": "#eng", "summary": "one\ntwo", "share": 2}
-        self.site.answer("GET", ONE, waiting)
-        self.site.answer("GET", "/v1/sessions/S", SESSION)
+        waiting = {**approval()["run"], "arguments": {"channel": "#eng", "summary": "one\ntwo", "share": 2}}
+        self.one_waits(run=waiting)
         self.site.answer("POST", DECIDE, {**approval(approved=True), "grant": GRANT})
-        done = {"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}}
-        self.site.answer("GET", f"{ONE}/result?wait=10", done)
         self.site.answer("GET", "/v1/grants", {"items": [GRANT]})
         self.site.answer("GET", "/v1/grants/01GRANT", GRANT)
 

@@ -32,11 +32,9 @@ from aileron.cli.approvals.reading import age, columns, rows_of
 from aileron.client import DaemonFault, Operator
 from aileron.errors import ApprovalStale, NotFound, StoreUnavailable, Unauthorized
 from aileron.values import visible
-from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
+from tests.cli.daemon import DECIDE, DIGEST, ONE, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
 
-ONE = f"/v1/action-approvals/{RUN}"
 LIST = "/v1/action-approvals?limit=200"
-DECIDE = f"{ONE}/decide"
 PASTE = "\x1b[200~{}\x1b[201~"
 SOON = "\0"
 """Between what does not come in one piece, yet all but at once."""

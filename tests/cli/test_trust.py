@@ -329,17 +329,6 @@ class EditTests(TrustCase):
         self.environ |= {"EDITOR": "true", "PATH": "/usr/bin:/bin"}
         self.lying(item("hello", path=str(self.path)))
 
-    def editing(self, *texts: str) -> None:
-        """Have an editor that puts these in place, one each time it is opened."""
-        directory = Path(self.mktemp()).absolute()
-        directory.mkdir()
-        for number, text in enumerate(texts):
-            (directory / f"{number}.next").write_text(text)
-        script = directory / "edit"
-        script.write_text(f'#!/bin/sh\nset -- "$1" {directory}/*.next\nmv "$2" "$1"\n')
-        script.chmod(0o700)
-        self.environ |= {"EDITOR": "false", "VISUAL": str(script)}
-
     def test_edited(self) -> None:
         """What is in the home is edited, then shown and trusted."""
         self.path.write_text(ACTION)

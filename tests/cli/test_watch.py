@@ -12,10 +12,7 @@ import attrs
 from aileron.cli._context import Conversation, Links
 from aileron.cli.approvals.watch import converse
 from aileron.errors import InvalidRequest
-from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
-
-ONE = f"/v1/action-approvals/{RUN}"
-DECIDE = f"{ONE}/decide"
+from tests.cli.daemon import DECIDE, DIGEST, OPERATOR_URL, TOKEN, CommandCase, approval
 
 
 class WatchTests(CommandCase):
@@ -54,11 +51,7 @@ class ConverseTests(CommandCase):
     def setUp(self) -> None:
         super().setUp()
         self.site.answer("GET", "/v1/action-approvals?limit=200", {"items": [approval()], "cursor": None})
-        self.site.answer("GET", ONE, approval())
-        self.site.answer("GET", "/v1/sessions/S", SESSION)
-        self.site.answer("POST", DECIDE, approval(approved=True))
-        done = {"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}}
-        self.site.answer("GET", f"{ONE}/result?wait=10", done)
+        self.one_waits()
 
     def converse(self, *answers: str) -> str:
         """What is shown, given these answers."""
