@@ -75,13 +75,16 @@ def _agents(_cli: CliContext) -> Iterable[str]:
     return find_agents()
 
 
+def name_in(path: Path) -> str | None:
+    """Return what the file says that it is called; L{None}: nothing, or it is no file of ours, such as a link."""
+    with suppress(AileronError):
+        found = _NAME.search(read_private(path, _MAX_BYTES) or b"")
+        return found and found[1].decode("utf-8", "replace")
+    return None
+
+
 def _named(paths: Iterable[Path]) -> Iterator[str]:
-    """Yield what the files say that they are called."""
-    for path in sorted(paths)[:_MOST]:
-        with suppress(AileronError):  # it is no file of ours: a link, or too long
-            found = _NAME.search(read_private(path, _MAX_BYTES) or b"")
-            if found is not None:
-                yield found[1].decode("utf-8", "replace")
+    return filter(None, map(name_in, sorted(paths)[:_MOST]))
 
 
 actions = _completer(_actions)

@@ -25,22 +25,22 @@ def say(template: str = "", **values: object) -> None:
 
 def shown(template: str, **values: object) -> str:
     """Return the line that L{say} prints."""
-    return _filled(template, values)
+    return template.format_map({name: visible(str(item)) for name, item in values.items()})
 
 
 def complain(template: str, **values: object) -> None:
     """Print the same on standard error, with our name before it."""
-    click.echo("aileron: " + _filled(template, values), err=True)
+    click.echo("aileron: " + shown(template, **values), err=True)
 
 
 def note(template: str, **values: object) -> None:
     """Print the same on standard error, for what is no result."""
-    click.echo(_filled(template, values), err=True)
+    click.echo(shown(template, **values), err=True)
 
 
 def heading(template: str, **values: object) -> None:
     """Print a line that begins a part; bold where the terminal can."""
-    click.secho(_filled(template, values), bold=True)
+    click.secho(shown(template, **values), bold=True)
 
 
 def written(show: Callable[[], None]) -> list[str]:
@@ -115,10 +115,6 @@ def listed(
             note("There are more: add --cursor {cursor}", cursor=answer["cursor"])
     else:
         say(nothing)
-
-
-def _filled(template: str, given: Mapping[str, object]) -> str:
-    return template.format_map({name: visible(str(item)) for name, item in given.items()})
 
 
 def _cell(cell: object) -> str:

@@ -141,11 +141,15 @@ async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: in
     """Log in, and return a fresh operator token for the daemon that C{found} names.
 
     :raises CommandError: it cannot prove that it holds the key.
+    :raises VaultLocked: the daemon's vault is not unlocked; no passphrase was asked for.
     :raises WrongPassphrase: the passphrase does not open the vault's file.
     """
+    from aileron.errors import VaultLocked
     from aileron.vault.keys import operator_key
 
-    _refuse_locked(cli, found)
+    state = vault_state(cli, found)
+    if state != "unlocked":  # before a passphrase is asked for
+        raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
     passphrase = cli.passphrase(PROMPT, descriptor, None)
     key = cli.open_vault(cli.home.secrets, passphrase)
     secret = operator_key(key)
@@ -185,15 +189,6 @@ async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: b
 def vault_state(cli: CliContext, found: Discovery) -> str:
     """C{missing locked unlocked lost}, as the daemon says on the operator's site, where no agent is in the way."""
     return str(cli.probe(found.operator_url, "/v1/vault/status", None).get("state"))
-
-
-def _refuse_locked(cli: CliContext, found: Discovery) -> None:
-    """Refuse a locked vault before a passphrase is asked for."""
-    from aileron.errors import VaultLocked
-
-    state = vault_state(cli, found)
-    if state != "unlocked":
-        raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
 
 
 def _text(answer: Mapping[str, Any], name: str) -> str:

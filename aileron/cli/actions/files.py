@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -18,14 +17,12 @@ from aileron.cli.actions.copying import Sort, add_command, check_command, tell_f
 from aileron.cli.actions.drafting import Draft, Wanted, text_of, wanted
 from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
 from aileron.cli.approvals.edit import ask_again, edit_file
-from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import ConnectorDescription, LoadError, Operation
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
 _name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
-_SAYS = re.compile(rb"^name *= *[\"']([^\"'\n]+)[\"'] *$", re.MULTILINE)
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
@@ -105,9 +102,8 @@ def _find(home: Home, name: str) -> Path:
     if _name(name) and read_private(path, _MAX_BYTES) is not None:
         return path
     for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
-        with suppress(Forbidden, InvalidRequest):  # it is no action: a link, or too long
-            if name.encode() in _SAYS.findall(read_private(other, _MAX_BYTES) or b""):
-                return other
+        if _completion.name_in(other) == name:
+            return other
     raise CommandError(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
 
 

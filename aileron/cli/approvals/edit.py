@@ -39,17 +39,12 @@ def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
 
     :raises CommandError: there is nothing, or what is named is no command line.
     """
-    path = environ.get("PATH", os.defpath)
-    chosen = next(filter(None, (environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))), None)
-    if chosen is not None:
-        return _split(chosen)
-    for name in _USUAL:
-        if shutil.which(name, path=path):
-            return (name,)
-    raise CommandError("There is no editor here.", "Name one in EDITOR.")
-
-
-def _split(chosen: str) -> tuple[str, ...]:
+    chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
+    if not chosen:
+        path = environ.get("PATH", os.defpath)
+        chosen = next((name for name in _USUAL if shutil.which(name, path=path)), "")
+        if not chosen:
+            raise CommandError("There is no editor here.", "Name one in EDITOR.")
     try:
         words = tuple(shlex.split(chosen))
     except ValueError:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -108,7 +107,11 @@ async def converse(cli: CliContext, operator: Operator) -> None:
 
     while True:
         waiting = (await operator.approvals({"limit": MOST}))["items"]
-        rows = [(number, _age(cli, item), item["run"]["action"], item["id"]) for number, item in enumerate(waiting, 1)]
+        waits = [cli.wall() - from_timestamp(item["requested_at"]).timestamp() for item in waiting]
+        rows = [
+            (number, age(waits[number - 1]), item["run"]["action"], item["id"])
+            for number, item in enumerate(waiting, 1)
+        ]
         table(("NO", "AGE", "ACTION", "ID"), rows) if rows else say("Nothing waits for you.")
         answer = cli.ask(_ASK_WHICH).strip()
         if answer == "q":
@@ -144,7 +147,3 @@ async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None
         with rewritten(cli, shown["run"]["arguments"]) as wanted:
             await operator.edit(approval_id, wanted, shown["digest"])
         note("Edited; nothing is decided yet. Read it again.")
-
-
-def _age(cli: CliContext, item: Mapping[str, Any]) -> str:
-    return age(cli.wall() - from_timestamp(item["requested_at"]).timestamp())
