@@ -53,7 +53,7 @@ class ScreenCase(CommandCase):
     def setUp(self) -> None:
         super().setUp()
         self.clock = Clock()
-        self.columns, self.rows = 100, 33
+        self.columns, self.rows = 80, 33
         self.waits(approval())
         self.site.answer("GET", "/v1/sessions/S", SESSION)
         self.site.answer("GET", "/v1/events", NotFound("There is no such stream."))
@@ -407,7 +407,7 @@ class DecideTests(ScreenCase):
 
     def test_no_moment(self) -> None:
         """A moment that cannot be read, or none, decides nothing."""
-        self.assertIn("Nothing was decided.", self.view("\r", "l", "soon\r", "y")[-1])
+        self.assertIn("is neither such as +2h", self.view("\r", "l", "soon\r", "y")[-1])
         self.assertIn("Nothing was decided", self.view("\r", "l", "\r", "y", "n")[-1])
         self.assertEqual(self.decided(), [])
 
