@@ -10,7 +10,7 @@ import click
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING
-from aileron.cli._output import in_words, note, say, say_json
+from aileron.cli._output import block, in_words, note, say, say_json
 from aileron.cli._session import as_session
 from aileron.values import JSON, loads_strict, set_apart
 
@@ -103,16 +103,10 @@ def _tell(body: Mapping[str, Any], as_json: bool) -> None:
     note("Done (run {run}).", run=body.get("run_id"))
     result = body["result"]
     output, attachments = set_apart(result.get("output") if isinstance(result, Mapping) else result)
-    _print(output)
-    if attachments:
-        note("To have what is attached: aileron runs save {run} DIRECTORY", run=body.get("run_id"))
-
-
-def _print(output: JSON) -> None:
-    from aileron.cli._output import block
-
     text = in_words(output)
     if "\n" in text:
         block(text)
     else:
         say("{text}", text=text)
+    if attachments:
+        note("To have what is attached: aileron runs save {run} DIRECTORY", run=body.get("run_id"))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from aileron.cli import _completion
-from aileron.cli._output import heading, note, say, say_json, table
+from aileron.cli._output import heading, note, table
 from aileron.cli._session import OperatorCommand, operator_command
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
@@ -87,10 +87,9 @@ def pause(command: OperatorCommand, /, session: str | None, reason: str | None) 
     and goes on; what is approved and has not begun waits.
     """
     answer = command.ask(lambda operator: operator.pause(session, reason))
+    command.say(answer, "Paused since {since}. Nothing more begins.", since=answer["pause"]["since"])
     if command.as_json:
-        say_json(answer)
         return
-    say("Paused since {since}. Nothing more begins.", since=answer["pause"]["since"])
     _list("Under way; this goes on", answer["under_way"])
     note("Go on with: aileron resume{of}", of=f" --session {session}" if session else "")
 
@@ -104,11 +103,9 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
     A session that was paused for itself stays so: resume it by --session.
     """
     answer = command.ask(lambda operator: operator.resume(session))
-    if command.as_json:
-        say_json(answer)
-        return
-    say("Resumed.")
-    _list("Approved before, and not begun; release each with aileron approval approve", answer["asked_anew"])
+    command.say(answer, "Resumed.")
+    if not command.as_json:
+        _list("Approved before, and not begun; release each with aileron approval approve", answer["asked_anew"])
 
 
 def _list(title: str, runs: Sequence[Mapping[str, Any]]) -> None:

@@ -51,7 +51,7 @@ _PROMPTS = {
 }
 
 Work: TypeAlias = Coroutine[Deferred[Any], Any, None] | None
-"""What a key asks of the daemon, if anything."""
+"""The request to the daemon that a key makes, if any."""
 
 
 class LiveScreen:
