@@ -43,7 +43,7 @@ def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  # the HTTP rim
-            return write(request, unexpected("mcp"))
+            return write(request, failed(unexpected("mcp")))
         try:
             return await stream(request, _streamed(reply))
         finally:

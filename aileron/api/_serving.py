@@ -160,7 +160,7 @@ async def respond(
     except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
         raise
     except Exception:  # noqa: BLE001  # the rim of HTTP, and of who asks in this process
-        return unexpected(endpoint.name)
+        return failed(unexpected(endpoint.name))
 
 
 def _read(
@@ -216,7 +216,7 @@ def routing_failed(request: IRequest, failure: Failure) -> bytes:
     elif failure.check(CancelledError):
         answer = failed(InternalError("The daemon is stopping."))
     else:
-        answer = unexpected("routing", failure)
+        answer = failed(unexpected("routing", failure))
     return write(request, answer)
 
 
@@ -228,11 +228,11 @@ def not_routed(error: Exception) -> Answer:
     return http_failure(404, "There is nothing at this path.")
 
 
-def unexpected(name: str, failure: Failure | None = None) -> Answer:
-    """Answer with nothing of the inside; the log learns what failed and where, and no value."""
+def unexpected(name: str, failure: Failure | None = None) -> InternalError:
+    """Return an error that says nothing of the inside; the log learns what failed and where, and no value."""
     failure = failure or Failure()
     frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
     places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
     kind = type(failure.value).__qualname__
     _log.error("{name} failed unexpectedly: {kind} at {places}", name=name, kind=kind, places=places)
-    return failed(InternalError("Something failed inside the daemon; its log says where."))
+    return InternalError("Something failed inside the daemon; its log says where.")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import fields
 from twisted.internet.defer import Deferred
 
 from aileron import __version__
@@ -228,10 +227,6 @@ def _landing() -> Any:
 
 def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:
     """Make the pages, which share with the routes what both need; loaded when a browser first asks for one."""
-    from aileron.api import INSTANCE, POLL, keep_place, signed_request
-    from aileron.web import KnownBy, PageParts, pages
+    from aileron.web import pages
 
-    own = ("known_by", "in_thread")
-    shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name not in own}
-    known_by = KnownBy(parts.cookie, POLL, (INSTANCE, parts.instance), signed_request, keep_place)
-    return pages(PageParts(known_by=known_by, in_thread=in_thread, **shared))
+    return pages(parts, in_thread)

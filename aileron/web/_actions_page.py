@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.errors import NotFound
 from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, Run, RunQuery, visible
 
@@ -24,16 +25,16 @@ from ._blocks import (
     table,
     whole,
 )
-from ._parts import Drawing, PageParts, Visit
+from ._parts import Drawing, Visit
 from ._runs_page import runs_table
 
 _FEW = 5
 _DAY_SECONDS = 86400
 
 
-async def draw_actions(parts: PageParts, visit: Visit) -> Tag:
+async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
     """Draw what agents can ask for."""
-    offering = parts.submission.offering()
+    offering = deps.submission.offering()
     offers = [offer for _, offer in sorted(offering.offers.items())]
     return page(
         "Actions",
@@ -45,12 +46,12 @@ async def draw_actions(parts: PageParts, visit: Visit) -> Tag:
     )
 
 
-async def draw_action(parts: PageParts, visit: Visit, name: str) -> Drawing:
+async def draw_action(deps: Dependencies, visit: Visit, name: str) -> Drawing:
     """One action."""
-    offer = parts.submission.offering().offers.get(name)
+    offer = deps.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
-    found = await parts.submission.runs(RunQuery(action=name, limit=_FEW))
+    found = await deps.submission.runs(RunQuery(action=name, limit=_FEW))
     return Drawing(lambda: _page(offer, found.items))
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.errors import InvalidRequest, NotFound
 from aileron.values import AuditQuery, Record, timestamp
 
@@ -25,7 +26,7 @@ from ._blocks import (
     table,
     whole,
 )
-from ._parts import Drawing, PageParts, Visit
+from ._parts import Drawing, Visit
 
 _MOST = 50
 _WORDS = {
@@ -39,9 +40,9 @@ _WORDS = {
 _TIMES = {"since": "Since", "until": "Until"}
 
 
-async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
+async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
     """Draw records, newest first."""
-    found = await parts.audit.list(_wanted(visit))
+    found = await deps.audit.list(_wanted(visit))
     kept = {name: value for name, value in visit.query.items() if name != "cursor"}
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
     fields += [field(name, f"{label} (UTC)", kept.get(name, ""), "datetime-local") for name, label in _TIMES.items()]
@@ -49,7 +50,7 @@ async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
         "Record",
         f"{len(found.items)} records",
         heading("The record"),
-        _standing(parts),
+        _standing(deps),
         filters("/audit", *fields, given=any(kept.values())),
         table(
             "Records, newest first", ("Kind", "When", "Who", "About"), map(_row, found.items), "No record is like that."
@@ -58,9 +59,9 @@ async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
     )
 
 
-async def draw_record(parts: PageParts, visit: Visit, audit_id: str) -> Drawing:
+async def draw_record(deps: Dependencies, visit: Visit, audit_id: str) -> Drawing:
     """One record, whole."""
-    record = await parts.audit.get(audit_id)
+    record = await deps.audit.get(audit_id)
     if record is None:
         raise NotFound("There is no such record.")
     return Drawing(lambda: _page(record))
@@ -117,11 +118,11 @@ def _moment(visit: Visit, name: str) -> datetime | None:
         raise InvalidRequest(f"{_TIMES[name]} is no moment in time: write 2026-01-31T12:00.") from None
 
 
-def _standing(parts: PageParts) -> Tag:
-    latest = parts.signer.latest
+def _standing(deps: Dependencies) -> Tag:
+    latest = deps.signer.latest
     signed = "No checkpoint was signed yet."
     if latest is not None:
-        signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {parts.signer.fingerprint}."
+        signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {deps.signer.fingerprint}."
     verify = tags.button("Verify all of it", type="button", disabled="disabled", id="verify", **{"class": "small"})
     export = tags.button("Save all of it", type="button", disabled="disabled", id="export", **{"class": "small"})
     verdict = tags.output(id="verdict")

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.values import Binding, BindingFlag, ConnectorDescription, Operation, visible
 
 from ._actions_page import problems
 from ._blocks import Cell, act, answer, facts, heading, page, quiet, table
-from ._parts import PageParts, Visit
+from ._parts import Visit
 
 
-async def draw_connectors(parts: PageParts, visit: Visit) -> Tag:
+async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
     """Draw what the daemon can talk to, and as whom."""
-    known, flags = parts.connectors.descriptions(), await parts.flags.all()
-    bound = [(each, _flag(each, flags.get(each.name))) for each in parts.bindings.list()]
+    known, flags = deps.connectors.descriptions(), await deps.flags.all()
+    bound = [(each, _flag(each, flags.get(each.name))) for each in deps.bindings.list()]
     heads = ("Credential", "Of", "As", "Since", "Goes to", "Beware", "")
     return page(
         "Connectors",
@@ -31,7 +32,7 @@ async def draw_connectors(parts: PageParts, visit: Visit) -> Tag:
         tags.p(answer()),
         table("Credentials that are bound", heads, (_binding(*each) for each in bound), "None is bound."),
         *(part for each in known for part in _connector(each)),
-        *problems(parts.connectors.problems()),
+        *problems(deps.connectors.problems()),
     )
 
 

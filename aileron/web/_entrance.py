@@ -9,10 +9,10 @@ from urllib.parse import parse_qs
 
 from twisted.web.iweb import IRequest
 
+from aileron.api import INSTANCE, POLL, Dependencies, keep_place, signed_request
 from aileron.errors import Conflict, InvalidRequest, Unauthorized
-from aileron.values import DAEMON, HandOverState, OperatorSession, SignedRequest, loads_strict, timestamp
+from aileron.values import DAEMON, HandOverState, OperatorSession, loads_strict, timestamp
 
-from ._parts import PageParts
 from ._shell import Shell
 from ._table import PAGES
 
@@ -22,51 +22,53 @@ _FIRST = "|".join(sorted({path.split("/")[1] for path in PAGES}))
 _local_path = re.compile(rf"/(({_FIRST})(/[0-9A-Za-z_-]{{1,64}})?)?").fullmatch
 
 
-def admit(request: IRequest, parts: PageParts) -> OperatorSession:
+def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
     """Let pass who is logged in, and tell the page when that ends without a use, and whatever its use.
 
     :return: the login.
     :raises Unauthorized: nobody is.
     """
-    used = request.getHeader(parts.known_by.poll) is None
-    session = parts.operators.by_browser(_signed(request, parts), renew=used)
+    used = request.getHeader(POLL) is None
+    session = deps.operators.by_browser(signed_request(request, deps.cookie), renew=used)
     if session is None:
-        request.setHeader(*parts.known_by.told)
+        request.setHeader(INSTANCE, deps.instance)
         raise Unauthorized("Nobody is logged in.")
-    parts.known_by.keep_place(request, session.id)
+    keep_place(request, session.id)
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
     return session
 
 
-async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
+async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
     """Turn a code into a browser that waits: the cookie, and the shell with what lets it tell a key, once."""
     form = _read_form(request)
     code, target = _form_field(form, b"code"), _form_field(form, b"next")
     try:
-        cookie, page_key, maker = parts.operators.redeem(code)
+        cookie, page_key, maker = deps.operators.redeem(code)
     except Conflict as error:
         payload = {"reason": HandOverState.TWICE.value, "login": error.details.get("login")}
-        await parts.access_log.record("operator.handover_refused", DAEMON, payload)
+        await deps.access_log.record("operator.handover_refused", DAEMON, payload)
         return _turned_away(request, shell, error.status, HandOverState.TWICE.value)
     except Unauthorized as error:
-        await parts.access_log.refuse()
+        await deps.access_log.refuse()
         return _turned_away(request, shell, error.status, "void")
-    await parts.access_log.record("operator.handover_opened", DAEMON, {"login": maker.id})
+    await deps.access_log.record("operator.handover_opened", DAEMON, {"login": maker.id})
     attributes = b"; Path=/; HttpOnly; SameSite=Strict"
-    given = parts.known_by.cookie + b"=" + cookie.encode("ascii") + attributes
+    given = deps.cookie + b"=" + cookie.encode("ascii") + attributes
     request.responseHeaders.addRawHeader(b"Set-Cookie", given)
     return shell.page(request, {"page-key": page_key, "next": target if _local_path(target) else "/approvals"})
 
 
-async def register(request: IRequest, parts: PageParts) -> bytes:
+async def register(request: IRequest, deps: Dependencies) -> bytes:
     """Take the public key of the page that waits, which its page key ends with.
 
     :raises InvalidRequest: the body is not what this takes.
     :raises Unauthorized: it does not wait.
     """
     told = _told_keys(request.content.read())
-    instance = parts.operators.register(_signed(request, parts).cookie, told["page_key"], told["public_key"])
+    instance = deps.operators.register(
+        signed_request(request, deps.cookie).cookie, told["page_key"], told["public_key"]
+    )
     request.setHeader(b"Content-Type", _JSON)
     return json.dumps({"instance": instance}).encode("ascii")
 
@@ -81,12 +83,12 @@ def _told_keys(body: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in told.items()}
 
 
-async def entering(request: IRequest, parts: PageParts) -> bytes:
+async def entering(request: IRequest, deps: Dependencies) -> bytes:
     """Tell how far this browser has come, and the words that it shows: all that is answered to one that waits.
 
     :raises Unauthorized: it does not wait, or its time is long over.
     """
-    found = parts.operators.entering(_signed(request, parts))
+    found = deps.operators.entering(signed_request(request, deps.cookie))
     if found is None:
         raise Unauthorized("This browser does not wait to be let in.")
     request.setHeader(b"Content-Type", _JSON)
@@ -96,10 +98,6 @@ async def entering(request: IRequest, parts: PageParts) -> bytes:
 def _turned_away(request: IRequest, shell: Shell, status: int, why: str) -> bytes:
     request.setResponseCode(status)
     return shell.page(request, {"turned-away": why})
-
-
-def _signed(request: IRequest, parts: PageParts) -> SignedRequest:
-    return parts.known_by.signed(request, parts.known_by.cookie)
 
 
 def _read_form(request: IRequest) -> Mapping[bytes, list[bytes]]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from twisted.web.template import Tag, tags
 
 from aileron.addresses import host_shown
+from aileron.api import Dependencies
 from aileron.values import Histogram, Provider, Traffic, visible
 
 from ._blocks import Cell, Part, facts, heading, page, quiet, table
-from ._parts import PageParts, Visit
+from ._parts import Visit
 
 _WIDTH, _LANE, _LEFT, _RIGHT = 700, 22, 150, 90
 
@@ -44,9 +45,9 @@ _EXCEPTIONS = "no_proxy"
 _HEADS = ("Provider", "Requests", "Under way", "Answered", "Sent", "Received", "Tokens in", "Tokens out")
 
 
-async def draw_gateway(parts: PageParts, visit: Visit) -> Tag:
+async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
     """Draw where model calls go, and what they came to."""
-    counted = {} if parts.totals is None else dict(parts.totals.snapshot().providers)
+    counted = {} if deps.totals is None else dict(deps.totals.snapshot().providers)
     begun = sum(each.begun for each in counted.values())
     return page(
         "Gateway",
@@ -57,8 +58,8 @@ async def draw_gateway(parts: PageParts, visit: Visit) -> Tag:
         *(part for name, traffic in sorted(counted.items()) for part in _provider(name, traffic)),
         table("All of it in numbers", _HEADS, (_row(*each) for each in sorted(counted.items())), "") if counted else "",
         tags.h2("Where it goes"),
-        table("Providers", ("Provider", "Address", "Said by", "Key"), map(_upstream, parts.gateway.providers), ""),
-        facts(_settings(parts)),
+        table("Providers", ("Provider", "Address", "Said by", "Key"), map(_upstream, deps.gateway.providers), ""),
+        facts(_settings(deps)),
     )
 
 
@@ -93,8 +94,8 @@ def _upstream(provider: Provider) -> tuple[Cell, ...]:
     return provider.name, provider.base_url, provider.source.value, key
 
 
-def _settings(parts: PageParts) -> Iterator[tuple[str, Cell]]:
-    settings = parts.gateway
+def _settings(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
+    settings = deps.gateway
     yield "Tokens are read", "yes" if settings.accounting else "no: switched off in config.yaml"
     yield "Silence ends a call after", f"{settings.silence_seconds:g} s"
     most = settings.max_body_bytes

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.values import Grant, GrantState, OwnCap, StandingGrant, compact
 
 from ._actions_page import limits
 from ._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
-from ._parts import PageParts, Visit
+from ._parts import Visit
 
 _STATES = {
     GrantState.LIVE: "in force",
@@ -21,9 +22,9 @@ _STATES = {
 _DAY_SECONDS = 86400
 
 
-async def draw_grants(parts: PageParts, visit: Visit) -> Tag:
+async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
     """Grants, limits and pauses."""
-    standing = sorted(await parts.grants.grants(), key=lambda each: each.grant.made_at, reverse=True)
+    standing = sorted(await deps.grants.grants(), key=lambda each: each.grant.made_at, reverse=True)
     live = [each for each in standing if each.state is GrantState.LIVE]
     past = [each for each in standing if each.state is not GrantState.LIVE]
     return page(
@@ -35,7 +36,7 @@ async def draw_grants(parts: PageParts, visit: Visit) -> Tag:
         *([] if live else [quiet("None is in force.")]),
         *(part for each in live for part in _grant(each)),
         tags.h2("Your own limits"),
-        table("Limits", ("Of", "Most", "Since", ""), map(_cap, parts.limits.caps()), "You set none."),
+        table("Limits", ("Of", "Most", "Since", ""), map(_cap, deps.limits.caps()), "You set none."),
         _new_cap(),
         tags.h2("Grants that allow nothing any more"),
         table("Past grants", ("Action", "State", "Made", "Used"), map(_past, past), "There are none."),

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
 
 from klein import Klein
-from twisted.internet.defer import CancelledError, Deferred, DeferredLock
-from twisted.logger import Logger
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource
 from twisted.web.template import Flattenable, flattenString
 from werkzeug.exceptions import HTTPException
 
-from aileron.errors import AileronError, InternalError, InvalidRequest
+from aileron.api import Dependencies, unexpected
+from aileron.errors import AileronError, InvalidRequest
 from aileron.values import ADVICE, timestamp, visible
 
 from ._entrance import admit, enter, entering, register
-from ._parts import Drawing, PageParts, Visit
+from ._parts import Drawing, Visit
 from ._shell import HTML, Shell
 from ._table import FRAGMENTS, SHOWN, Draw
 
-_log = Logger()
 PAUSED = b"X-Aileron-Paused"
 """By which every fragment tells since when everything is paused."""
 
@@ -32,18 +31,24 @@ WAITING = b"X-Aileron-Waiting"
 _TEXT = b"text/plain; charset=utf-8"
 
 
-def pages(parts: PageParts) -> IResource:
-    """Return what the operator site serves to a browser outside C{/v1}."""
-    app, shell, one_at_a_time = Klein(), Shell(), DeferredLock()
+InThread: TypeAlias = Callable[[Callable[[], bytes]], Awaitable[bytes]]
+
+
+def pages(deps: Dependencies, in_thread: InThread) -> IResource:
+    """Return what the operator site serves to a browser outside C{/v1}.
+
+    :param in_thread: calls a function in another thread, one at a time, and answers what it returns.
+    """
+    app, shell = Klein(), Shell()
     for rule, method, serve in (
-        ("/handover", "POST", lambda request, path: enter(request, parts, shell)),
-        ("/handover/key", "POST", lambda request, path: register(request, parts)),
-        ("/handover/state", "GET", lambda request, path: entering(request, parts)),
+        ("/handover", "POST", lambda request, path: enter(request, deps, shell)),
+        ("/handover/key", "POST", lambda request, path: register(request, deps)),
+        ("/handover/state", "GET", lambda request, path: entering(request, deps)),
     ):
         app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
     app.route("/static/<name>", endpoint="static")(shell.file)
     for rule, draw in FRAGMENTS.items():
-        app.route(rule, endpoint=rule)(_guarded(draw, parts, one_at_a_time))
+        app.route(rule, endpoint=rule)(_guarded(draw, deps, in_thread))
     for rule in SHOWN:
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
@@ -51,24 +56,19 @@ def pages(parts: PageParts) -> IResource:
     return app.resource()
 
 
-def _guarded(draw: Draw, parts: PageParts, one_at_a_time: DeferredLock) -> Callable[..., Deferred[bytes]]:
-    """Make the handler of a fragment, which nobody passes but a browser session's cookie and signature together.
-
-    :param one_at_a_time: held while something is drawn beside the reactor: two at once would be no faster.
-    """
+def _guarded(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..., Deferred[bytes]]:
+    """Make the handler of a fragment, which nobody passes but a browser session's cookie and signature together."""
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
-        visit = Visit(admit(request, parts), _query(request))
-        found = await draw(parts, visit, **path)
-        body: bytes
+        visit = Visit(admit(request, deps), _query(request))
+        found = await draw(deps, visit, **path)
         if isinstance(found, Drawing):
-            async with one_at_a_time:
-                body = await parts.in_thread(lambda: _flat(found.draw()))
+            body = await in_thread(lambda: _flat(found.draw()))
         else:
             body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
-        request.setHeader(PAUSED, _paused(parts))
-        request.setHeader(WAITING, b"%d" % await parts.decisions.pending(None))
+        request.setHeader(PAUSED, _paused(deps))
+        request.setHeader(WAITING, b"%d" % await deps.decisions.pending(None))
         return body
 
     return _at_the_rim(fragment)
@@ -95,9 +95,9 @@ def _query(request: IRequest) -> Mapping[str, str]:
         raise InvalidRequest("The address is none that this page knows: /approvals shows what waits.") from None
 
 
-def _paused(parts: PageParts) -> bytes:
+def _paused(deps: Dependencies) -> bytes:
     """Since when everything is paused, or C{no}."""
-    since = next((pause.since for pause in parts.limits.pauses() if pause.session_id is None), None)
+    since = next((pause.since for pause in deps.limits.pauses() if pause.session_id is None), None)
     return b"no" if since is None else timestamp(since).encode("ascii")
 
 
@@ -130,9 +130,4 @@ def _in_words(error: AileronError) -> str:
 
 
 def _failed(request: IRequest, failure: Failure) -> bytes:
-    """Answer with nothing of the inside; the log learns what failed and where, and no value."""
-    frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
-    places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
-    kind = type(failure.value).__qualname__
-    _log.error("a page failed unexpectedly: {kind} at {places}", kind=kind, places=places)
-    return _refused(request, InternalError("Something failed inside the daemon; its log says where."))
+    return _refused(request, unexpected("a page", failure))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.errors import NotFound
 from aileron.values import (
     JSON,
@@ -42,7 +43,7 @@ from ._blocks import (
     table,
     whole,
 )
-from ._parts import Drawing, PageParts, Visit
+from ._parts import Drawing, Visit
 from ._texts import STATES, segment
 
 _MOST = 50
@@ -82,7 +83,7 @@ def runs_table(runs: Iterable[Run], caption: str) -> Tag:
     return table(caption, ("Action", "State", "Asked", "Took", "Why"), map(_row, runs), "No run is like that.")
 
 
-async def draw_runs(parts: PageParts, visit: Visit) -> Drawing:
+async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
     """Draw what was asked for, newest first."""
     query = visit.query
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
@@ -90,7 +91,7 @@ async def draw_runs(parts: PageParts, visit: Visit) -> Drawing:
     wanted = RunQuery(
         states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"), most_bytes=MOST_PAGE_BYTES
     )
-    found = await parts.submission.runs(wanted)
+    found = await deps.submission.runs(wanted)
     return Drawing(lambda: _list(found, query))
 
 
@@ -113,11 +114,11 @@ def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
     )
 
 
-async def draw_run(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
+async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     """One run, whole."""
-    run = await parts.submission.run(run_id)
-    history = await parts.submission.history(run_id)
-    approval = await _approval(parts, run)
+    run = await deps.submission.run(run_id)
+    history = await deps.submission.history(run_id)
+    approval = await _approval(deps, run)
     return Drawing(lambda: _page(run, *history, approval))
 
 
@@ -144,9 +145,9 @@ def _row(run: Run) -> tuple[Cell, ...]:
     return link(f"/runs/{run.id}", run.action), state, run.received_at, lasted, why or ""
 
 
-async def _approval(parts: PageParts, run: Run) -> Approval | None:
+async def _approval(deps: Dependencies, run: Run) -> Approval | None:
     try:
-        return await parts.decisions.approval(run.id) if run.gated else None
+        return await deps.decisions.approval(run.id) if run.gated else None
     except NotFound:  # it was refused before anybody was asked
         return None
 

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 
 from twisted.web.template import Tag, tags
 
+from aileron.api import Dependencies
 from aileron.values import ChannelState, OperatorSession, visible
 
 from ._blocks import Cell, Part, act, answer, chip, facts, heading, page, quiet, table
-from ._parts import Fragment, PageParts, Visit, template, titled
+from ._parts import Fragment, Visit, template, titled
 from ._texts import moment
 
 _PASSKEYS = template("passkeys.xml")
 
 
-async def draw_passkeys(parts: PageParts, visit: Visit) -> Fragment:
+async def draw_passkeys(deps: Dependencies, visit: Visit) -> Fragment:
     """Draw the passkeys that count, the rule, and a form to add one."""
-    keys, rule = parts.passkeys.passkeys(), parts.passkeys.passkey_rule()
+    keys, rule = deps.passkeys.passkeys(), deps.passkeys.passkey_rule()
     words = "No approval needs one."
     if rule.everything:
         words = "Every approval needs one."
@@ -35,24 +36,24 @@ async def draw_passkeys(parts: PageParts, visit: Visit) -> Fragment:
 _LOCK = "What waits is kept, and every login ends: yours too. Sure?"
 
 
-async def draw_settings(parts: PageParts, visit: Visit) -> Tag:
+async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
     """Draw the daemon, its vault, its record, its logins."""
-    logins = parts.operators.list()
+    logins = deps.operators.list()
     return page(
         "Settings",
         "Settings",
         heading("What the daemon goes by"),
         quiet("What is not changed here is changed in ", tags.code("config.yaml"), " of your home, and trusted then."),
         tags.p(answer()),
-        facts(_daemon(parts)),
+        facts(_daemon(deps)),
         tags.h2("Vault"),
         tags.p(
-            chip(parts.vault.state().value, "good"), " ", act("Lock it", "POST /v1/vault/lock", sure=_LOCK, name="lock")
+            chip(deps.vault.state().value, "good"), " ", act("Lock it", "POST /v1/vault/lock", sure=_LOCK, name="lock")
         ),
         tags.h2("Record"),
-        facts(_record(parts)),
+        facts(_record(deps)),
         tags.h2("Notifications"),
-        *_notifications(parts),
+        *_notifications(deps),
         tags.h2("Logins"),
         table("Logins", ("Login", "In", "Since", "Used", "Ends", ""), _logins(logins, visit.operator), ""),
         tags.p(act("End all the others", "DELETE /v1/operator/sessions", name="end-others")),
@@ -61,20 +62,20 @@ async def draw_settings(parts: PageParts, visit: Visit) -> Tag:
     )
 
 
-def _daemon(parts: PageParts) -> Iterator[tuple[str, Cell]]:
-    yield "Version", parts.version
-    yield "Runs since", parts.started_at
+def _daemon(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
+    yield "Version", deps.version
+    yield "Runs since", deps.started_at
 
 
-def _record(parts: PageParts) -> Iterator[tuple[str, Cell]]:
-    latest = parts.signer.latest
-    yield "Signed by", parts.signer.fingerprint or "nobody yet: the vault was never open"
+def _record(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
+    latest = deps.signer.latest
+    yield "Signed by", deps.signer.fingerprint or "nobody yet: the vault was never open"
     yield "Signed up to", None if latest is None else f"record {latest.sequence:,}"
-    yield "Signs of tampering in this life", parts.signer.tampered
+    yield "Signs of tampering in this life", deps.signer.tampered
 
 
-def _notifications(parts: PageParts) -> Iterator[Part]:
-    channels = () if parts.notifier is None else parts.notifier.channels()
+def _notifications(deps: Dependencies) -> Iterator[Part]:
+    channels = () if deps.notifier is None else deps.notifier.channels()
     heads = ("Channel", "Kind", "Sent", "Given up", "On their way", "Last problem")
     yield table("Channels", heads, map(_channel, channels), "None is configured: you are told here alone.")
     if channels:

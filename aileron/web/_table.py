@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from twisted.web.template import Flattenable
 
+from aileron.api import Dependencies
 from aileron.errors import NotFound
 
 from ._actions_page import draw_action, draw_actions
@@ -14,7 +15,7 @@ from ._audit_page import draw_audit, draw_record
 from ._connectors_page import draw_connectors
 from ._gateway_page import draw_gateway
 from ._grants_page import draw_grants
-from ._parts import Drawing, PageParts, Visit
+from ._parts import Drawing, Visit
 from ._runs_page import draw_run, draw_runs
 from ._sessions_page import draw_session, draw_sessions
 from ._settings_page import draw_passkeys, draw_settings
@@ -23,7 +24,7 @@ from .approvals.listing import draw_list
 from .approvals.page import draw_approval
 
 Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
-"""A coroutine function of L{PageParts}, a L{Visit} and what the path names, to what is shown."""
+"""A coroutine function of L{Dependencies}, a L{Visit} and what the path names, to what is shown."""
 
 PAGES: Mapping[str, Draw] = {
     "/approvals": draw_list,
@@ -46,7 +47,7 @@ PAGES: Mapping[str, Draw] = {
 """What each path shows.  All of them are the shell, whose script fetches it."""
 
 
-async def _draw_nothing(parts: PageParts, visit: Visit, rest: str) -> Flattenable:
+async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattenable:
     raise NotFound("There is nothing here.")
 
 

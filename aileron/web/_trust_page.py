@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from twisted.web.template import Flattenable, Tag, tags
 
+from aileron.api import Dependencies
 from aileron.values import Candidate, TrustItem, TrustKind, TrustState, visible
 
-from ._parts import Drawing, Fragment, PageParts, Visit, template, titled
+from ._parts import Drawing, Fragment, Visit, template, titled
 from ._texts import moment, shown, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
@@ -58,9 +59,9 @@ def _about(item: TrustItem) -> dict[str, Flattenable]:
     return {"name": visible(item.name), "what": _KINDS[item.kind], "kind": item.kind.value}
 
 
-async def draw_trust(parts: PageParts, visit: Visit) -> Drawing:
+async def draw_trust(deps: Dependencies, visit: Visit) -> Drawing:
     """Draw what there is to trust now."""
-    items = await parts.trust.trust_items()
+    items = await deps.trust.trust_items()
     return Drawing(lambda: _page(items))
 
 

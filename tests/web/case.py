@@ -10,52 +10,31 @@ from typing import Any, cast
 from attrs import define, evolve, field, frozen
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, fail, maybeDeferred
-from twisted.internet.task import Clock
-from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from aileron.api import keep_place, signed_request
 from aileron.interfaces import INotifier, ISessions
-from aileron.testing import (
-    MemoryBindings,
-    MemoryConnectors,
-    MemoryControl,
-    MemoryOperators,
-    MemoryPasskeyBook,
-    MemoryRecordKeys,
-    MemoryVault,
-    ScriptedConnector,
-    ScriptedRunner,
-    SigningBrowser,
-    example_session,
-    example_signer,
-    memory_store,
-    scripted_offer,
-)
+from aileron.testing import ScriptedRunner, SigningBrowser, example_session, scripted_offer
 from aileron.values import (
     JSON,
     Actor,
     Approval,
+    AuditQuery,
     Call,
     ChannelState,
     Event,
-    GatewaySettings,
     Page,
     Run,
     RunQuery,
     Session,
     SessionEnding,
     SessionTally,
-    VaultState,
     utc,
 )
-from aileron.vault import Passkeys
-from aileron.web import KnownBy, PageParts, pages
+from aileron.web import pages
+from tests.api.case import NOW, ApiCase
 
 COOKIE, POLL = b"aileron_life", "X-Aileron-Poll"
-TOLD = ("X-Aileron-Instance", "life")
 ADDRESS = "http://localhost:7001"
-NOW = 1_760_000_000.0
 
 
 @frozen
@@ -167,74 +146,33 @@ class OneChannel:
         return self.channels()
 
 
-@define
-class MemoryDoor:
-    """What was put on record.
-
-    :ivar events: type, actor and payload of each.
-    :ivar refused: how many logins were.
-    """
-
-    events: list[tuple[str, Actor, Mapping[str, JSON]]] = field(factory=list)
-    refused: int = 0
-
-    async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
-        """Keep it."""
-        self.events.append((kind, actor, payload))
-
-    async def refuse(self) -> None:
-        """Count it."""
-        self.refused += 1
-
-
-class WebCase(SynchronousTestCase):
+class WebCase(ApiCase):
     """Pages, and a browser session of theirs."""
+
+    runner: ReviewedRunner
 
     def setUp(self) -> None:
         """Build everything anew."""
+        super().setUp()
         self.beside, self.fails = 0, cast(Exception | None, None)
-        self.clock = Clock()
-        self.clock.advance(NOW)
-        self.operators = MemoryOperators(clock=self.clock)
         self.runner = ReviewedRunner(self.clock)
         self.runner.offer(scripted_offer())
         self.sessions = KnownSessions()
-        self.door = MemoryDoor()
-        known_by = KnownBy(COOKIE, POLL, TOLD, signed_request, keep_place)
-        self.vault = MemoryVault(VaultState.UNLOCKED)
-        self.store = memory_store(self, self.clock)
-        self.signer = example_signer(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)
-        self.connectors = MemoryConnectors.of([ScriptedConnector()])
-        self.parts = PageParts(
-            submission=self.runner,
-            decisions=self.runner,
-            trust=self.runner,
-            grants=self.runner,
-            limits=self.runner,
-            reconciliation=self.runner,
-            sessions=self.sessions,
-            operators=self.operators,
-            passkeys=Passkeys(MemoryPasskeyBook(self.vault), lambda: (ADDRESS,), self.clock),
-            access_log=self.door,
-            known_by=known_by,
-            audit=self.store.audit,
-            signer=self.signer,
-            vault=self.vault,
-            bindings=MemoryBindings(self.vault),
-            flags=self.store.flags,
-            connectors=self.connectors,
-            gateway=GatewaySettings(),
-            totals=None,
-            notifier=None,
-            clock=self.clock,
-            version="1.2.3",
-            started_at=utc(NOW - 60),
-            in_thread=self.in_thread,
-        )
-        self.resource = pages(self.parts)
+        self.build(self.runner, sessions=self.sessions)
         self.browser, self.session = self.operators.open_browser()
 
-    def in_thread(self, work: Callable[[], object]) -> Deferred[object]:
+    def build(self, runner: Any = None, **changes: Any) -> None:
+        """Make the pages anew as well."""
+        super().build(runner, **changes)
+        self.resource = pages(self.deps, self.in_thread)
+
+    def recorded(self) -> list[tuple[str, Actor, Mapping[str, JSON]]]:
+        """Type, actor and payload of the events on record, oldest first."""
+        page = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery())))
+        events = [record.event for record in reversed(page.items)]
+        return [(event.type, event.actor, event.payload) for event in events]
+
+    def in_thread(self, work: Callable[[], bytes]) -> Deferred[bytes]:
         """Call it here and now, and count that another thread would have.
 
         Where C{fails} is set, it fails so instead.

@@ -10,8 +10,9 @@ from twisted.web.template import Tag
 from aileron.values import JSON, Change, Precedents, RunState, utc
 from aileron.web._texts import countdown, segment
 from aileron.web.approvals.decision import deny_all
+from tests.api.case import NOW
 
-from .case import NOW, WebCase, planned, read, sent
+from .case import WebCase, planned, read, sent
 
 STEPS: list[JSON] = [planned(sent("x"), binding={"name": "api_key/slack/default", "account": "me"})]
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 from twisted.internet.defer import Deferred
 
 from aileron.values import Actor, Decision, Run, RunState, timestamp, utc
-from tests.web.case import NOW, WebCase
+from tests.api.case import NOW
+from tests.web.case import WebCase
 
 OPERATOR = Actor("human", "operator-1")
 LATER = utc(NOW) + timedelta(minutes=2)

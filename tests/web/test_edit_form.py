@@ -14,8 +14,9 @@ from twisted.web.template import flattenString
 from aileron.testing import scripted_offer
 from aileron.values import JSON, Input, Run, RunState, utc, visible
 from aileron.web.approvals.edit_form import edit_form
+from tests.api.case import NOW
 
-from .case import NOW, Reading, read
+from .case import Reading, read
 
 
 class EditFormTests(SynchronousTestCase):

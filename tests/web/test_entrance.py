@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
+from aileron.api._credentials import REFUSALS_SECONDS
 from aileron.errors import Conflict
 from aileron.testing import SigningBrowser
 from aileron.values import DAEMON
@@ -61,7 +62,7 @@ class HandOverTests(EntranceCase):
         self.assertNotIn(cookie, heard.text)
         self.assertNotIn(page_key, str(heard.headers))
         self.assertEqual(self.get("/").told, {}, "only that one answer tells it")
-        self.assertEqual(self.door.events, [("operator.handover_opened", DAEMON, {"login": self.login.id})])
+        self.assertEqual(self.recorded(), [("operator.handover_opened", DAEMON, {"login": self.login.id})])
 
     def test_nobody_yet(self) -> None:
         """Before the words are typed it gets no fragment; after that it does, with the same cookie and key."""
@@ -89,7 +90,7 @@ class HandOverTests(EntranceCase):
         self.assertEqual(self.state(browser), {"state": "opened_twice", "words": ""})
         self.assertRaises(Conflict, self.operators.confirm, self.token, words)
         self.assertEqual(self.get("/fragments/approvals", browser).status, 401)
-        kind, actor, payload = self.door.events[-1]
+        kind, actor, payload = self.recorded()[-1]
         self.assertEqual((kind, actor), ("operator.handover_refused", DAEMON))
         self.assertEqual(payload, {"reason": "opened_twice", "login": self.login.id})
 
@@ -97,7 +98,9 @@ class HandOverTests(EntranceCase):
         """Further uses of a code are counted as refused logins, which cannot fill the record."""
         for _ in range(5):
             self.hand_over(code=self.code, next="/")
-        self.assertEqual((len(self.door.events), self.door.refused), (2, 3))
+        self.clock.advance(REFUSALS_SECONDS)
+        told = [payload["count"] for kind, _, payload in self.recorded() if kind == "operator.login_refused"]
+        self.assertEqual((told, len(self.recorded())), ([1, 2], 4))
 
     def test_late(self) -> None:
         """After a minute a code is void."""
@@ -109,7 +112,8 @@ class HandOverTests(EntranceCase):
         self.refused(self.hand_over())
         self.refused(self.hand_over(code="x" * 43))
         self.refused(self.heard("POST", "/handover", data=[("code", self.code), ("code", self.code)]))
-        self.assertEqual((self.door.events, self.door.refused), ([], 3))
+        self.clock.advance(REFUSALS_SECONDS)
+        self.assertEqual([payload for _, _, payload in self.recorded()], [{"count": 1}, {"count": 2}])
 
     def test_code_in_url(self) -> None:
         """A code in a URL is not taken, and not spent."""

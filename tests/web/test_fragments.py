@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.values import JSON, Actor, Change, Fault, Process, RunQuery, RunState, utc, visible
+from tests.api.case import NOW
 
-from .case import NOW, WebCase, planned, read, sent
+from .case import WebCase, planned, read, sent
 
 HOSTILE = st.one_of(
     st.text(max_size=60),

@@ -7,8 +7,9 @@ from twisted.web.template import flattenString
 
 from aileron.values import JSON, Predicate, PredicateKind, Run, RunState, utc
 from aileron.web.approvals.decision import grant_form
+from tests.api.case import NOW
 
-from .case import NOW, Reading, read
+from .case import Reading, read
 
 
 class GrantFormTests(SynchronousTestCase):

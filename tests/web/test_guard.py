@@ -13,8 +13,9 @@ from aileron.errors import StoreUnavailable
 from aileron.testing import SigningBrowser
 from aileron.values import Approval, Page, RunQuery
 from aileron.web._table import FRAGMENTS
+from tests.api.case import NOW
 
-from .case import COOKIE, NOW, WebCase
+from .case import COOKIE, WebCase
 
 SECRET = "the words of an agent"
 

@@ -30,13 +30,20 @@ from aileron.values import (
 )
 from aileron.web import pages
 from aileron.web._table import FRAGMENTS
+from tests.api.case import NOW
 from tests.hostile import MANY, hostile_strings
 
-from .case import ADDRESS, NOW, Heard, OneChannel, Reading, WebCase, planned, sent
+from .case import ADDRESS, Heard, OneChannel, Reading, WebCase, planned, sent
 from .hostility import Misled, Words
 
-_OUR_OWN = ("in_thread", "operators", "door", "known_by", "clock", "version", "started_at")
-"""What of a page's parts says nothing that is foreign: who is logged in, and where that is put on record."""
+_OUR_OWN = frozenset(
+    {
+        *("operators", "access_log", "launch_key_digest", "metrics_token_digest", "instance", "version", "started_at"),
+        *("clock", "ids", "randomness", "review_url", "process_behind", "relayed", "clients", "long_turns"),
+        *("forget_places", "leases", "waits"),
+    }
+)
+"""The dependencies that say nothing foreign: who is logged in, where that is put on record, and what a site is."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _ADDRESSES = ("action", "data", "formaction", "href", "poster", "src", "srcdoc", "style", "xlink:href")
@@ -90,7 +97,7 @@ class HostileCase(WebCase):
     def setUp(self) -> None:
         """Have something of everything to show."""
         super().setUp()
-        self.parts = evolve(self.parts, notifier=OneChannel("x"))
+        self.build(notifier=OneChannel("x"))
         self.runs = list(self.furnish())
         self.known: Mapping[str, Sequence[str]] = {
             "run_id": self.runs,
@@ -139,16 +146,16 @@ class HostileCase(WebCase):
 
     def add_passkey(self) -> None:
         """A passkey, and a rule that names an action."""
-        passkeys = self.parts.passkeys
+        passkeys = self.deps.passkeys
         passkeys.confirm(passkeys.propose("x", SoftwareAuthenticator(ADDRESS).made(passkeys.offer())))
         passkeys.require(PasskeyRule(False, ("x",)))
 
     def use(self, words: Words) -> None:
         """Let everything foreign that a page can reach say these."""
-        names = [each.name for each in fields(type(self.parts)) if each.name not in _OUR_OWN]
-        present = {name: getattr(self.parts, name) for name in names if getattr(self.parts, name) is not None}
+        names = [each.name for each in fields(type(self.deps)) if each.name not in _OUR_OWN]
+        present = {name: getattr(self.deps, name) for name in names if getattr(self.deps, name) is not None}
         misled: dict[str, Any] = {name: Misled(part, words) for name, part in present.items()}
-        self.resource = pages(evolve(self.parts, **misled))
+        self.resource = pages(evolve(self.deps, **misled), self.in_thread)
 
     def paths(self, rule: str) -> list[str]:
         """The paths of one fragment, for all that may stand in it."""

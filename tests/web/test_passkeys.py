@@ -24,7 +24,7 @@ class PasskeysPageTests(WebCase):
 
     def test_listed(self) -> None:
         """Each is listed by its name, made visible, with what needs one."""
-        passkeys = self.parts.passkeys
+        passkeys = self.deps.passkeys
         made = SoftwareAuthenticator(ADDRESS).made(passkeys.offer())
         passkeys.confirm(passkeys.propose("<b>My\u202e key", made))
         passkeys.require(PasskeyRule(False, ("post", "mail-*")))

@@ -7,7 +7,8 @@ from datetime import timedelta
 from twisted.internet.defer import Deferred
 
 from aileron.values import Actor, Event, Fault, Run, RunState, SessionEnding, utc, visible
-from tests.web.case import NOW, WebCase, read
+from tests.api.case import NOW
+from tests.web.case import WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")

@@ -13,8 +13,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.testing import scripted_offer
 from aileron.values import Approval, Precedents, Run, RunState, utc
 from aileron.web.approvals.risks import Risks, new_here, recipients, risks
+from tests.api.case import NOW
 
-from .case import NOW, planned, sent
+from .case import planned, sent
 
 DONE = Precedents(3, True, {})
 

@@ -28,8 +28,8 @@ from aileron.values import (
     utc,
     visible,
 )
-from aileron.web import pages
-from tests.web.case import NOW, OneChannel, WebCase, read
+from tests.api.case import NOW
+from tests.web.case import OneChannel, WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
@@ -91,7 +91,7 @@ class ConnectorPageTests(WebCase):
     def test_shown(self) -> None:
         """Each connector says where it talks to and what it can do; no field asks for a secret."""
         text = self.fragment("/connectors").text
-        (about,) = self.connectors.descriptions()
+        (about,) = self.deps.connectors.descriptions()
         for part in (about.fqn, *about.operations, "aileron binding setup"):
             self.assertIn(part, text)
         self.assertNotIn("<input", text)
@@ -133,7 +133,7 @@ class GatewayPageTests(WebCase):
 
     def test_counted(self) -> None:
         """What was counted is drawn, and stands there in numbers as well."""
-        self.resource = pages(evolve(self.parts, totals=_Counted()))
+        self.build(totals=_Counted())
         text = self.fragment("/gateway").text
         self.assertIn("1,234", text)
         charts = [each for tag, each in read(text).tags if tag == "svg"]
@@ -149,8 +149,8 @@ class GatewayPageTests(WebCase):
             ("socks5://me:canary@proxy.test", "(unreadable)"),
             ("http://me:canary/x@proxy.test", "(unreadable)"),
         ):
-            settings = evolve(self.parts.gateway, environment=(("https_proxy", value), ("no_proxy", "10.0.0.0/8")))
-            self.resource = pages(evolve(self.parts, gateway=settings))
+            settings = evolve(self.deps.gateway, environment=(("https_proxy", value), ("no_proxy", "10.0.0.0/8")))
+            self.build(gateway=settings)
             text = self.fragment("/gateway").text
             self.assertEqual((host in text, "10.0.0.0/8" in text, "canary" in text), (True, True, False), value)
 
@@ -174,7 +174,7 @@ class SettingsPageTests(WebCase):
 
     def test_channels(self) -> None:
         """Channels are shown with how they do, and can be tried."""
-        self.resource = pages(evolve(self.parts, notifier=OneChannel(HOSTILE)))
+        self.build(notifier=OneChannel(HOSTILE))
         text = self.fragment("/settings").text
         self.assertIn("POST /v1/notifications/test", text)
         self.assertIn(VISIBLE, text)

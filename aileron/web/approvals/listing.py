@@ -10,6 +10,7 @@ from urllib.parse import quote
 from attrs import evolve, frozen
 from twisted.web.template import Flattenable, tags
 
+from aileron.api import Dependencies
 from aileron.values import (
     JSON,
     MOST_PAGE_BYTES,
@@ -24,7 +25,7 @@ from aileron.values import (
     timestamp,
     visible,
 )
-from aileron.web._parts import Drawing, Fragment, PageParts, Visit, template, titled
+from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
@@ -185,38 +186,38 @@ def _flood(flood: Flood) -> Fragment:
     return Fragment(_FLOOD, root=about, rows=lambda tag: list(map(_row, flood.listed)))
 
 
-async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
+async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     """Draw what waits now.
 
     :raises InvalidRequest: a cursor that this list did not give.
     """
     pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
-    found = await parts.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
-    before = await parts.decisions.precedents(found.items)
-    sessions = await _sessions(parts, [approval.run.session_id for approval in found.items])
+    found = await deps.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
+    before = await deps.decisions.precedents(found.items)
+    sessions = await _sessions(deps, [approval.run.session_id for approval in found.items])
     listed = [
         Listed(approval, precedents, sessions.get(approval.run.session_id or ""))
         for approval, precedents in zip(found.items, before, strict=True)
     ]
-    floods = await _floods(parts, listed)
+    floods = await _floods(deps, listed)
     flooding = {flood.session_id for flood in floods}
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
-    approved = await parts.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
+    approved = await deps.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
-    waiting = WaitingList(await parts.decisions.pending(None), calm, floods, found.cursor, held)
+    waiting = WaitingList(await deps.decisions.pending(None), calm, floods, found.cursor, held)
     return Drawing(lambda: _page(waiting))
 
 
-async def _sessions(parts: PageParts, asking: Sequence[str | None]) -> Mapping[str, Session]:
-    found = [await parts.sessions.get(session_id) for session_id in dict.fromkeys(filter(None, asking))]
+async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping[str, Session]:
+    found = [await deps.sessions.get(session_id) for session_id in dict.fromkeys(filter(None, asking))]
     return {session.id: session for session in found if session is not None}
 
 
-async def _floods(parts: PageParts, listed: Sequence[Listed]) -> list[Flood]:
+async def _floods(deps: Dependencies, listed: Sequence[Listed]) -> list[Flood]:
     """Find the sessions of which more wait than anybody reads."""
     by_session: dict[str, list[Listed]] = defaultdict(list)
     for each in listed:
         if each.approval.run.session_id is not None:
             by_session[each.approval.run.session_id].append(each)
-    counted = [Flood(session, await parts.decisions.pending(session), rows) for session, rows in by_session.items()]
+    counted = [Flood(session, await deps.decisions.pending(session), rows) for session, rows in by_session.items()]
     return [flood for flood in counted if flood.waiting > FLOOD]

@@ -8,8 +8,9 @@ from typing import TypeAlias
 from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
+from aileron.api import Dependencies
 from aileron.values import JSON, Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
-from aileron.web._parts import Drawing, Fragment, PageParts, Visit, template, titled
+from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown
 
 from .decision import decision_form
@@ -189,25 +190,25 @@ def _sent(number: int, step: SentStep, found: Seen | None) -> dict[str, Flattena
     }
 
 
-async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
+async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     """One approval as it stands now.
 
     :raises NotFound: there is none of that id.
     """
-    found = await parts.decisions.approval(run_id)
+    found = await deps.decisions.approval(run_id)
     session_id = found.run.session_id
-    session = None if session_id is None else await parts.sessions.get(session_id)
-    history = (await parts.submission.history(run_id))[0] if found.run.state in BEGUN else ()
-    asked = await _asked(parts, found) if found.run.state is RunState.PENDING else None
+    session = None if session_id is None else await deps.sessions.get(session_id)
+    history = (await deps.submission.history(run_id))[0] if found.run.state in BEGUN else ()
+    asked = await _asked(deps, found) if found.run.state is RunState.PENDING else None
     return Drawing(lambda: _page(Shown(found, session, history, asked)))
 
 
-async def _asked(parts: PageParts, approval: Approval) -> ApprovalQuestion:
-    (before,) = await parts.decisions.precedents((approval,))
+async def _asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:
+    (before,) = await deps.decisions.precedents((approval,))
     session_id = approval.run.session_id
-    waiting = 0 if session_id is None else await parts.decisions.pending(session_id)
-    offer = parts.submission.offering().offers.get(approval.run.action)
-    return ApprovalQuestion(before, offer, parts.decisions.suggested(approval), waiting)
+    waiting = 0 if session_id is None else await deps.decisions.pending(session_id)
+    offer = deps.submission.offering().offers.get(approval.run.action)
+    return ApprovalQuestion(before, offer, deps.decisions.suggested(approval), waiting)
 
 
 def _later(step: SentStep, lacking: str) -> str:
