@@ -55,64 +55,33 @@ def socket_of(peer: object, own: object) -> Socket | None:
         return None
     if not isinstance(peer, (IPv4Address, IPv6Address)) or not isinstance(own, (IPv4Address, IPv6Address)):
         return None
-    return _kernel.ask(peer, own)
+    return _ask(peer, own)
 
 
-class SockDiag:
-    """Asks the kernel about connections, by one netlink socket, which is opened when it is first needed."""
-
-    def __init__(self) -> None:
-        self._netlink: socket.socket | None = None
-        self._sequence = 0
-
-    def ask(self, peer: IPAddress, own: IPAddress) -> Socket | None:
-        """Ask for the socket at the end C{peer}. After a failure the next question goes by a fresh netlink."""
-        try:
-            return self._read(self.send(peer, own).recv(4096))
-        except (OSError, struct.error):
-            self.close()
-            return None
-
-    def send(self, peer: IPAddress, own: IPAddress) -> socket.socket:
-        """Ask, and do not wait for the answer.
-
-        :raises OSError: it cannot be asked.
-        """
-        if self._netlink is None:
-            kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC
-            self._netlink = socket.socket(socket.AF_NETLINK, kind, _NETLINK_SOCK_DIAG)
-            self._netlink.settimeout(1)
-        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-        self._netlink.send(_question(peer, own, self._sequence))
-        return self._netlink
-
-    def close(self) -> None:
-        """Close the netlink socket."""
-        netlink, self._netlink = self._netlink, None
-        if netlink is not None:
-            netlink.close()
-
-    def _read(self, reply: bytes) -> Socket | None:
-        _, kind, _, sequence, _ = _HEADER.unpack_from(reply)
-        if sequence != self._sequence:
-            raise OSError("the kernel answers an earlier question")
-        if kind != _SOCK_DIAG_BY_FAMILY or len(reply) < _UID_OFFSET + _UID_AND_INODE.size:
-            return None
-        uid, inode = _UID_AND_INODE.unpack_from(reply, _UID_OFFSET)
-        # A socket that its process has closed has no inode, and the kernel then says uid 0.
-        return Socket(int(uid), int(inode)) if inode else None
+def _ask(peer: IPAddress, own: IPAddress) -> Socket | None:
+    """Ask the kernel for the socket at the end C{peer}, by a netlink socket of its own."""
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
+            netlink.settimeout(1)
+            netlink.send(_question(peer, own))
+            reply = netlink.recv(4096)
+        _, kind, _, _, _ = _HEADER.unpack_from(reply)
+    except (OSError, struct.error):
+        return None
+    if kind != _SOCK_DIAG_BY_FAMILY or len(reply) < _UID_OFFSET + _UID_AND_INODE.size:
+        return None
+    uid, inode = _UID_AND_INODE.unpack_from(reply, _UID_OFFSET)
+    # A socket that its process has closed has no inode, and the kernel then says uid 0.
+    return Socket(int(uid), int(inode)) if inode else None
 
 
-_kernel = SockDiag()
-
-
-def _question(peer: IPAddress, own: IPAddress, sequence: int) -> bytes:
+def _question(peer: IPAddress, own: IPAddress) -> bytes:
     family = socket.AF_INET6 if isinstance(peer, IPv6Address) else socket.AF_INET
     ports = struct.pack("!HH", peer.port, own.port)
     addresses = b"".join(socket.inet_pton(family, end.host).ljust(16, b"\0") for end in (peer, own))
     question = _FAMILY.pack(family, socket.IPPROTO_TCP, 0, 0, _ALL_STATES)
     question += ports + addresses + _NO_INTERFACE + _NO_COOKIE
-    return _HEADER.pack(_HEADER.size + len(question), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, sequence, 0) + question
+    return _HEADER.pack(_HEADER.size + len(question), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 0, 0) + question
 
 
 MOST_DESCRIPTORS = 20_000
