@@ -33,6 +33,7 @@ class GuardedSite(Site):
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
+    taker: RelayHandler
     _paced: IDelayedCall | None = None
     protocol = Channel  # type: ignore[assignment]  # Twisted types it as its own switching wrapper
     requestFactory = MemoryRequest
