@@ -5,7 +5,6 @@ from __future__ import annotations
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api.shapes.facts import Facts
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COUNT,
@@ -138,16 +137,12 @@ _TEXT = {**TEXT, "contentMediaType": "text/plain"}
 async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
     """Every number that is kept, in the text format of Prometheus."""
     # Imported here: most daemons are never asked, and need not hold what it takes.
-    from aileron.api.shapes.exposition import exposition
+    from aileron.api.shapes.exposition import Facts, exposition
 
-    return Answer(200, exposition(await _facts(deps)), content_type=CONTENT_TYPE)
-
-
-async def _facts(deps: Dependencies) -> Facts:
     offering = deps.submission.offering()
     kept = await _kept(None, deps) or {}
     paused = {pause.session_id for pause in deps.limits.pauses()}
-    return Facts(
+    facts = Facts(
         version=deps.version,
         uptime_seconds=(deps.now() - deps.started_at).total_seconds(),
         vault=deps.vault.state(),
@@ -160,3 +155,4 @@ async def _facts(deps: Dependencies) -> Facts:
         paused_sessions=len(paused - {None}),
         long_turns=deps.long_turns(),
     )
+    return Answer(200, exposition(facts), content_type=CONTENT_TYPE)

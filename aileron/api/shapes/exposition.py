@@ -16,9 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from aileron.values import Histogram, LongTurns, Traffic, VaultState
-
-from .facts import Facts
+from aileron.values import GatewayTotals, Histogram, LongTurns, Traffic, VaultState
 
 _COUNTERS: Mapping[str, tuple[str, Callable[[Traffic], int]]] = {
     "request_body_bytes": ("Bytes of requests' bodies that went to the provider.", lambda each: each.sent_bytes),
@@ -37,6 +35,30 @@ _HISTOGRAMS: Mapping[str, tuple[str, Callable[[Traffic], Histogram]]] = {
     "added_seconds": ("Of that, what passed within the gateway, there and back.", lambda each: each.added),
     "duration_seconds": ("From a request's head to the end of its exchange.", lambda each: each.whole),
 }
+
+
+@frozen
+class Facts:
+    """The daemon at one moment.
+
+    :ivar pending_approvals: L{None}: the store does not answer.
+    :ivar paused: everything is.
+    :ivar paused_sessions: that are paused for themselves.
+    :ivar long_turns: of the reactor; L{None}: nobody measures them.
+    :ivar sessions: that have not ended; L{None} likewise.
+    """
+
+    version: str
+    uptime_seconds: float
+    vault: VaultState
+    actions: int
+    load_errors: int
+    pending_approvals: int | None
+    sessions: int | None
+    gateway: GatewayTotals
+    paused: bool = False
+    paused_sessions: int = 0
+    long_turns: LongTurns | None = None
 
 
 def exposition(facts: Facts) -> bytes:
