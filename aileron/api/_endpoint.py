@@ -5,7 +5,7 @@ The same declaration guards and validates requests, is routed by Klein, and beco
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -26,14 +26,31 @@ EMPTY: Schema = {"type": "object", "properties": {}, "additionalProperties": Fal
 
 
 @frozen
+class Received:
+    """A request without its path and credential.
+
+    :ivar body: reads it; not before the caller is known.
+    :ivar prefer: the values of the field C{Prefer}.
+    :ivar host: C{name:port} that the caller used.
+    :ivar ends: of the connection: the caller's, then ours; L{None}: there is none.
+    :ivar keep_place: keeps the connection's place while the site is flooded, for the owner that it is told.
+    """
+
+    query: Mapping[bytes, Sequence[bytes]] = field(repr=False)
+    body: Callable[[], bytes] = field(repr=False)
+    prefer: Sequence[bytes]
+    host: str = ""
+    ends: tuple[IAddress, IAddress] | None = None
+    keep_place: Callable[[str], None] = lambda _: None
+
+
+@frozen
 class RequestContext:
     """One request as a route meets it: its caller proven, its body and query of the declared shape.
 
     :ivar wait_seconds: of C{Prefer: wait=N}, or L{None}.
     :ivar began_at: by the clock, in seconds.
-    :ivar host: C{name:port} that the caller used.
-    :ivar ends: of the connection: the caller's, then ours; L{None}: there is none.
-    :ivar keep_place: keeps the connection's place while the site is flooded, for the owner that it is told.
+    :ivar received: the request itself.
     """
 
     caller: Caller
@@ -41,9 +58,7 @@ class RequestContext:
     query: Mapping[str, JSON]
     wait_seconds: float | None
     began_at: float
-    host: str
-    ends: tuple[IAddress, IAddress] | None
-    keep_place: Callable[[str], None] = field(default=lambda _: None, repr=False, eq=False)
+    received: Received
 
     def text(self, name: str) -> str | None:
         """Return a text of the body or the query, or L{None}."""
@@ -56,15 +71,24 @@ class RequestContext:
         :raises InvalidRequest: there is no such moment.
         """
         text = self.text(name)
-        try:
-            return None if text is None else from_timestamp(text.upper())
-        except (ValueError, OverflowError):
-            raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
+        return None if text is None else read_moment(text, f"/{name}")
 
     def number(self, name: str, default: float) -> float:
         """Return a number of the query."""
         value = self.query.get(name)
         return float(value) if isinstance(value, (int, float)) else default
+
+
+def read_moment(text: str, pointer: str) -> datetime:
+    """Return the moment that a text of a request says.
+
+    :param pointer: where the text stands.
+    :raises InvalidRequest: there is no such moment.
+    """
+    try:
+        return from_timestamp(text.upper())
+    except (ValueError, OverflowError):
+        raise InvalidRequest.listing("There is no such moment.", (pointer, "is no date and time")) from None
 
 
 Route: TypeAlias = Callable[..., Awaitable[Answer | Streamed]]

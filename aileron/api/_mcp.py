@@ -21,10 +21,10 @@ from aileron.values import McpReply, McpRequest
 
 from ._credentials import token_digest
 from ._dependencies import Dependencies
-from ._endpoint import Endpoint
+from ._endpoint import Endpoint, Received
 from ._faults import Streamed, failed, http_failure
 from ._guard import Who, admit, agent_caller, bearer, keep_place, on_agent_site
-from ._serving import Received, not_routed, respond, unexpected, write
+from ._serving import not_routed, respond, unexpected, write
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, too_long
 from .channels.request import stream

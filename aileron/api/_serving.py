@@ -7,9 +7,8 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IAddress
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
@@ -19,7 +18,7 @@ from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import JSON, MOST_VALUES, loads_strict, violation
 
 from ._dependencies import Dependencies
-from ._endpoint import Endpoint, RequestContext
+from ._endpoint import Endpoint, Received, RequestContext
 from ._faults import Answer, Streamed, failed, http_failure
 from ._guard import Caller, Identify, Who, admit, header, keep_place
 from .channels.request import stream
@@ -100,23 +99,6 @@ def _seconds(wish: str) -> float:
 _log = Logger()
 
 
-@frozen
-class Received:
-    """A request without its path and credential.
-
-    :ivar body: reads it; not before the caller is known.
-    :ivar prefer: the values of the field C{Prefer}.
-    :ivar host: see L{RequestContext}, and so C{ends} and C{keep_place}.
-    """
-
-    query: Mapping[bytes, Sequence[bytes]] = field(repr=False)
-    body: Callable[[], bytes] = field(repr=False)
-    prefer: Sequence[bytes]
-    host: str = ""
-    ends: tuple[IAddress, IAddress] | None = None
-    keep_place: Callable[[str], None] = lambda _: None
-
-
 def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies) -> Callable[..., Deferred[bytes]]:
     """Make the Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
 
@@ -182,9 +164,7 @@ def _read(
         query=query,
         wait_seconds=wait_seconds,
         began_at=deps.clock.seconds(),
-        host=received.host,
-        ends=received.ends,
-        keep_place=received.keep_place,
+        received=received,
     )
 
 

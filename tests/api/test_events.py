@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from twisted.internet.defer import Deferred
-from twisted.web.iweb import IRequest
 
-from aileron.api._endpoint import RequestContext
+from aileron.api._endpoint import Received, RequestContext
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
 from aileron.api.routes.events import STILL_HERE_SECONDS, follow_events
@@ -29,8 +28,7 @@ class EventsTests(ApiCase):
 
     def follow(self, **query: int) -> AsyncIterator[bytes]:
         """The chunks that the operator gets."""
-        ends = cast("IRequest", None), cast("IRequest", None)
-        context = RequestContext(Caller(Who.OPERATOR, operator=self.me), {}, query, None, 0.0, "", ends)  # type: ignore[arg-type]
+        context = RequestContext(Caller(Who.OPERATOR, operator=self.me), {}, query, None, 0.0, Received({}, bytes, ()))
         return self.successResultOf(Deferred.fromCoroutine(self.answer(context))).chunks
 
     async def answer(self, context: RequestContext) -> Streamed:

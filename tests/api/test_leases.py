@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
-from twisted.web.iweb import IRequest
 
-from aileron.api._endpoint import RequestContext
+from aileron.api._endpoint import Received, RequestContext
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
 from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS, Leases
@@ -40,8 +39,7 @@ class LeaseCase(ApiCase):
 
     def hold(self, session_id: str) -> AsyncIterator[bytes]:
         """The chunks that a launcher gets."""
-        ends = cast("IRequest", None), cast("IRequest", None)
-        context = RequestContext(Caller(Who.LAUNCH), {}, {}, None, 0.0, "", ends)  # type: ignore[arg-type]
+        context = RequestContext(Caller(Who.LAUNCH), {}, {}, None, 0.0, Received({}, bytes, ()))
         return self.successResultOf(Deferred.fromCoroutine(self.answer(context, session_id))).chunks
 
     async def answer(self, context: RequestContext, session_id: str) -> Streamed:

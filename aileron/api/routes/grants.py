@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema, read_moment
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
@@ -20,7 +20,6 @@ from aileron.values import (
     NewGrant,
     Predicate,
     PredicateKind,
-    from_timestamp,
 )
 
 TABLE = EndpointTable()
@@ -82,10 +81,7 @@ def read_new_grant(context: RequestContext) -> NewGrant:
     :raises InvalidRequest: its C{not_after} is no moment.
     """
     asked = cast("Mapping[str, JSON]", context.body["grant"])
-    try:
-        not_after = from_timestamp(str(asked["not_after"]).upper())
-    except (ValueError, OverflowError):
-        raise InvalidRequest.listing("This cannot be granted.", ("/grant/not_after", "is no moment")) from None
+    not_after = read_moment(str(asked["not_after"]), "/grant/not_after")
     predicates = cast("Sequence[Mapping[str, JSON]]", asked.get("predicates", ()))
     uses = int(cast("float", asked["uses"]))
     return NewGrant(tuple(map(_predicate, predicates)), uses, not_after, asked.get("session", True) is True)

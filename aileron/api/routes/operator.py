@@ -31,7 +31,7 @@ _ENDED = made_of({"ended": list_of(TEXT)})
 )
 async def challenge(context: RequestContext, deps: Dependencies) -> Answer:
     """Have the daemon prove itself first, for the address that the client believes to speak to."""
-    address = context.text("address") or f"http://{context.host}"
+    address = context.text("address") or f"http://{context.received.host}"
     nonce, proof = deps.operators.challenge(str(context.body["nonce"]), address)
     return answer({"nonce": nonce, "proof": proof})
 
@@ -53,7 +53,7 @@ async def login(context: RequestContext, deps: Dependencies) -> Answer:
         if delay_seconds:
             await deferLater(deps.clock, delay_seconds)
         raise
-    context.keep_place(session.id)
+    context.received.keep_place(session.id)
     await deps.access_log.record("operator.login", Actor("human", session.id), {"browser": False})
     return answer({"token": token, "expires_at": timestamp(session.expires_at), "id": session.id})
 

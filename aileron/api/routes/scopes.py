@@ -14,7 +14,9 @@ from aileron.values import (
     NOTICE,
     Binding,
     BindingFlag,
+    ChannelSettings,
     ConnectorDescription,
+    Provider,
     Scope,
     TrustItem,
     TrustKind,
@@ -44,10 +46,8 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
     :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
     :raises Conflict: it is a file that is not trusted as it lies there.
     """
-    if fqn.startswith(GATEWAY):
-        return _provider_target(deps, fqn, base_url)
-    if fqn.startswith(NOTICE):
-        return _channel_target(deps, fqn, base_url)
+    if fqn.startswith((GATEWAY, NOTICE)):
+        return _configured_target(deps, fqn, base_url)
     items = await deps.trust.trust_items()  # reads the files, so that what follows is about the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
@@ -74,12 +74,9 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
 
     It is not there, or says not.
     """
-    if binding.connector.startswith(GATEWAY):
-        provider = deps.gateway.bound_by(binding.connector)
-        return None if provider is None else Target(None, provider.scope())
-    if binding.connector.startswith(NOTICE):
-        channel = deps.notices.bound_by(binding.connector)
-        return None if channel is None else Target(None, channel.scope())
+    if binding.connector.startswith((GATEWAY, NOTICE)):
+        place = _configured(deps, binding.connector)
+        return None if place is None else Target(None, place.scope())
     description = _described(deps, binding.connector)
     if description is None:
         return None
@@ -99,24 +96,19 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
     }
 
 
-def _provider_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
-    provider = deps.gateway.bound_by(fqn)
-    if provider is None:
-        raise _wrong("/connector", "names no provider of the gateway")
-    if base_url is not None:
-        raise _wrong("/base_url", "must be left out: a provider's is set in config.yaml")
-    return Target(None, provider.scope())
+def _configured(deps: Dependencies, fqn: str) -> Provider | ChannelSettings | None:
+    """Find the provider of the gateway, or the channel of notifications, that config.yaml has under this name."""
+    return deps.gateway.bound_by(fqn) if fqn.startswith(GATEWAY) else deps.notices.bound_by(fqn)
 
 
-def _channel_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
-    channel = deps.notices.bound_by(fqn)
-    if channel is None:
-        raise _wrong(
-            "/connector", "names no notification of config.yaml, as the daemon goes by it, that wants a secret"
-        )
+def _configured_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
+    place = _configured(deps, fqn)
+    if place is None:
+        what = "provider of the gateway" if fqn.startswith(GATEWAY) else "notification that wants a secret"
+        raise _wrong("/connector", f"names no {what} in config.yaml, as the daemon goes by it")
     if base_url is not None:
-        raise _wrong("/base_url", "must be left out: where a notification goes is set in config.yaml, or is the secret")
-    return Target(None, channel.scope())
+        raise _wrong("/base_url", "must be left out: where it goes is set in config.yaml, or is the secret")
+    return Target(None, place.scope())
 
 
 def _is_unread(item: TrustItem, fqn: str) -> bool:

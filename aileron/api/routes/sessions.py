@@ -164,7 +164,8 @@ def _claimed(context: RequestContext, deps: Dependencies) -> Session:
     leased = context.body.get("lease") is True
     minutes = context.body.get("minutes", None if leased else _DAY)
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
-    peer = None if context.ends is None else deps.process_behind(*context.ends)
+    ends = context.received.ends
+    peer = None if ends is None else deps.process_behind(*ends)
     return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
 
 
@@ -201,7 +202,7 @@ async def hold_lease(context: RequestContext, deps: Dependencies, session_id: st
     """
     if not await _is_leased(deps, session_id):
         raise NotFound("There is no such session with a lease.")
-    context.keep_place(session_id)
+    context.received.keep_place(session_id)
     return Streamed(_held(deps, session_id), "text/event-stream")
 
 
@@ -234,12 +235,9 @@ _LEFT = made_of({"id": TEXT, "message": TEXT})
 )
 async def deny_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """End a session, so that it asks for nothing more, then deny all that waits of it, each on record by itself."""
-    session = await deps.sessions.get(session_id)
-    if session is None:
-        raise NotFound("There is no such session.")
-    payload: dict[str, JSON] = {"exit_code": None}
-    ended = Event(deps.ids(), "session.ended", deps.now(), context.caller.actor, payload, session_id=session_id)
-    session = await deps.sessions.end(session_id, None, (ended,))
+    session = await _visible(context, deps, session_id)
+    event = _event(context, deps, "session.ended", session, exit_code=None)
+    session = await deps.sessions.end(session_id, None, (event,))
     try:
         denied, left = await _deny_all(context, deps, session_id)
     finally:  # only now: an agent that waits for one of them learns of its denial

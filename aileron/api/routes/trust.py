@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
@@ -50,13 +51,8 @@ async def distrust(context: RequestContext, deps: Dependencies) -> Answer:
 
 
 def _wanted(body: Mapping[str, JSON]) -> Sequence[tuple[TrustKind, str, str]]:
-    given = body["items"]
-    items = given if isinstance(given, Sequence) else ()
-    return [
-        (TrustKind(str(item["kind"])), str(item["name"]), str(item["digest"]))
-        for item in items
-        if isinstance(item, Mapping)
-    ]
+    items = cast("Sequence[Mapping[str, str]]", body["items"])
+    return [(TrustKind(item["kind"]), item["name"], item["digest"]) for item in items]
 
 
 def _listed(items: Iterable[TrustItem]) -> Answer:
