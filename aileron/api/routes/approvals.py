@@ -27,6 +27,7 @@ from aileron.api.shapes.schemas import (
     made_of,
     page_of,
     ref,
+    widened,
 )
 from aileron.api.shapes.values import approval_json, moment, new_grant_json, page, status_of, to_json
 from aileron.values import JSON, Assertion, Decision, Run, RunState
@@ -54,7 +55,7 @@ DECISION = made_of(
     {"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "not_before": MOMENT, "grant": NEW_GRANT}
 )
 _PASSKEY = made_of({"nonce": TEXT, "credential": ANY_OBJECT})
-_DECIDED = {**DECISION, "properties": {**cast("Mapping[str, JSON]", DECISION["properties"]), "passkey": _PASSKEY}}
+_DECIDED = widened(DECISION, {"passkey": _PASSKEY})
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})

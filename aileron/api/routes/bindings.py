@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, ref
+from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, or_null, ref
 from aileron.api.shapes.values import optional_json
 from aileron.credentials import DEFAULT_KIND
 from aileron.errors import Conflict, NotFound, StoreUnavailable
@@ -89,7 +89,7 @@ async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
     "/v1/bindings/target",
     operators=Who.OPERATOR,
     body=made_of({"connector": _NAME}, {"base_url": _TEXT_OR_NULL}),
-    answers={200: made_of({"connector": TEXT, "scope": {"anyOf": [ref("Scope"), {"type": "null"}]}})},
+    answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope"))})},
 )
 async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
     """For what a credential would be sealed, were it bound now; C{null}: the connector wants none."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, Streamed, answer, encode
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import BOOLEAN, COUNT, MOMENT_OR_NULL, TEXT, TEXT_OR_NULL, list_of, made_of
+from aileron.api.shapes.schemas import BOOLEAN, COUNT, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.values import JSON, NOTICE, ChannelState, Record, timestamp
 
@@ -62,19 +62,13 @@ def _event(record: Record) -> bytes:
     return b"id: %d\nevent: record\ndata: %s\n\n" % (record.sequence, encode(told))
 
 
-_CHANNEL = made_of(
-    {
-        "name": TEXT,
-        "kind": {"enum": ["desktop", "webhook", "apprise"]},
-        "sent": COUNT,
-        "failed": {**COUNT, "description": "messages that were given up"},
-        "waiting": COUNT,
-        "problem": {**TEXT_OR_NULL, "description": "why the last attempt failed; null: it did not"},
-        "problem_at": MOMENT_OR_NULL,
-        "sent_at": MOMENT_OR_NULL,
-        "needs_secret": BOOLEAN,
-        "bound": {**BOOLEAN, "description": "a secret is bound to it"},
-    }
+_CHANNEL = described(
+    ChannelState,
+    kind={"enum": ["desktop", "webhook", "apprise"]},
+    failed={"description": "messages that were given up"},
+    problem={"description": "why the last attempt failed; null: it did not"},
+    needs_secret=BOOLEAN,
+    bound={**BOOLEAN, "description": "a secret is bound to it"},
 )
 _CHANNELS = made_of({"items": list_of(_CHANNEL)})
 

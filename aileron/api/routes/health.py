@@ -16,6 +16,7 @@ from aileron.api.shapes.schemas import (
     VAULT_STATE,
     list_of,
     made_of,
+    or_null,
     ref,
 )
 from aileron.api.shapes.traffic import TOTALS, totals, totals_json
@@ -48,7 +49,7 @@ _STATUS = made_of(
                 "key": TEXT_OR_NULL,
                 "signed_up_to": COUNT,
                 "signed_at": MOMENT_OR_NULL,
-                "head": {"anyOf": [made_of({"sequence": COUNT, "hash": TEXT}), {"type": "null"}]},
+                "head": or_null(made_of({"sequence": COUNT, "hash": TEXT})),
                 "tampered": COUNT,
             }
         ),

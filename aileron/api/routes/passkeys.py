@@ -9,10 +9,10 @@ from typing import cast
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import ANY_OBJECT, BOOLEAN, COUNT, MOMENT, TEXT, list_of, made_of
+from aileron.api.shapes.schemas import ANY_OBJECT, BOOLEAN, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.errors import Forbidden
-from aileron.values import JSON, PasskeyRule, approval_statement
+from aileron.values import JSON, Passkey, PasskeyRule, approval_statement
 
 from .approvals import DECISION, read_decision
 from .grants import read_new_grant
@@ -24,7 +24,7 @@ FRESH = timedelta(minutes=15)
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64}
 _RULE = made_of({"everything": BOOLEAN, "actions": {**list_of(_NAME), "maxItems": 100}})
-_PASSKEY = made_of({"id": TEXT, "name": TEXT, "made_at": MOMENT, "count": COUNT})
+_PASSKEY = described(Passkey)
 _BOOK = made_of({"items": list_of(_PASSKEY), "rule": _RULE})
 _WORDS: Schema = {"type": "string", "maxLength": 256}
 

@@ -6,46 +6,40 @@ from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import (
-    ANY,
     BOOLEAN,
+    COMPONENTS,
     CURSOR,
     INTEGER,
     LIMIT,
-    MOMENT,
-    MOMENT_OR_NULL,
-    RUN,
     STATE,
     TEXT,
     WAIT,
+    described,
     list_of,
     made_of,
+    or_null,
     page_of,
     ref,
+    widened,
 )
 from aileron.api.shapes.values import listed_run_json, optional_json, page, to_json
 from aileron.errors import NotFound
-from aileron.values import MOST_PAGE_BYTES, Run, RunQuery, RunState
+from aileron.values import MOST_PAGE_BYTES, AttemptRow, Run, RunQuery, RunState, StepRow
 
 TABLE = EndpointTable()
 
-_STEP = made_of({"id": TEXT, "position": INTEGER, "state": TEXT, "output": ANY})
-_ATTEMPT = made_of(
+_RUN = widened(
+    COMPONENTS["Run"],
     {
-        "step": TEXT,
-        "number": INTEGER,
-        "state": TEXT,
-        "started_at": MOMENT,
-        "ended_at": MOMENT_OR_NULL,
-        "sent": {"type": ["boolean", "null"]},
-        "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
-    }
+        "steps": list_of(described(StepRow, position=INTEGER)),
+        "attempts": list_of(described(AttemptRow, number=INTEGER)),
+    },
 )
-_RUN = made_of(RUN, {"steps": list_of(_STEP), "attempts": list_of(_ATTEMPT)})
 _FOUND = made_of(
     {
         "run": ref("Run"),
         "happened": {"type": ["boolean", "null"]},
-        "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
+        "failure": or_null(ref("Fault")),
     }
 )
 _FILTERS = made_of(
