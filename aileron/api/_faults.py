@@ -18,7 +18,7 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""What every answer of either site carries, whatever it says, unless it has another value for one."""
+"""The fields of every answer of either site, whatever it says, unless it has another value for one."""
 
 JSON_TYPE = "application/json"
 

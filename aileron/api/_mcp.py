@@ -74,7 +74,7 @@ def _streamed(reply: McpReply) -> Streamed:
 
 
 MOST_BODIES_BYTES = 64 * 1024 * 1024
-"""How much of bodies is under way at once; where they would be more, an agent that has less than its share goes on."""
+"""The bytes of bodies that are under way at once; beyond them an agent that has less than its share goes on."""
 
 _TAKEN = Who.AGENT | Who.ANYONE
 

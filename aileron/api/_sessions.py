@@ -15,10 +15,10 @@ from aileron.interfaces import ISessions
 from aileron.values import DAEMON, Event, Session, SessionEnding, utc
 
 LOOK_SECONDS = 5.0
-"""How often L{Leases.look} is to be called."""
+"""The seconds between two calls of L{Leases.look}."""
 
 GRACE_SECONDS = 60.0
-"""How long a launcher may be away, so that the daemon can be restarted under it."""
+"""The time for which a launcher may be away, so that the daemon can be restarted under it."""
 
 _AT_ONCE = 1000
 

@@ -39,7 +39,7 @@ class Drawing:
 
 
 Place: TypeAlias = bool | str | Tag | Element | Mapping[str, Flattenable] | list[Mapping[str, Flattenable]]
-"""What stands in a place of a template: see L{Fragment}."""
+"""The content of a place of a template: see L{Fragment}."""
 
 
 class Fragment(Element):

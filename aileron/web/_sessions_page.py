@@ -152,9 +152,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         facts(_about(deps, session, await deps.sessions.tally(session_id))),
         tags.h2("What it asked for"),
         quiet(f"Dashed: it waited for you. Full: it was being done.{more}") if lanes else "",
-        draw_timeline([await _read_lane(deps, run) for run in reversed(found.items)], deps.now())
-        if found.items
-        else "",
+        draw_timeline(lanes, deps.now()) if lanes else "",
         runs_table(found.items, "Its calls, newest first"),
         older("/runs", {"session": session_id}, found.cursor),
     )
@@ -235,7 +233,7 @@ def _ends(session: Session) -> Cell:
 
 
 async def _read_lane(deps: Dependencies, run: Run) -> Lane:
-    """When a call waited and when it was done; no history is read of what never was."""
+    """Find when a call waited and when it was done; no history is read of what never was."""
     if run.state not in _SENT:
         return Lane(run)
     _, attempts = await deps.submission.history(run.id)

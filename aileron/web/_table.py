@@ -44,7 +44,7 @@ PAGES: Mapping[str, Draw] = {
     "/settings": draw_settings,
     "/settings/passkeys": draw_passkeys,
 }
-"""What each path shows.  All of them are the shell, whose script fetches it."""
+"""The page of each path.  All of them are the shell, whose script fetches it."""
 
 
 async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattenable:

@@ -87,7 +87,7 @@ def moment(at: datetime) -> Tag:
 
 
 def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
-    """When an approved run begins, how long that is from now (the script counts), and the button to take it back."""
+    """Tell when an approved run begins, how long that is (the script counts), and draw the button to take it back."""
     at = run.start_after or run.changed_at
     act = f"POST /v1/action-approvals/{segment(run.id)}/withdraw"
     button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo", "data-act": act})

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_HEAD_BYTES = 16384
 LINGER_SECONDS = 2.0
-"""How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
+"""The time for which a refused client may go on sending: a connection closed at once would take the refusal with it."""
 
 _CARRIED = tuple(
     (name.encode("ascii"), f"{name}: {value}\r\n".encode("ascii"))

@@ -12,7 +12,7 @@ MOST_CONNECTIONS = 256
 """Of a site that is told no other number."""
 
 MOST_UNPROVEN_BYTES = 16 * 1024 * 1024
-"""How much of unanswered requests a site holds in total for connections that have proved nothing."""
+"""The bytes of unanswered requests that a site holds in total for connections that have proved nothing."""
 
 MOST_PROVEN_BYTES = 64 * 1024 * 1024
 """The same for those whose places are kept, with what they have not read of their answers."""

@@ -14,7 +14,7 @@ from aileron.values import JSON, NOTICE, ChannelState, Record, timestamp
 TABLE = EndpointTable()
 
 STILL_HERE_SECONDS = 15.0
-"""How long nothing is said at most."""
+"""The time for which nothing is said at most."""
 
 _STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
 

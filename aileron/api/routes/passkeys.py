@@ -20,7 +20,7 @@ from .grants import read_new_grant
 TABLE = EndpointTable()
 
 FRESH = timedelta(minutes=15)
-"""How old the login may be by which a passkey is added."""
+"""The greatest age of the login by which a passkey is added."""
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64}
 _RULE = made_of({"everything": BOOLEAN, "actions": {**list_of(_NAME), "maxItems": 100}})

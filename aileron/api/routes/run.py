@@ -107,7 +107,7 @@ def edits_payload(run: Run) -> dict[str, JSON]:
 
 
 def fault_of(run: Run) -> Fault:
-    """Why a settled run brought no result."""
+    """Return why a settled run brought no result."""
     details: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
     because = f" {run.reason}" if run.reason else ""
     if run.state is RunState.DENIED:

@@ -269,7 +269,7 @@ async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
 
 
 async def _denied(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
-    """Why one could not be denied; one that was changed in this moment is denied as it is then."""
+    """Deny one, and return why that could not be; one that was changed in this moment is denied as it is then."""
     for digest in (approval.digest, None):
         try:
             present = digest or (await deps.decisions.approval(approval.run.id)).digest

@@ -56,7 +56,7 @@ QUIET_AFTER = timedelta(minutes=10)
 _STATUS = {RunState.RECEIVED: "running", RunState.APPROVED: "running", RunState.EXECUTING: "running"}
 
 ANSWERS = JsonConverter(OWN)
-"""How values stand in answers; each room of routes adds what is its own."""
+"""The form of values in answers; each room of routes adds what is its own."""
 
 to_json = ANSWERS.to_json
 

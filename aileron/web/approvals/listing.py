@@ -131,35 +131,26 @@ class Flood:
     listed: Sequence[Listed]
 
 
-@frozen
-class WaitingList:
-    """The parts of the list.
+def _page(
+    count: int, listed: Sequence[Listed], floods: Sequence[Flood], approved: Sequence[Run], cursor: str | None
+) -> Fragment:
+    """Draw approvals, oldest first.
 
-    :ivar count: how many wait, listed or not.
-    :ivar listed: those of sessions that do not flood, oldest first.
-    :ivar cursor: where the next page begins.
-    :ivar approved: runs that can still be taken back.
+    :param count: how many wait, listed or not.
+    :param listed: those of sessions that do not flood.
+    :param approved: runs that can still be taken back.
+    :param cursor: where the next page begins.
     """
-
-    count: int
-    listed: Sequence[Listed]
-    floods: Sequence[Flood] = ()
-    cursor: str | None = None
-    approved: Sequence[Run] = ()
-
-
-def _page(waiting: WaitingList) -> Fragment:
-    """Approvals, oldest first."""
-    any_listed, cursor = bool(waiting.listed or waiting.floods), waiting.cursor
+    any_listed = bool(listed or floods)
     return Fragment(
         _LIST,
-        root=titled("Aileron", f"Waiting for you: {waiting.count or 'nothing'}"),
+        root=titled("Aileron", f"Waiting for you: {count or 'nothing'}"),
         empty=not any_listed,
-        items=lambda tag: list(map(_row, waiting.listed)),
-        floods=lambda tag: list(map(_flood, waiting.floods)),
+        items=lambda tag: list(map(_row, listed)),
+        floods=lambda tag: list(map(_flood, floods)),
         batch=any_listed,
-        not_begun=bool(waiting.approved),
-        waiting=list(map(_not_begun, waiting.approved)),
+        not_begun=bool(approved),
+        waiting=list(map(_not_begun, approved)),
         more=False if cursor is None else {"href": f"/approvals?cursor={quote(cursor, safe='')}"},
     )
 
@@ -204,8 +195,8 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
     approved = await deps.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
-    waiting = WaitingList(await deps.decisions.pending(None), calm, floods, found.cursor, held)
-    return Drawing(lambda: _page(waiting))
+    count = await deps.decisions.pending(None)
+    return Drawing(lambda: _page(count, calm, floods, held, found.cursor))
 
 
 async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping[str, Session]:

@@ -73,34 +73,26 @@ class ApprovalQuestion:
     waiting: int
 
 
-@frozen
-class Shown:
-    """The parts of the page of one approval.
+def _page(
+    approval: Approval, session: Session | None, history: Sequence[StepRow], asked: ApprovalQuestion | None
+) -> Fragment:
+    """Draw one approval: a preview, a warning or a form stands there only where there is one.
 
-    :ivar session: of the agent that asks; L{None}: it is not there.
-    :ivar history: the steps that ended, in order.
-    :ivar asked: what there is to know while it waits; L{None}: it does not.
+    :param session: of the agent that asks; L{None}: it is not there.
+    :param history: the steps that ended, in order.
+    :param asked: what there is to know while it waits; L{None}: it does not.
     """
-
-    approval: Approval
-    session: Session | None = None
-    history: tuple[StepRow, ...] = ()
-    asked: ApprovalQuestion | None = None
-
-
-def _page(page: Shown) -> Fragment:
-    """Draw one approval: a preview, a warning or a form stands there only where there is one."""
-    approval, run, asked = page.approval, page.approval.run, page.asked
+    run = approval.run
     before, edited, given = None if asked is None else asked.before, edits(run), arguments(approval)
     found = seen(approval)
     undoable = run.state is RunState.APPROVED and run.start_after is not None
-    ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, page.history)]
+    ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, history)]
     offer = None if asked is None else asked.offer
     return Fragment(
         _TEMPLATE,
         root=_root(approval, found),
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
-        asked=lambda tag: tag(*_asked_by(page)),
+        asked=lambda tag: tag(*_asked_by(approval, session)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
         outcome=lambda tag: tag(ended) if ended else "",
         risks="" if asked is None else _risks(approval, asked),
@@ -130,9 +122,9 @@ def _root(approval: Approval, found: Seen | None) -> Callable[[Tag], Tag]:
     return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(**slots)
 
 
-def _asked_by(page: Shown) -> Iterator[Tag | str]:
-    """When, by whom, and until when; what an agent says of itself is told as that."""
-    approval, session_id, session = page.approval, page.approval.run.session_id, page.session
+def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
+    """Tell when, by whom, and until when it was asked; what an agent says of itself is told as that."""
+    session_id = approval.run.session_id
     yield from ("Asked at ", moment(approval.requested_at))
     if session_id is None:
         yield " by you, without an agent."
@@ -200,7 +192,7 @@ async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawin
     session = None if session_id is None else await deps.sessions.get(session_id)
     history = (await deps.submission.history(run_id))[0] if found.run.state in BEGUN else ()
     asked = await _asked(deps, found) if found.run.state is RunState.PENDING else None
-    return Drawing(lambda: _page(Shown(found, session, history, asked)))
+    return Drawing(lambda: _page(found, session, history, asked))
 
 
 async def _asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from aileron.addresses import host_shown, may_be_private
 from aileron.values import JSON, Approval, Offer, Precedents, visible
@@ -30,16 +30,8 @@ class Risks:
     repeat: str = ""
 
     def sentences(self) -> tuple[str, ...]:
-        """Each in its place, an empty one where there is nothing to say."""
-        return (
-            self.first,
-            self.recipients,
-            self.action,
-            self.connectors,
-            self.private,
-            self.later,
-            self.repeat,
-        )
+        """Return each in its place, an empty one where there is nothing to say."""
+        return astuple(self)
 
     def chips(self) -> tuple[str, ...]:
         """Write the same in a word or two for a list, without what is so at each call of the action."""
