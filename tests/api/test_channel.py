@@ -48,6 +48,28 @@ class Echo(Resource):
         return NOT_DONE_YET
 
 
+class Proving(Echo):
+    """Keeps the place of who names itself."""
+
+    def render(self, request: Any) -> bytes | int:
+        """As every guard does."""
+        name = request.getHeader(b"X-Name")
+        if name is not None:
+            request.keep_place(name.decode("ascii"))
+        return super().render(request)
+
+
+class Turns(Clock):
+    """A clock whose turns of the reactor can be asked for one by one."""
+
+    def turn(self) -> None:
+        """Let no time pass: call what is due now, and nothing that follows of it."""
+        for call in [call for call in self.calls if call.getTime() <= self.seconds()]:
+            self.calls.remove(call)
+            call.called = 1
+            call.func(*call.args, **call.kw)
+
+
 class Collector(Protocol):
     """A client that keeps what it hears."""
 
@@ -126,7 +148,7 @@ class ChannelCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Build it."""
-        self.clock = Clock()
+        self.clock = Turns()
         self.echo = Echo()
         self.site = self.make_site()
 
@@ -433,13 +455,6 @@ class FramingTests(ChannelCase):
         heard = line.hear()
         self.assertLess(heard.index(b"one"), heard.index(b"/2 0"))
 
-    def turn(self) -> None:
-        """One turn of the reactor, in which no time passes: what is due by then, and nothing that follows of it."""
-        for call in [call for call in self.clock.calls if call.getTime() <= self.clock.seconds()]:
-            self.clock.calls.remove(call)
-            call.called = 1
-            call.func(*call.args, **call.kw)
-
     def test_one_a_turn(self) -> None:
         """Of requests in one piece one is begun in each turn of the reactor, so that others are heard in between."""
         line = Line(self.site)
@@ -447,10 +462,10 @@ class FramingTests(ChannelCase):
         self.assertEqual(line.say(head(target="/4")), b"")
         for path in (b"/2 0", b"/3 0", b"/4 0"):
             self.assertEqual(status(self.say(head())), 200)
-            self.turn()
+            self.clock.turn()
             heard = line.hear()
             self.assertEqual((heard.count(b"HTTP/1.1 200"), heard.endswith(path)), (1, True))
-        self.turn()
+        self.clock.turn()
         self.assertEqual(line.hear(), b"")
         self.assertTrue(line.say(head(target="/5")).endswith(b"/5 0"))
 

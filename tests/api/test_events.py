@@ -85,8 +85,3 @@ class EventsTests(ApiCase):
         self.operators.log_out(self.me.id)
         self.open_session("claude")
         self.failureResultOf(waiting, StopAsyncIteration)
-
-    def test_whose(self) -> None:
-        """Nobody but the operator: not on the agent site, not with an agent's token."""
-        self.assertEqual(self.agents.ask("GET", "/v1/events", self.agent_token()).status, 404)
-        self.assertEqual(self.operator.ask("GET", "/v1/events", self.agent_token()).status, 401)

@@ -105,18 +105,6 @@ class GrantsTests(GrantsCase):
 class AgentTests(GrantsCase):
     """What an agent can do: nothing of it."""
 
-    def test_no_route(self) -> None:
-        """Its own site has no such routes, and the operator's does not take its token."""
-        for method, path in (
-            ("GET", "/v1/grants"),
-            ("POST", "/v1/grants"),
-            ("GET", "/v1/grants/1"),
-            ("DELETE", "/v1/grants/1"),
-        ):
-            body: Any = {} if method == "POST" else None
-            self.assertEqual(self.agents.ask(method, path, self.agent_key, body).status, 404)
-            self.assertIn(self.operator.ask(method, path, self.agent_key, body).status, (401, 403))
-
     def test_decides_nothing(self) -> None:
         """A decision with a grant is not taken from it."""
         self.assertIn(self.decide(self.agent_key).status, (401, 403))

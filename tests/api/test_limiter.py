@@ -18,7 +18,7 @@ from aileron.api._sessions import GRACE_SECONDS
 from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
 
 from .case import LAUNCH_KEY, ApiCase
-from .test_channel import HOST, TYPE, ChannelCase, Echo, Line, head, status
+from .test_channel import HOST, TYPE, ChannelCase, Line, Proving, head, status
 
 
 def _go_on(limiter: ConnectionLimiter, what: str, connection: Tracked, held: int) -> None:
@@ -244,17 +244,6 @@ class LimiterTests(SynchronousTestCase):
             self.assertLessEqual(sum(shares.values()), 6)
             if what == "keep" and number in inside and inside[number] not in limiter._owners:
                 self.assertLessEqual(max(shares.values()), shares.get(owners[number], 0) + 1)
-
-
-class Proving(Echo):
-    """Keeps the place of who names itself."""
-
-    def render(self, request: Any) -> bytes | int:
-        """As every guard does."""
-        name = request.getHeader(b"X-Name")
-        if name is not None:
-            request.keep_place(name.decode("ascii"))
-        return super().render(request)
 
 
 class SiteTests(ChannelCase):

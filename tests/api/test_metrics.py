@@ -244,11 +244,6 @@ class ScraperTests(CountedCase):
         for token in (*tokens, SCRAPER):
             self.assertEqual(self.operator.ask("GET", "/metrics", token).status, 401, token)
 
-    def test_agent_site(self) -> None:
-        """The agent site has no metrics, whatever is brought."""
-        for token in (SCRAPER, LAUNCH_KEY, self.agent_token(), self.operator_token()):
-            self.assertEqual(self.agents.ask("GET", "/metrics", token).status, 404)
-
     def test_nothing_else(self) -> None:
         """The scraper's token opens no other route of either site."""
         tried = 0
@@ -264,11 +259,6 @@ class ScraperTests(CountedCase):
             self.assertEqual(self.agents.ask(method, path, SCRAPER).status, 401, f"{method} {path}")
             tried += 1
         self.assertGreater(tried, 40)
-
-    def test_only_one_route_takes_it(self) -> None:
-        """Of all routes that are declared, one names the scraper."""
-        every = [*operator_routes().endpoints, *agent_routes().endpoints]
-        self.assertEqual([each.path for each, allowed in every if Who.SCRAPER in allowed], ["/metrics"])
 
     def test_nothing_is_shown(self) -> None:
         """Neither token nor digest is shown by anything."""

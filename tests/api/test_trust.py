@@ -6,7 +6,7 @@ from typing import Any
 
 from aileron.values import Candidate, TrustKind
 
-from .case import LAUNCH_KEY, ApiCase, Heard
+from .case import ApiCase, Heard
 
 ACTION, CONNECTOR = TrustKind.ACTION, TrustKind.CONNECTOR
 
@@ -89,12 +89,3 @@ class TrustTests(ApiCase):
         for items in ([], [{**whole, "kind": "vault"}], [{**whole, "enabled": True}], [{"kind": "action"}], "all"):
             heard = self.operator.ask("POST", "/v1/trust", self.key, {"items": items})
             self.assertEqual(heard.status, 400, items)
-
-    def test_operator_alone(self) -> None:
-        """Agents find no such route on their site, and their keys open none on the operator's."""
-        token = self.agent_token()
-        for method in ("GET", "POST", "DELETE"):
-            self.assertEqual(self.agents.ask(method, "/v1/trust", token).status, 404)
-            for key in (token, LAUNCH_KEY, None):
-                self.assertEqual(self.operator.ask(method, "/v1/trust", key).status, 401)
-        self.assertEqual({item["state"] for item in self.items().values()}, {"new"})

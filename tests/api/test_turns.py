@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.api import GuardedSite, SiteRules
 from aileron.api.channels.limiter import MOST_BEGUN_IN_A_TURN, RequestTurns
 
-from .test_channel import HOST, ChannelCase, Echo, Line, head
-
-
-class Turns(Clock):
-    """Time that stands still; each turn of the reactor has to be asked for."""
-
-    def turn(self) -> None:
-        """What is due now, and nothing that follows of it."""
-        for call in [call for call in self.calls if call.getTime() <= self.seconds()]:
-            self.calls.remove(call)
-            call.called = 1
-            call.func(*call.args, **call.kw)
+from .test_channel import HOST, ChannelCase, Line, Proving, Turns, head
 
 
 class Sender:
@@ -108,8 +94,7 @@ class ChannelTests(ChannelCase):
 
     def test_owners_in_turn(self) -> None:
         """They wait for each other, and nobody else for them; the first request of a connection waits for nobody."""
-        self.echo = Owned()
-        self.clock = Turns()
+        self.echo = Proving()
         self.site = GuardedSite(self.echo, SiteRules([HOST]), self.clock, most_connections=400)
         greedy, other = [Line(self.site) for _ in range(40)], Line(self.site)
         for line in (*greedy, other):
@@ -123,12 +108,3 @@ class ChannelTests(ChannelCase):
         self.assertEqual([bool(line.hear()) for line in greedy], [False] * 16 + [True] * 15 + [False] * 9)
         self.clock.turn()
         self.assertEqual([bool(line.hear()) for line in greedy], [False] * 31 + [True] * 9)
-
-
-class Owned(Echo):
-    """Keeps the place of who names itself."""
-
-    def render(self, request: Any) -> bytes | int:
-        """As every guard does."""
-        request.keep_place((request.getHeader(b"X-Name") or b"").decode("ascii"))
-        return super().render(request)
