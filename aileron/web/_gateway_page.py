@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from twisted.web.template import Tag, tags
 
-from aileron.addresses import host_shown
-from aileron.api import Dependencies
+from aileron.api import Dependencies, proxy_shown
 from aileron.values import Histogram, Provider, Traffic, visible
 
 from ._blocks import Cell, Part, facts, heading, page, quiet, table
@@ -41,7 +40,6 @@ def _bar(place: int, row: tuple[str, float, str], most: float) -> tuple[Tag, Tag
 
 
 _NOTHING = "Nothing went through the gateway since the daemon's start."
-_EXCEPTIONS = "no_proxy"
 _HEADS = ("Provider", "Requests", "Under way", "Answered", "Sent", "Received", "Tokens in", "Tokens out")
 
 
@@ -101,9 +99,4 @@ def _settings(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
     most = settings.max_body_bytes
     yield "A request may have", None if most is None else f"{most:,} bytes"
     for name, value in settings.environment:
-        yield name, value if name == _EXCEPTIONS else _proxy(value)
-
-
-def _proxy(value: str) -> str:
-    """Return the host alone: what stands before it may be a password."""
-    return host_shown(value if "://" in value else f"http://{value}") or "(unreadable)"
+        yield name, proxy_shown(name, value)

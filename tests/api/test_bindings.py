@@ -240,9 +240,7 @@ class _Flags:
     flags: dict[str, BindingFlag]
 
     async def all(self) -> Mapping[str, BindingFlag]:
-        """See L{IBindingFlags.all}."""
         return self.flags
 
     async def put(self, flag: BindingFlag, events: Sequence[Event]) -> None:
-        """See L{IBindingFlags.put}."""
         self.flags[flag.binding] = flag

@@ -21,7 +21,6 @@ class StubbornRunner(ScriptedRunner):
     refusals: dict[str, list[Exception]] = field(factory=dict)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IDecisions.decide}."""
         if self.refusals.get(run_id):
             raise self.refusals[run_id].pop(0)
         return await ScriptedRunner.decide(self, run_id, decision)

@@ -49,11 +49,9 @@ class FixedTotals:
         self.session_id = ""
 
     def snapshot(self) -> GatewayTotals:
-        """See L{ITotals}."""
         return GatewayTotals({"anthropic": IDLE, "openai": BUSY})
 
     def of_session(self, session_id: str) -> Traffic | None:
-        """See L{ITotals}."""
         return OWN if session_id == self.session_id else None
 
 

@@ -31,11 +31,9 @@ class Notifier:
         self.tested = 0
 
     def channels(self) -> tuple[ChannelState, ...]:
-        """See L{INotifier}."""
         return self.states
 
     async def test(self) -> tuple[ChannelState, ...]:
-        """See L{INotifier}."""
         self.tested += 1
         self.states = tuple(evolve(each, problem="It answered 500.") for each in self.states)
         return self.states

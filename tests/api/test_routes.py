@@ -582,7 +582,6 @@ class BrokenRunner(ScriptedRunner):
     """Its store does not answer."""
 
     async def pending(self, session_id: str | None) -> int:
-        """See L{IDecisions.pending}."""
         raise StoreUnavailable("The disk is full.")
 
 

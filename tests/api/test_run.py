@@ -22,7 +22,6 @@ class SlowRunner(ScriptedRunner):
     """Takes four seconds to accept a run, as a preview might."""
 
     async def submit(self, call: Call) -> Run:
-        """See L{ISubmission.submit}."""
         await deferLater(self.clock, 4)
         return await super().submit(call)
 
@@ -31,7 +30,6 @@ class StoppingRunner(ScriptedRunner):
     """Ends every wait, as a daemon does that stops."""
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """See L{ISubmission.wait}."""
         raise CancelledError
 
 

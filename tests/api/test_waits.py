@@ -26,7 +26,6 @@ class SlowRunner(ScriptedRunner):
     gate: Deferred[None] | None = None
 
     async def run(self, run_id: str) -> Run:
-        """See L{ISubmission.run}."""
         if self.gate is not None:
             await self.gate
         return await ScriptedRunner.run(self, run_id)

@@ -69,12 +69,10 @@ class ReviewedRunner(ScriptedRunner):
     cursor: str | None = None
 
     async def approval(self, run_id: str) -> Approval:
-        """See L{IDecisions.approval}."""
         self.watched.append(run_id)
         return evolve(await super().approval(run_id), **self.reviews.get(run_id, {}))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IDecisions.approvals}."""
         self.watched.append(query)
         found = await super().approvals(query)
         return Page(tuple(evolve(each, **self.reviews.get(each.run.id, {})) for each in found.items), self.cursor)
@@ -92,38 +90,30 @@ class KnownSessions:
     asked: list[str] = field(factory=list)
 
     async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
-        """See L{ISessions}."""
         self.known[session.id] = session
 
     async def by_token(self, token_digest: bytes) -> Session | None:
-        """See L{ISessions}; no token is known."""
         return None
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        """See L{ISessions}; no key is known."""
         return None
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        """See L{ISessions}; no key is known."""
         return None
 
     async def tally(self, _session_id: str) -> SessionTally:
-        """See L{ISessions}."""
         return SessionTally(calls=7)
 
     async def end(
         self, session_id: str, exit_code: int | None, events: Sequence[Event], ending: SessionEnding | None = None
     ) -> Session:
-        """See L{ISessions}."""
         return self.known.pop(session_id)
 
     async def get(self, session_id: str) -> Session | None:
-        """See L{ISessions}."""
         self.asked.append(session_id)
         return self.known.get(session_id)
 
     async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
-        """See L{ISessions}."""
         return Page(tuple(self.known.values())[:limit])
 
 
@@ -138,11 +128,9 @@ class OneChannel:
     words: str
 
     def channels(self) -> tuple[ChannelState, ...]:
-        """See L{INotifier}."""
         return (ChannelState(self.words, "webhook", sent=3, problem=self.words),)
 
     async def test(self) -> tuple[ChannelState, ...]:
-        """See L{INotifier}."""
         return self.channels()
 
 

@@ -41,13 +41,11 @@ class _Counted:
     """Some traffic of one provider."""
 
     def snapshot(self) -> GatewayTotals:
-        """See L{ITotals}."""
         added = Histogram((0.001, 0.01), (7, 0, 2))
         usage = Usage(1234, 56)
         return GatewayTotals({"openai": Traffic(begun=10, answers={"2xx": 8, "5xx": 1}, usage=usage, added=added)})
 
     def of_session(self, session_id: str) -> Traffic | None:
-        """See L{ITotals}."""
         return None
 
 
@@ -144,10 +142,10 @@ class GatewayPageTests(WebCase):
     def test_proxies(self) -> None:
         """Of a proxy the host is shown, and however it is written no user and no password."""
         for value, host in (
-            ("http://me:canary@proxy.test:3128/", "proxy.test"),
-            ("me:canary@proxy.test:3128", "proxy.test"),
-            ("socks5://me:canary@proxy.test", "(unreadable)"),
-            ("http://me:canary/x@proxy.test", "(unreadable)"),
+            ("http://me:canary@proxy.test:3128/", "http://proxy.test:3128"),
+            ("me:canary@proxy.test:3128", "proxy.test:3128"),
+            ("http://me:canary/x@proxy.test", "http://proxy.test"),
+            ("http://me:canary@proxy test", "(unreadable)"),
         ):
             settings = evolve(self.deps.gateway, environment=(("https_proxy", value), ("no_proxy", "10.0.0.0/8")))
             self.build(gateway=settings)

@@ -36,14 +36,15 @@ def upstreams_json(settings: GatewaySettings) -> dict[str, JSON]:
     """Every provider, and what the environment says of proxies without user and password."""
     return {
         "providers": [to_json(each) for each in settings.providers],
-        "proxies": [{"variable": name, "value": _shown(name, text)} for name, text in settings.environment],
+        "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
     }
 
 
 ANSWERS.differ(Provider, dialect=OMITTED, credential=Member(write=lambda name: name is not None))
 
 
-def _shown(variable: str, text: str) -> str:
+def proxy_shown(variable: str, text: str) -> str:
+    """Return what a variable of the environment says of proxies, without user and password."""
     if variable != "no_proxy":
         return _proxy(text)
     found = text.replace(",", " ").split()
