@@ -16,7 +16,7 @@ from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
-from .shapes.upstreams import proxy_shown
+from .shapes.gateway import proxy_shown
 
 __all__ = [
     "AGENT_TOKEN",

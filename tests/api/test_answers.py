@@ -10,7 +10,7 @@ from typing import Any
 from attrs import AttrsInstance, fields, has
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.api.shapes.traffic import totals_json
+from aileron.api.shapes.gateway import totals_json
 from aileron.api.shapes.values import (
     ANSWERS,
     approval_json,

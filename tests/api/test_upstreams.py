@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.api.shapes.upstreams import upstreams_json
-from aileron.values import GatewaySettings
-
-
-def shown(variable: str, text: str) -> str:
-    """What is shown of the only variable."""
-    told = cast("Any", upstreams_json(GatewaySettings(environment=((variable, text),))))
-    (proxy,) = told["proxies"]
-    return str(proxy["value"])
+from aileron.api import proxy_shown
 
 
 class ProxyTests(SynchronousTestCase):
@@ -25,7 +15,7 @@ class ProxyTests(SynchronousTestCase):
     def test_plain(self) -> None:
         """Scheme, host and port are shown."""
         for text in ("http://proxy.test:3128", "proxy.test:3128", "proxy.test", "http://[::1]:80", "socks5h://p"):
-            self.assertEqual(shown("all_proxy", text), text)
+            self.assertEqual(proxy_shown("all_proxy", text), text)
 
     def test_cut(self) -> None:
         """What stands before the host or after the port is cut off."""
@@ -38,7 +28,7 @@ class ProxyTests(SynchronousTestCase):
             ("http://proxy.test/canary?canary#canary", "http://proxy.test"),
             ("http://u:can?ary@proxy.test", "http://proxy.test"),
         ):
-            self.assertEqual(shown("https_proxy", text), place)
+            self.assertEqual(proxy_shown("https_proxy", text), place)
 
     def test_odd(self) -> None:
         """Of what cannot be told apart nothing is shown."""
@@ -51,17 +41,17 @@ class ProxyTests(SynchronousTestCase):
             "canary\x1b[0m",
             "@",
         ):
-            self.assertEqual(shown("http_proxy", text), "(unreadable)")
+            self.assertEqual(proxy_shown("http_proxy", text), "(unreadable)")
 
     def test_exceptions(self) -> None:
         """A list of exceptions is shown whole, but for what could be none."""
         text = "localhost, 127.0.0.0/8,.x.test,*,[::1]:80,x.test:8080"
-        self.assertEqual(shown("no_proxy", text), text.replace(" ", ""))
-        self.assertEqual(shown("no_proxy", "u:canary@x.test,,a b,\x1bc"), "(unreadable),a,b,(unreadable)")
+        self.assertEqual(proxy_shown("no_proxy", text), text.replace(" ", ""))
+        self.assertEqual(proxy_shown("no_proxy", "u:canary@x.test,,a b,\x1bc"), "(unreadable),a,b,(unreadable)")
 
     @settings(deadline=None, max_examples=200)
     @given(st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12), st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12))
     def test_wild(self, before: str, after: str) -> None:
         """Whatever stands before the last C{@} of a proxy is not shown."""
         for scheme in ("", "http://"):
-            self.assertNotIn("canary", shown("https_proxy", f"{scheme}{before}canary{after}@proxy.test"))
+            self.assertNotIn("canary", proxy_shown("https_proxy", f"{scheme}{before}canary{after}@proxy.test"))

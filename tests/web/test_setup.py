@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from aileron.interfaces import ITotals
-from aileron.testing import scripted_offer
+from aileron.testing import SoftwareAuthenticator, scripted_offer
 from aileron.values import (
     Actor,
     Cap,
@@ -20,6 +20,7 @@ from aileron.values import (
     LoadError,
     NewGrant,
     OwnCap,
+    PasskeyRule,
     Predicate,
     PredicateKind,
     Traffic,
@@ -29,7 +30,7 @@ from aileron.values import (
     visible,
 )
 from tests.api.case import NOW
-from tests.web.case import OneChannel, WebCase, read
+from tests.web.case import ADDRESS, OneChannel, WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
@@ -176,3 +177,31 @@ class SettingsPageTests(WebCase):
         text = self.fragment("/settings").text
         self.assertIn("POST /v1/notifications/test", text)
         self.assertIn(VISIBLE, text)
+
+
+class PasskeysPageTests(WebCase):
+    """What it shows."""
+
+    def text(self) -> str:
+        """The page's text."""
+        heard = self.fragment("/settings/passkeys")
+        self.assertEqual(heard.status, 200)
+        return read(heard.text).text
+
+    def test_none(self) -> None:
+        """Where there is none it says so, and that none is needed."""
+        self.assertIn("There is no passkey yet.", self.text())
+        self.assertIn("No approval needs one.", self.text())
+
+    def test_listed(self) -> None:
+        """Each is listed by its name, made visible, with what needs one."""
+        passkeys = self.deps.passkeys
+        made = SoftwareAuthenticator(ADDRESS).made(passkeys.offer())
+        passkeys.confirm(passkeys.propose("<b>My\u202e key", made))
+        passkeys.require(PasskeyRule(False, ("post", "mail-*")))
+        shown = self.text()
+        self.assertIn("<b>My\\u202e key", shown)
+        self.assertIn("Approvals of these actions need one: post, mail-*.", shown)
+        self.assertNotIn("There is no passkey yet.", shown)
+        passkeys.require(PasskeyRule(everything=True))
+        self.assertIn("Every approval needs one.", self.text())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
+from aileron.api.shapes.gateway import TOTALS, UPSTREAMS, totals, totals_json, upstreams_json
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     COUNT,
@@ -19,8 +20,6 @@ from aileron.api.shapes.schemas import (
     or_null,
     ref,
 )
-from aileron.api.shapes.traffic import TOTALS, totals, totals_json
-from aileron.api.shapes.upstreams import UPSTREAMS, upstreams_json
 from aileron.api.shapes.values import to_json
 from aileron.errors import StoreUnavailable
 from aileron.values import JSON, Session, timestamp

@@ -13,6 +13,7 @@ from aileron.api._credentials import AGENT_TOKEN, GATEWAY_KEY, mint, token_diges
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
+from aileron.api.shapes.gateway import session_traffic
 from aileron.api.shapes.schemas import (
     BOOLEAN,
     CURSOR,
@@ -26,7 +27,6 @@ from aileron.api.shapes.schemas import (
     page_of,
     ref,
 )
-from aileron.api.shapes.traffic import session_traffic
 from aileron.api.shapes.values import moment, optional_json, page, session_json, to_json
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.values import JSON, Approval, Decision, Event, RunQuery, RunState, Session, VaultState, timestamp

@@ -1,0 +1,122 @@
+"""The gateway as the operator is told of it: where it relays to, but for what is secret, and what it counted."""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from typing import cast
+
+from aileron.api._dependencies import Dependencies
+from aileron.api._endpoint import Schema
+from aileron.values import (
+    INLINE,
+    JSON,
+    OMITTED,
+    Ending,
+    GatewaySettings,
+    GatewayTotals,
+    Member,
+    Provider,
+    Traffic,
+    UpstreamSource,
+    Usage,
+)
+
+from .schemas import BOOLEAN, CALLS, COUNT, TEXT, list_of, made_of
+from .values import ANSWERS, to_json
+
+_SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
+_PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
+_AFTER = re.compile("[/?#]")
+_EXCEPTION = re.compile(r"[][a-z0-9_.*:-]+(/[0-9]{1,3})?", re.IGNORECASE)
+_UNREADABLE = "(unreadable)"
+
+UPSTREAMS: dict[str, Schema] = {
+    "providers": list_of(
+        made_of(
+            {
+                "name": TEXT,
+                "base_url": TEXT,
+                "prefix": TEXT,
+                "credential": {**BOOLEAN, "description": "Whether its key comes from the vault"},
+                "source": {"enum": [each.value for each in UpstreamSource], "description": "Who said base_url"},
+            }
+        )
+    ),
+    "proxies": list_of(made_of({"variable": TEXT, "value": {**TEXT, "description": "Without user and password"}})),
+}
+
+
+def upstreams_json(settings: GatewaySettings) -> dict[str, JSON]:
+    """Every provider, and what the environment says of proxies without user and password."""
+    return {
+        "providers": [to_json(each) for each in settings.providers],
+        "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
+    }
+
+
+ANSWERS.differ(Provider, dialect=OMITTED, credential=Member(write=lambda name: name is not None))
+
+
+def proxy_shown(variable: str, text: str) -> str:
+    """Return what a variable of the environment says of proxies, without user and password."""
+    if variable != "no_proxy":
+        return _proxy(text)
+    found = text.replace(",", " ").split()
+    return ",".join(each if _EXCEPTION.fullmatch(each) else _UNREADABLE for each in found)
+
+
+def _proxy(text: str) -> str:
+    """Scheme, host and port: nothing of what stands before the last C{@} or after the port; of what is odd nothing."""
+    scheme, colons, rest = text.rpartition("://")
+    place = _AFTER.split(rest.rpartition("@")[2], maxsplit=1)[0]
+    proper = _PLACE.fullmatch(place) and (not colons or _SCHEME.fullmatch(scheme))
+    return f"{scheme}{colons}{place}" if proper else _UNREADABLE
+
+
+_PROVIDER = made_of(
+    {
+        "name": TEXT,
+        **CALLS,
+        "cached_tokens": {**COUNT, "description": "Of the input, what came from the provider's cache"},
+        "untold": {**COUNT, "description": "Answers whose tokens could not be told"},
+        "under_way": COUNT,
+        "answers": made_of(dict.fromkeys(("none", "1xx", "2xx", "3xx", "4xx", "5xx"), COUNT)),
+        "endings": made_of({ending.value: COUNT for ending in Ending}),
+        "sent_bytes": COUNT,
+        "received_bytes": COUNT,
+    }
+)
+TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER)})
+
+
+def totals(deps: Dependencies) -> GatewayTotals:
+    """Tell what was counted; nothing where nobody counts."""
+    return GatewayTotals() if deps.totals is None else deps.totals.snapshot()
+
+
+def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
+    """All calls since the daemon's start, and those of each provider."""
+    providers: list[dict[str, JSON]] = [
+        {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
+    ]
+    return {**{name: sum(cast("int", each[name]) for each in providers) for name in CALLS}, "providers": providers}
+
+
+def session_traffic(deps: Dependencies, session_id: str) -> dict[str, JSON]:
+    """Return the member C{gateway} of a session, where there is something to tell."""
+    traffic = None if deps.totals is None else deps.totals.of_session(session_id)
+    return {} if traffic is None else {"gateway": {name: to_json(traffic)[name] for name in CALLS}}
+
+
+ANSWERS.differ(
+    Traffic,
+    begun=Member("requests"),
+    usage=INLINE,
+    told=OMITTED,
+    first_byte=OMITTED,
+    added=OMITTED,
+    whole=OMITTED,
+    computed={"under_way": attrgetter("under_way")},
+)
+ANSWERS.differ(Usage, input=Member("input_tokens"), output=Member("output_tokens"), cached=Member("cached_tokens"))
