@@ -6,7 +6,7 @@ L{Channel}s that keep L{SiteRules}.
 
 from ._credentials import AGENT_TOKEN, LAUNCH_KEY, AccessLog, mint, token_digest
 from ._dependencies import Dependencies
-from ._faults import HEADERS, Answer, answer, encode, failed, failure
+from ._faults import HEADERS, Answer, answer, describe_failure, encode, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._mcp import MCP_PATH
 from ._serving import unexpected, write
@@ -40,8 +40,8 @@ __all__ = [
     "Who",
     "agent_site",
     "answer",
+    "describe_failure",
     "encode",
-    "failed",
     "failure",
     "keep_place",
     "mint",

@@ -115,7 +115,7 @@ class Dependencies:
     )
 
     @launch_key_digest.validator
-    def _whole(self, _attribute: Attribute[bytes], value: bytes) -> None:
+    def _check_whole(self, _attribute: Attribute[bytes], value: bytes) -> None:
         if len(value) != 32:
             raise ValueError("launch_key_digest must be a SHA-256")
 

@@ -77,7 +77,7 @@ def failure(
     return Answer(code, encode({"error": inside}), _headers(code, fault))
 
 
-def failed(error: AileronError) -> Answer:
+def describe_failure(error: AileronError) -> Answer:
     """Tell what C{error} is to the caller."""
     return failure(error.fault())
 

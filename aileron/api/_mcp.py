@@ -22,7 +22,7 @@ from aileron.values import McpReply, McpRequest
 from ._credentials import token_digest
 from ._dependencies import Dependencies
 from ._endpoint import Endpoint, Received
-from ._faults import Streamed, failed, http_failure
+from ._faults import Streamed, describe_failure, http_failure
 from ._guard import Who, admit, agent_caller, bearer, keep_place, on_agent_site
 from ._serving import not_routed, respond, unexpected, write
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
@@ -37,13 +37,13 @@ def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[
 
     async def serve(request: IRequest) -> bytes:
         try:
-            reply = await mcp.serve(await _admitted(request, deps))
+            reply = await mcp.serve(await _admit(request, deps))
         except AileronError as error:
-            return write(request, failed(error))
+            return write(request, describe_failure(error))
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  # the HTTP rim
-            return write(request, failed(unexpected("mcp")))
+            return write(request, describe_failure(unexpected("mcp")))
         try:
             return await stream(request, _streamed(reply))
         finally:
@@ -52,7 +52,7 @@ def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[
     return lambda request: Deferred.fromCoroutine(serve(request))
 
 
-async def _admitted(request: IRequest, deps: Dependencies) -> McpRequest:
+async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
     caller = await admit(Who.AGENT, partial(on_agent_site, request, deps), partial(keep_place, request))
     if caller.session is None:
         raise Unauthorized("This needs an agent's token.")
@@ -123,9 +123,9 @@ class AgentRoutes:
         except (HTTPException, KeyError) as error:
             answer = not_routed(error)
         except AileronError as error:
-            answer = failed(error)
+            answer = describe_failure(error)
         if isinstance(answer, Streamed):
-            answer = failed(InternalError("This is answered over HTTP only."))
+            answer = describe_failure(InternalError("This is answered over HTTP only."))
         return answer.status, answer.body
 
     @contextmanager

@@ -19,7 +19,7 @@ from aileron.values import JSON, MOST_VALUES, loads_strict, violation
 
 from ._dependencies import Dependencies
 from ._endpoint import Endpoint, Received, RequestContext
-from ._faults import Answer, Streamed, failed, http_failure
+from ._faults import Answer, Streamed, describe_failure, http_failure
 from ._guard import Caller, Identify, Who, admit, header, keep_place
 from .channels.request import stream
 
@@ -59,11 +59,11 @@ def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON
         except UnicodeDecodeError:
             raise InvalidRequest.listing("The query is not UTF-8.") from None
         wanted = properties.get(name, {}) if isinstance(properties, Mapping) else {}
-        query[name] = _typed(values, wanted.get("type") if isinstance(wanted, Mapping) else None)
+        query[name] = _read_typed(values, wanted.get("type") if isinstance(wanted, Mapping) else None)
     return query
 
 
-def _typed(values: Sequence[str], kind: JSON) -> JSON:
+def _read_typed(values: Sequence[str], kind: JSON) -> JSON:
     """One value as its type; several stay an array, which no scalar's schema accepts."""
     if kind == "array" or len(values) != 1:
         return values
@@ -138,11 +138,11 @@ async def respond(
         caller = await admit(allowed, identify, received.keep_place)
         return await endpoint.route(_read(endpoint, received, caller, deps, path), deps, **path)
     except AileronError as error:
-        return failed(error)
+        return describe_failure(error)
     except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
         raise
     except Exception:  # noqa: BLE001  # the rim of HTTP, and of who asks in this process
-        return failed(unexpected(endpoint.name))
+        return describe_failure(unexpected(endpoint.name))
 
 
 def _read(
@@ -194,9 +194,9 @@ def routing_failed(request: IRequest, failure: Failure) -> bytes:
     if isinstance(failure.value, HTTPException):
         answer = not_routed(failure.value)
     elif failure.check(CancelledError):
-        answer = failed(InternalError("The daemon is stopping."))
+        answer = describe_failure(InternalError("The daemon is stopping."))
     else:
-        answer = failed(unexpected("routing", failure))
+        answer = describe_failure(unexpected("routing", failure))
     return write(request, answer)
 
 

@@ -140,7 +140,7 @@ class Waits:
                 "or ask without a wait.",
                 {"retry_after": RETRY_AFTER_SECONDS},
             )
-        return await self._counted(session_id, Deferred.fromCoroutine(waiting))
+        return await self._count(session_id, Deferred.fromCoroutine(waiting))
 
     def end(self, session_id: str) -> None:
         """End the session, and whatever of it waits or is on its way to."""
@@ -148,7 +148,7 @@ class Waits:
         for waiting in self._waiting.pop(session_id, ()):
             waiting.cancel()
 
-    async def _counted(self, session_id: str, waiting: Deferred[T]) -> T:
+    async def _count(self, session_id: str, waiting: Deferred[T]) -> T:
         self._waiting.setdefault(session_id, set()).add(waiting)
         try:
             return await waiting

@@ -96,16 +96,16 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
     """
 
     @cache
-    def described() -> Answer:
+    def describe_site() -> Answer:
         return Answer(200, encode(document(routes.title, version, routes.endpoints, routes.relayed())))
 
     @cache
-    def shown() -> Answer:
+    def show_page() -> Answer:
         return Answer(200, page(routes.title, routes.endpoints).encode(), content_type="text/html; charset=utf-8")
 
-    app.route("/v1/openapi.json", methods=["GET"], endpoint="openapi")(lambda request: write(request, described()))
+    app.route("/v1/openapi.json", methods=["GET"], endpoint="openapi")(lambda request: write(request, describe_site()))
     if docs:
-        app.route("/docs", methods=["GET"], endpoint="docs")(lambda request: write(request, shown()))
+        app.route("/docs", methods=["GET"], endpoint="docs")(lambda request: write(request, show_page()))
 
 
 class _Root(Resource):

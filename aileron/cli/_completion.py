@@ -49,11 +49,11 @@ def _completer(find: Callable[[CliContext], Iterable[str]]) -> Completer:
 
 
 def _actions(cli: CliContext) -> Iterator[str]:
-    return _named(cli.home.actions.glob("*.md"))
+    return _read_names(cli.home.actions.glob("*.md"))
 
 
 def _connectors(cli: CliContext) -> Iterator[str]:
-    return _named(cli.home.connectors.glob("*.toml"))
+    return _read_names(cli.home.connectors.glob("*.toml"))
 
 
 def _all_connectors(cli: CliContext) -> Iterator[str]:
@@ -83,7 +83,7 @@ def name_in(path: Path) -> str | None:
     return None
 
 
-def _named(paths: Iterable[Path]) -> Iterator[str]:
+def _read_names(paths: Iterable[Path]) -> Iterator[str]:
     return filter(None, map(name_in, sorted(paths)[:_MOST]))
 
 

@@ -74,7 +74,7 @@ def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False,
         click.echo(f"{indent}{visible(label)}")
         block(text, indent + "  ")
     else:
-        click.echo(f"{indent}{_padded(visible(label), width)}{_GAP}{visible(text)}")
+        click.echo(f"{indent}{_pad(visible(label), width)}{_GAP}{visible(text)}")
 
 
 def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
@@ -89,7 +89,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     cells = [list(titles), *([visible(_cell(cell)) for cell in row] for row in rows)]
     widths = [max(_columns(row[column]) for row in cells) for column in range(len(titles))]
     for number, row in enumerate(cells):
-        line = _GAP.join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        line = _GAP.join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         click.secho(line, bold=number == 0)
 
 
@@ -121,7 +121,7 @@ def _cell(cell: object) -> str:
     return "-" if cell is None else str(cell)
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - _columns(text))
 
 

@@ -55,13 +55,13 @@ class _ChatHistory(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Every message."""
-        if self._admitted():
+        if self._admit():
             self._answer(200, {"ok": True, "messages": list(self.server.room.messages.values())})
 
     def do_POST(self) -> None:
         """One message more."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), _MAX_BYTES))
-        if self._admitted():
+        if self._admit():
             try:
                 self._answer(200, self.server.room.post(json.loads(body)))
             except (ValueError, KeyError, TypeError):
@@ -70,7 +70,7 @@ class _ChatHistory(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Nothing: the demo tells the story."""
 
-    def _admitted(self) -> bool:
+    def _admit(self) -> bool:
         if self.headers.get("Authorization") == f"Bearer {self.server.key}":
             return True
         self._answer(401, {"ok": False, "error": "not_authorized"})

@@ -69,7 +69,7 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
         whole("body", action.body, "What the model reads"),
         tags.h2("What it takes"),
         table("Inputs", ("Name", "Type", "Needed", "Says"), map(_input, action.inputs), "Nothing."),
-        _asked(action.inputs),
+        _draw_asked(action.inputs),
         tags.details(
             tags.summary("As JSON Schema"), whole("schema", dict(action.input_schema), "JSON Schema"), id="as-schema"
         ),
@@ -149,7 +149,7 @@ def _input(declared: Input) -> tuple[Cell, ...]:
     return declared.name, kind, "yes" if declared.required else "no", declared.description
 
 
-def _asked(inputs: Iterable[Input]) -> Part:
+def _draw_asked(inputs: Iterable[Input]) -> Part:
     names = ", ".join(one.name for one in inputs if one.ask)
     if not names:
         return ""

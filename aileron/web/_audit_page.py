@@ -42,7 +42,7 @@ _TIMES = {"since": "Since", "until": "Until"}
 
 async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
     """Draw records, newest first."""
-    found = await deps.audit.list(_wanted(visit))
+    found = await deps.audit.list(_read_wanted(visit))
     kept = {name: value for name, value in visit.query.items() if name != "cursor"}
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
     fields += [field(name, f"{label} (UTC)", kept.get(name, ""), "datetime-local") for name, label in _TIMES.items()]
@@ -83,11 +83,11 @@ def _page(record: Record) -> Tag:
         tags.h2("What it says"),
         contents,
         tags.h2("How it hangs in the chain"),
-        facts(_sealed(record)),
+        facts(_draw_sealed(record)),
     )
 
 
-def _wanted(visit: Visit) -> AuditQuery:
+def _read_wanted(visit: Visit) -> AuditQuery:
     given = {name: visit.query.get(name) or None for name in _WORDS}
     return AuditQuery(
         since=_moment(visit, "since"),
@@ -149,7 +149,7 @@ def _about(record: Record) -> Iterator[tuple[str, Cell]]:
     yield "Failure", event.failure_class
 
 
-def _sealed(record: Record) -> Iterator[tuple[str, Cell]]:
+def _draw_sealed(record: Record) -> Iterator[tuple[str, Cell]]:
     yield "Hash", record.hash
     yield "Hash before", record.previous_hash
     yield "Digest of the contents", record.payload_digest

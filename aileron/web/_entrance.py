@@ -48,10 +48,10 @@ async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
     except Conflict as error:
         payload = {"reason": HandOverState.TWICE.value, "login": error.details.get("login")}
         await deps.access_log.record("operator.handover_refused", DAEMON, payload)
-        return _turned_away(request, shell, error.status, HandOverState.TWICE.value)
+        return _turn_away(request, shell, error.status, HandOverState.TWICE.value)
     except Unauthorized as error:
         await deps.access_log.refuse()
-        return _turned_away(request, shell, error.status, "void")
+        return _turn_away(request, shell, error.status, "void")
     await deps.access_log.record("operator.handover_opened", DAEMON, {"login": maker.id})
     attributes = b"; Path=/; HttpOnly; SameSite=Strict"
     given = deps.cookie + b"=" + cookie.encode("ascii") + attributes
@@ -65,7 +65,7 @@ async def register(request: IRequest, deps: Dependencies) -> bytes:
     :raises InvalidRequest: the body is not what this takes.
     :raises Unauthorized: it does not wait.
     """
-    told = _told_keys(request.content.read())
+    told = _tell_keys(request.content.read())
     instance = deps.operators.register(
         signed_request(request, deps.cookie).cookie, told["page_key"], told["public_key"]
     )
@@ -73,7 +73,7 @@ async def register(request: IRequest, deps: Dependencies) -> bytes:
     return json.dumps({"instance": instance}).encode("ascii")
 
 
-def _told_keys(body: bytes) -> dict[str, str]:
+def _tell_keys(body: bytes) -> dict[str, str]:
     try:
         told = loads_strict(body)
     except ValueError:
@@ -95,7 +95,7 @@ async def entering(request: IRequest, deps: Dependencies) -> bytes:
     return json.dumps({"state": found.state.value, "words": found.words}).encode("ascii")
 
 
-def _turned_away(request: IRequest, shell: Shell, status: int, why: str) -> bytes:
+def _turn_away(request: IRequest, shell: Shell, status: int, why: str) -> bytes:
     request.setResponseCode(status)
     return shell.page(request, {"turned-away": why})
 

@@ -39,7 +39,7 @@ async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
         table("Limits", ("Of", "Most", "Since", ""), map(_cap, deps.limits.caps()), "You set none."),
         _new_cap(),
         tags.h2("Grants that allow nothing any more"),
-        table("Past grants", ("Action", "State", "Made", "Used"), map(_past, past), "There are none."),
+        table("Past grants", ("Action", "State", "Made", "Used"), map(_draw_past, past), "There are none."),
     )
 
 
@@ -68,7 +68,7 @@ def _about(standing: StandingGrant) -> Iterator[tuple[str, Cell]]:
     yield "Last used", grant.used_at
 
 
-def _past(standing: StandingGrant) -> tuple[Cell, ...]:
+def _draw_past(standing: StandingGrant) -> tuple[Cell, ...]:
     grant: Grant = standing.grant
     return grant.action, _STATES[standing.state], grant.made_at, f"{grant.used} of {grant.uses}"
 

@@ -52,7 +52,7 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
     for rule in SHOWN:
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
-    app.handle_errors(Exception)(_failed)
+    app.handle_errors(Exception)(_answer_failed)
     return app.resource()
 
 
@@ -67,7 +67,7 @@ def _guarded(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..
         else:
             body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
-        request.setHeader(PAUSED, _paused(deps))
+        request.setHeader(PAUSED, _tell_paused(deps))
         request.setHeader(WAITING, b"%d" % await deps.decisions.pending(None))
         return body
 
@@ -95,7 +95,7 @@ def _query(request: IRequest) -> Mapping[str, str]:
         raise InvalidRequest("The address is none that this page knows: /approvals shows what waits.") from None
 
 
-def _paused(deps: Dependencies) -> bytes:
+def _tell_paused(deps: Dependencies) -> bytes:
     """Since when everything is paused, or C{no}."""
     since = next((pause.since for pause in deps.limits.pauses() if pause.session_id is None), None)
     return b"no" if since is None else timestamp(since).encode("ascii")
@@ -108,16 +108,16 @@ def _at_the_rim(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]
         try:
             return await serve(request, path)
         except AileronError as error:
-            return _refused(request, error)
+            return _refuse(request, error)
         except CancelledError:  # the browser left; only the answer has ended
             raise
         except Exception:  # noqa: BLE001  # the HTTP rim
-            return _failed(request, Failure())
+            return _answer_failed(request, Failure())
 
     return lambda request, **path: Deferred.fromCoroutine(answer(request, path))
 
 
-def _refused(request: IRequest, error: AileronError) -> bytes:
+def _refuse(request: IRequest, error: AileronError) -> bytes:
     request.setResponseCode(error.status)
     request.setHeader(b"Content-Type", _TEXT)
     return _in_words(error).encode("utf-8")
@@ -129,5 +129,5 @@ def _in_words(error: AileronError) -> str:
     return " ".join(filter(None, (visible(error.message), "" if advice is None else advice.on_page)))
 
 
-def _failed(request: IRequest, failure: Failure) -> bytes:
-    return _refused(request, unexpected("a page", failure))
+def _answer_failed(request: IRequest, failure: Failure) -> bytes:
+    return _refuse(request, unexpected("a page", failure))

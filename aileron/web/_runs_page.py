@@ -131,7 +131,7 @@ def _page(run: Run, steps: Sequence[StepRow], attempts: Sequence[AttemptRow], ap
         tags.p(state_chip(run.state), " ", answer()),
         *_choices(run),
         facts(_about(run)),
-        *([] if approval is None else [tags.h2("The decision"), facts(_decided(approval))]),
+        *([] if approval is None else [tags.h2("The decision"), facts(_draw_decided(approval))]),
         *_arguments(run),
         tags.h2("What was tried"),
         _attempts(attempts),
@@ -165,7 +165,7 @@ def _about(run: Run) -> Iterator[tuple[str, Cell]]:
     yield "On record", link(f"/audit?run={run.id}", "what was recorded of it")
 
 
-def _decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
+def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
     said = {None: "none so far", True: "approved", False: "denied"}[approval.approved]
     yield "Decision", link(f"/approvals/{approval.run.id}", said)
     yield "When", approval.decided_at
@@ -241,7 +241,7 @@ def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
         yield whole("result", result, "Result")
     elif not run.state.settled:
         yield quiet("It has no outcome yet.")
-    yield from _attached(run, attachments)
+    yield from _draw_attached(run, attachments)
 
 
 def _set_apart(run: Run, steps: Sequence[StepRow]) -> tuple[JSON, Sequence[JSON], tuple[Attachment, ...]]:
@@ -251,7 +251,7 @@ def _set_apart(run: Run, steps: Sequence[StepRow]) -> tuple[JSON, Sequence[JSON]
     return told[0], told[1:], attachments
 
 
-def _attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part]:
+def _draw_attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part]:
     for number, attachment in enumerate(attachments, 1):
         if attachment.text is not None:
             yield tags.h3(f"Attachment {number}")

@@ -58,7 +58,7 @@ def request_text(request: SentRequest) -> str:
     """Write a request the way it goes over the wire."""
     head = (f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers))
     lines = [visible(line) for line in head]
-    return "\n".join(lines if request.body is None else [*lines, "", shown(_indented(request.body))])
+    return "\n".join(lines if request.body is None else [*lines, "", shown(_indent(request.body))])
 
 
 def agent(session: Session | None) -> str:
@@ -94,7 +94,7 @@ def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
     return moment(at), tags.span(**{"data-begins": timestamp(at)}), button
 
 
-def _indented(body: JSON) -> JSON:
+def _indent(body: JSON) -> JSON:
     """Indent a JSON body, if that loses nothing of what is sent; any other stays as it is."""
     if not isinstance(body, str):
         return body

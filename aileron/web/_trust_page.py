@@ -28,14 +28,14 @@ def _page(items: tuple[TrustItem, ...]) -> Fragment:
         _TEMPLATE,
         root=titled("Trust – Aileron", f"To read: {len(asked) or 'nothing'}"),
         nothing=not asked,
-        asked=[_asked(item, candidate) for item, candidate in asked],
+        asked=[_draw_asked(item, candidate) for item, candidate in asked],
         several={"count": str(len(asked))} if len(asked) > 1 else False,
         any_others=bool(others),
-        others=[_trusted(item) for item in others],
+        others=[_draw_trusted(item) for item in others],
     )
 
 
-def _asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]:
+def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]:
     """Draw a file whole, with what differs from what was trusted, and a button for exactly that."""
     return {
         **_about(item),
@@ -48,7 +48,7 @@ def _asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]:
     }
 
 
-def _trusted(item: TrustItem) -> dict[str, Flattenable]:
+def _draw_trusted(item: TrustItem) -> dict[str, Flattenable]:
     """Draw what is trusted, since when, and a button to take it back."""
     since: Tag | str = "" if item.trusted is None else tags.small(" since ", moment(item.trusted.changed_at))
     gone = " (nothing of that name lies there any more)" if item.state is TrustState.GONE else ""

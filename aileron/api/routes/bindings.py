@@ -101,7 +101,7 @@ async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
 async def show_binding(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """One binding, without its secret."""
-    return await _shown(deps, _present(deps, name))
+    return await _to_payload(deps, _present(deps, name))
 
 
 @TABLE.route("POST", "/v1/bindings/setup", operators=Who.OPERATOR, body=_NEW, answers={201: ref("Binding")})
@@ -125,7 +125,7 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     except StoreUnavailable:
         await deps.bindings.revoke(binding.name)  # no credential is bound that the record does not know
         raise
-    return await _shown(deps, binding, 201)
+    return await _to_payload(deps, binding, 201)
 
 
 @TABLE.route(
@@ -146,7 +146,7 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     before, now = optional_json(binding.scope), optional_json(target.scope)
     event = _event(context, deps, "binding.rebound", binding, before=before, now=now)
     await deps.audit.append(event)
-    return await _shown(deps, await deps.bindings.rebind(name, target.scope, target.base_url))
+    return await _to_payload(deps, await deps.bindings.rebind(name, target.scope, target.base_url))
 
 
 @TABLE.route("DELETE", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
@@ -154,7 +154,7 @@ async def revoke_binding(context: RequestContext, deps: Dependencies, name: str)
     """Remove a binding and its secret."""
     binding = await deps.bindings.revoke(name)
     await deps.audit.append(_event(context, deps, "binding.revoked", binding))
-    return await _shown(deps, binding)
+    return await _to_payload(deps, binding)
 
 
 def _present(deps: Dependencies, name: str) -> Binding:
@@ -164,7 +164,7 @@ def _present(deps: Dependencies, name: str) -> Binding:
     return binding
 
 
-async def _shown(deps: Dependencies, binding: Binding, status: int = 200) -> Answer:
+async def _to_payload(deps: Dependencies, binding: Binding, status: int = 200) -> Answer:
     flags = await deps.flags.all()
     return answer(binding_payload(deps, binding, flags.get(binding.name)), status)
 

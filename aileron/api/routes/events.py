@@ -29,14 +29,14 @@ async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed
         after = int(context.number("after", 0))
     else:
         after, _ = await deps.audit.head() or (0, "")
-    return Streamed(_told(context, deps, after), "text/event-stream")
+    return Streamed(_stream(context, deps, after), "text/event-stream")
 
 
-async def _told(context: RequestContext, deps: Dependencies, after: int) -> AsyncIterator[bytes]:
+async def _stream(context: RequestContext, deps: Dependencies, after: int) -> AsyncIterator[bytes]:
     yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
-    while _still_logged_in(context, deps):
+    while _is_logged_in(context, deps):
         news = await deps.audit.news(after, STILL_HERE_SECONDS)
-        if not _still_logged_in(context, deps):  # it was a long wait
+        if not _is_logged_in(context, deps):  # it was a long wait
             return
         if not news:
             yield b": still here\n\n"
@@ -45,7 +45,7 @@ async def _told(context: RequestContext, deps: Dependencies, after: int) -> Asyn
         yield b"".join(map(_event, news))
 
 
-def _still_logged_in(context: RequestContext, deps: Dependencies) -> bool:
+def _is_logged_in(context: RequestContext, deps: Dependencies) -> bool:
     caller = context.caller.operator
     return caller is not None and any(each.id == caller.id for each in deps.operators.list())
 

@@ -75,7 +75,7 @@ async def status(context: RequestContext, deps: Dependencies) -> Answer:
     An agent learns of its own pending approvals only.
     """
     now, own = deps.now(), context.caller.session
-    kept, offering = await _kept(own, deps), deps.submission.offering()
+    kept, offering = await _count_kept(own, deps), deps.submission.offering()
     paused = paused_for(deps, None if own is None else own.id)
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
     return answer(
@@ -115,7 +115,7 @@ def _notifications(deps: Dependencies) -> JSON:
     return {"channels": len(channels), "failing": [each.name for each in channels if each.problem is not None]}
 
 
-async def _kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
+async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
     """Count what is in the store, of all or of one session; L{None} while it does not answer."""
     try:
         pending = await deps.decisions.pending(None if own is None else own.id)
@@ -140,7 +140,7 @@ async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
     from aileron.api.shapes.exposition import Facts, exposition
 
     offering = deps.submission.offering()
-    kept = await _kept(None, deps) or {}
+    kept = await _count_kept(None, deps) or {}
     paused = {pause.session_id for pause in deps.limits.pauses()}
     facts = Facts(
         version=deps.version,

@@ -36,7 +36,7 @@ _WAITS = made_of(
 )
 
 
-def _known(deps: Dependencies, name: str) -> None:
+def _require_known(deps: Dependencies, name: str) -> None:
     """Require that there is such an action, before it is said what is wrong with the body."""
     offers = deps.submission.offering().offers
     if not offers:
@@ -55,7 +55,7 @@ def _known(deps: Dependencies, name: str) -> None:
     operators=Who.OPERATOR,
     body=_BODY,
     answers={200: _DONE, 202: _WAITS},
-    known=_known,
+    known=_require_known,
 )
 async def run_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Run an action: its result, or what it waits for."""

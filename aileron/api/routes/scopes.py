@@ -56,7 +56,7 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
             f"read it, then `aileron connector trust {fqn}`.",
             {"connector": fqn, "state": unread.state.value},
         )
-    description = _described(deps, fqn)
+    description = _describe(deps, fqn)
     if description is None:
         raise _wrong("/connector", "names no connector that loaded")
     if base_url is not None and not description.bindable:
@@ -77,7 +77,7 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
     if binding.connector.startswith((GATEWAY, NOTICE)):
         place = _configured(deps, binding.connector)
         return None if place is None else Target(None, place.scope())
-    description = _described(deps, binding.connector)
+    description = _describe(deps, binding.connector)
     if description is None:
         return None
     return _target(description, binding.base_url if description.bindable else None)
@@ -115,7 +115,7 @@ def _is_unread(item: TrustItem, fqn: str) -> bool:
     return (item.kind, item.name) == (TrustKind.CONNECTOR, fqn) and item.state in _UNREAD
 
 
-def _described(deps: Dependencies, fqn: str) -> ConnectorDescription | None:
+def _describe(deps: Dependencies, fqn: str) -> ConnectorDescription | None:
     connector = deps.connectors.get(fqn)
     return None if connector is None else connector.describe()
 

@@ -71,7 +71,7 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     """
     _refuse_stranger(context, deps)
     _refuse_without_vault(deps)
-    session = _claimed(context, deps)
+    session = _read_claim(context, deps)
     token, gateway_key = mint(AGENT_TOKEN, deps.randomness), mint(GATEWAY_KEY, deps.randomness)
     peer = optional_json(session.peer)
     claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
@@ -157,7 +157,7 @@ async def _visible(context: RequestContext, deps: Dependencies, session_id: str)
     return session
 
 
-def _claimed(context: RequestContext, deps: Dependencies) -> Session:
+def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
     """Make a session of its opener's own word, and beside it the process that the opener is seen to be."""
     now = deps.now()
     claims = context.text("agent") or "", context.text("working_dir") or ""
@@ -203,10 +203,10 @@ async def hold_lease(context: RequestContext, deps: Dependencies, session_id: st
     if not await _is_leased(deps, session_id):
         raise NotFound("There is no such session with a lease.")
     context.received.keep_place(session_id)
-    return Streamed(_held(deps, session_id), "text/event-stream")
+    return Streamed(_stream_lease(deps, session_id), "text/event-stream")
 
 
-async def _held(deps: Dependencies, session_id: str) -> AsyncIterator[bytes]:
+async def _stream_lease(deps: Dependencies, session_id: str) -> AsyncIterator[bytes]:
     clock: IReactorTime = deps.clock
     with deps.leases.held(session_id):
         yield b"event: held\ndata: {}\n\n"
@@ -249,7 +249,7 @@ async def _deny_all(context: RequestContext, deps: Dependencies, session_id: str
     denied: list[JSON] = []
     left: list[JSON] = []
     for approval in await _waiting(deps, session_id):
-        trouble = await _denied(context, deps, approval)
+        trouble = await _deny_one(context, deps, approval)
         if trouble is None:
             denied.append(approval.run.id)
         else:
@@ -268,7 +268,7 @@ async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
     return found
 
 
-async def _denied(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
+async def _deny_one(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
     """Deny one, and return why that could not be; one that was changed in this moment is denied as it is then."""
     for digest in (approval.digest, None):
         try:

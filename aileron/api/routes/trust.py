@@ -27,13 +27,13 @@ _ITEMS = made_of({"items": list_of(ref("TrustItem"))})
 @TABLE.route("GET", "/v1/trust", operators=Who.OPERATOR, answers={200: _ITEMS})
 async def list_trust(context: RequestContext, deps: Dependencies) -> Answer:
     """Every file that can be trusted, with what to read before it is."""
-    return _listed(await deps.trust.trust_items())
+    return _to_payload(await deps.trust.trust_items())
 
 
 @TABLE.route("POST", "/v1/trust", operators=Who.OPERATOR, body=made_of({"items": _MANY}), answers={200: _ITEMS})
 async def trust(context: RequestContext, deps: Dependencies) -> Answer:
     """Trust exactly these digests, all or none; 409 says what lies there where one is another by now."""
-    return _listed(await deps.trust.trust(_wanted(context.body), context.caller.actor))
+    return _to_payload(await deps.trust.trust(_read_wanted(context.body), context.caller.actor))
 
 
 @TABLE.route(
@@ -50,10 +50,10 @@ async def distrust(context: RequestContext, deps: Dependencies) -> Answer:
     return answer({"kind": kind.value, "name": name})
 
 
-def _wanted(body: Mapping[str, JSON]) -> Sequence[tuple[TrustKind, str, str]]:
+def _read_wanted(body: Mapping[str, JSON]) -> Sequence[tuple[TrustKind, str, str]]:
     items = cast("Sequence[Mapping[str, str]]", body["items"])
     return [(TrustKind(item["kind"]), item["name"], item["digest"]) for item in items]
 
 
-def _listed(items: Iterable[TrustItem]) -> Answer:
+def _to_payload(items: Iterable[TrustItem]) -> Answer:
     return answer({"items": [trust_item_json(item) for item in items]})

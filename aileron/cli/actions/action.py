@@ -53,7 +53,7 @@ def list_actions(cli: CliContext, as_json: bool) -> None:
 @operator_command
 def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
     """Show one action: its arguments, its connectors, and the words that the model reads; or why it is not offered."""
-    item = command.ask(lambda operator: _offered(operator, name))
+    item = command.ask(lambda operator: _find_offered(operator, name))
     if command.as_json:
         say_json(item)
         return
@@ -67,7 +67,7 @@ def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
             "digest": item["digest"],
             **_rules(item),
             "connectors": ", ".join(f"{pin['name']} {pin['version']}" for pin in item["connectors"]),
-            **_shown_before(item.get("preview")),
+            **_show_before(item.get("preview")),
         },
         "  ",
     )
@@ -99,7 +99,7 @@ def disable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
     say("{name} is off.", name=name)
 
 
-async def _offered(operator: Operator, name: str) -> Mapping[str, Any]:
+async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
     """Return an offered action, or say why its file is not offered.
 
     :raises CommandError: its file exists, but is not trusted or did not load.
@@ -125,7 +125,7 @@ async def _offered(operator: Operator, name: str) -> Mapping[str, Any]:
     )
 
 
-def _shown_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
+def _show_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
     if preview is None:
         return {}
     shows = ", ".join(preview["shows"])

@@ -116,7 +116,7 @@ def text_of(draft: Draft) -> str:
         op=draft.op,
         step=draft.op[:32],
         inputs="".join(map(_input, draft.inputs)),
-        given=", ".join(_given(draft.inputs, draft.takes)),
+        given=", ".join(_list_given(draft.inputs, draft.takes)),
         gated="true" if draft.gated else "false",
         title=draft.name.replace("-", " ").capitalize(),
     ).replace("inputs = {  }", "inputs = {}")
@@ -128,6 +128,6 @@ def _input(wish: Wanted) -> str:
     return _INPUT.format(name=wish.name, type=wish.type, words=words, more=more)
 
 
-def _given(inputs: Sequence[Wanted], takes: Sequence[str]) -> list[str]:
+def _list_given(inputs: Sequence[Wanted], takes: Sequence[str]) -> list[str]:
     names = [each.name for each in inputs]
     return [f'{name} = "${{args.{name}}}"' for name in (takes or names) if name in names]

@@ -165,7 +165,7 @@ def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription
     from aileron.connectors import read_descriptions
 
     there = {each.fqn: (each, takes) for each, takes in read_descriptions(cli.home.connectors)}
-    text = named or _asked(cli, "connector", f"Which connector ({', '.join(there)})? ")
+    text = named or _ask(cli, "connector", f"Which connector ({', '.join(there)})? ")
     name, _, version = text.partition("@")
     if name in there:
         found, takes = there[name]
@@ -188,7 +188,7 @@ def _operation(
     choices = "It has: " + ", ".join(f"{each.name} ({each.effect})" for each in operations.values())
     if named is None and operations:
         note("{choices}", choices=choices)
-    name = named or _asked(cli, "op", "Which operation? ")
+    name = named or _ask(cli, "op", "Which operation? ")
     if operations and name not in operations:
         raise CommandError(f"There is no operation {name} of that connector; nothing was written.", choices)
     return name, takes.get(name, ())
@@ -201,7 +201,7 @@ def _gated(cli: CliContext, said: bool | None) -> bool:
     return cli.ask("Ask you before each run? [Y/n] ").strip().lower() not in {"n", "no"}
 
 
-def _asked(cli: CliContext, option: str, question: str) -> str:
+def _ask(cli: CliContext, option: str, question: str) -> str:
     answer = cli.ask(question).strip() if cli.interactive() else ""
     if not answer:
         raise click.UsageError(f"Say it by --{option}; nothing was written.")

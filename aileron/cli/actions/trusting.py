@@ -64,7 +64,7 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     :return: what was trusted just now.
     :raises CommandError: there is no such thing, the person said no, or something changed: nothing was trusted.
     """
-    named = _named((await operator.trust_items())["items"], request)
+    named = _choose((await operator.trust_items())["items"], request)
     unread = [item for item in named if item["state"] in _UNTRUSTED]
     if not unread:
         await _tell_unsound(operator, request.kind)
@@ -91,7 +91,7 @@ def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
     return [{name: item[name] for name in ("kind", "name", "digest")} for item in trusted]
 
 
-def _named(items: Sequence[Item], request: TrustRequest) -> list[Item]:
+def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
     """Choose what the request means, with what it needs, which comes first."""
     found = [item for item in items if item["kind"] == request.kind and _is_meant(item, request)]
     _refuse_unknown(found, request)

@@ -197,7 +197,7 @@ async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[De
     if len(requests) == 1:
         await decide(cli, operator, requests[0])
         return
-    done = [await _decided(cli, operator, request) for request in requests]
+    done = [await _decide_or_report(cli, operator, request) for request in requests]
     word = "approved" if requests[0].approved else "denied"
     if not all(done):
         raise CommandError(f"{sum(done)} of {len(done)} were {word}, as told above; the others were left as they are.")
@@ -219,7 +219,7 @@ async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequ
         say("The session {session} is ended; {others} more were denied.", session=session, others=others)
 
 
-async def _decided(cli: CliContext, operator: Operator, request: DecisionRequest) -> bool:
+async def _decide_or_report(cli: CliContext, operator: Operator, request: DecisionRequest) -> bool:
     """Decide one request, and report a failure instead of raising it; return whether it was decided."""
     from aileron.client import DaemonFault
 

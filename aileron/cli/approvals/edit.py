@@ -141,8 +141,8 @@ def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[s
     :raises CommandError: nothing was edited.
     """
     prepare(cli.home)
-    path = _written(cli.home.root, before)
-    wanted = _edited(cli, path)
+    path = _write(cli.home.root, before)
+    wanted = _read_edited(cli, path)
     if in_words(wanted, sort_keys=True) == in_words(before, sort_keys=True):
         path.unlink()
         raise CommandError("Nothing was edited; it waits as it was.")
@@ -167,7 +167,7 @@ def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
     return found
 
 
-def _written(directory: Path, arguments: JSON) -> Path:
+def _write(directory: Path, arguments: JSON) -> Path:
     """Write the arguments to a private file."""
     descriptor, name = tempfile.mkstemp(prefix="edit-", suffix=".json", dir=directory)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -175,7 +175,7 @@ def _written(directory: Path, arguments: JSON) -> Path:
     return Path(name)
 
 
-def _edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
+def _read_edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
     """Read the arguments as the person leaves them."""
     while True:
         edit_file(path, cli.environ)

@@ -116,10 +116,10 @@ def _predicate(text: str, arguments: Mapping[str, JSON]) -> Predicate:
     name, kind, rest = match[1], kinds[match[2]], match[3]
     if (rest is None) != (kind is PredicateKind.ANY):
         raise click.UsageError(f"{text!r}: any takes no value, and every other kind takes one.")
-    return Predicate(name, kind, None if rest is None else _given(kind, rest, arguments.get(name)))
+    return Predicate(name, kind, None if rest is None else _read_given(kind, rest, arguments.get(name)))
 
 
-def _given(kind: PredicateKind, text: str, like: JSON) -> JSON:
+def _read_given(kind: PredicateKind, text: str, like: JSON) -> JSON:
     if kind is PredicateKind.PATTERN:
         return text
     if kind is PredicateKind.RANGE:

@@ -41,7 +41,7 @@ def set_cap(command: OperatorCommand, /, **limits: Any) -> None:
     """Limit ACTION, or without one all actions together."""
     if limits["per_hour"] is None and limits["per_day"] is None:
         raise click.UsageError("Say how often: --per-hour N, --per-day N, or both.")
-    given = _given(limits)
+    given = _read_given(limits)
     command.list(lambda operator: operator.set_caps(given), _TITLES, _row, _NOTHING)
 
 
@@ -56,11 +56,11 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
     """Remove one of your own limits."""
     if which["window"] is None:
         raise click.UsageError("Say which: --per-hour or --per-day.")
-    given = _given(which)
+    given = _read_given(which)
     command.list(lambda operator: operator.remove_cap(given), _TITLES, _row, _NOTHING)
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was said, as the daemon reads it."""
     if options["argument"] is not None and options["action"] is None:
         raise click.UsageError("An argument is one of an action: name the action.")

@@ -80,12 +80,12 @@ def _allowed(number: int, name: str, value: JSON, domain: Predicate | None) -> d
 def _field(kind: PredicateKind, number: int, value: JSON, domain: Predicate | None) -> Tag:
     controls = [
         tags.label(label, " ", control(id=f"grant-{number}-{part}", autocomplete="off", **{"data-part": part}))
-        for part, label, control in _filled(kind, value, domain)
+        for part, label, control in _fill(kind, value, domain)
     ]
     return tags.div(*controls, **{"class": "of", "data-of": kind.value, "hidden": "hidden"})
 
 
-def _filled(kind: PredicateKind, value: JSON, domain: Predicate | None) -> list[tuple[str, str, Tag]]:
+def _fill(kind: PredicateKind, value: JSON, domain: Predicate | None) -> list[tuple[str, str, Tag]]:
     if kind is PredicateKind.RANGE:
         number = json.dumps(value)
         ends = (("minimum", "from"), ("maximum", "to"))

@@ -32,11 +32,11 @@ def _field(run: Run, declared: Input, number: int) -> dict[str, Flattenable]:
         "described": f"described-{number}",
         "description": visible(declared.description),
         "control": control(**{"data-edits": visible(declared.name), "data-given": was}),
-        "without": "" if declared.required else _without(number, given),
+        "without": "" if declared.required else _draw_without(number, given),
     }
 
 
-def _without(number: int, given: bool) -> Tag:
+def _draw_without(number: int, given: bool) -> Tag:
     """Draw a box that leaves an argument out."""
     checked = {} if given else {"checked": "checked"}
     box = tags.input(type="checkbox", id=f"without-{number}", autocomplete="off", **checked)

@@ -37,8 +37,8 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
     if approval.decided_at is not None:
         word = "approved at " if approval.approved else "denied at "
         yield "Decision", [word, moment(approval.decided_at), f" by {visible(approval.decided_by or 'unknown')}"]
-    yield from _said("Reason", run.reason or approval.reason)
-    yield from _said("Result", run.result)
+    yield from _draw_said("Reason", run.reason or approval.reason)
+    yield from _draw_said("Result", run.result)
     if run.fault is not None:
         yield "Failure", shown(run.fault.message)
     if run.state in BEGUN:
@@ -52,7 +52,7 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
         yield "On record as", tags.a(visible(run.audit_id), href=f"/audit/{visible(run.audit_id)}")
 
 
-def _said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
+def _draw_said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
     if value is not None:
         yield name, box(reading(value), f"outcome-{name.lower()}")
 
@@ -103,8 +103,8 @@ def _page(
         fields=[_argument(number, each, new_here(each.name, before)) for number, each in enumerate(given)],
         no_fields=not given,
         preview=False if found is None else _preview(found),
-        seen=[] if found is None else [_seen(number, line) for number, line in enumerate(found.lines)],
-        steps=[_sent(number, step, found) for number, step in enumerate(steps(approval), 1)],
+        seen=[] if found is None else [_draw_seen(number, line) for number, line in enumerate(found.lines)],
+        steps=[_draw_sent(number, step, found) for number, step in enumerate(steps(approval), 1)],
         edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
         decide="" if asked is None else decision_form(run, asked.offer, asked.suggested, asked.waiting),
     )
@@ -159,17 +159,17 @@ def _preview(found: Seen) -> dict[str, Flattenable]:
     return {"connector": visible(found.connector), "trouble": visible(trouble)}
 
 
-def _seen(number: int, line: SeenLine) -> dict[str, Flattenable]:
+def _draw_seen(number: int, line: SeenLine) -> dict[str, Flattenable]:
     """Draw a line of the preview; one that was cut says so."""
     label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
     cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else read.size
     return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
 
 
-def _sent(number: int, step: SentStep, found: Seen | None) -> dict[str, Flattenable]:
+def _draw_sent(number: int, step: SentStep, found: Seen | None) -> dict[str, Flattenable]:
     """Draw a request as it will leave."""
     lacking = "" if found is None else found.lacking
-    sent = reading(request_text(step.request) if step.request else _later(step, lacking))
+    sent = reading(request_text(step.request) if step.request else _draw_later(step, lacking))
     return {
         "number": str(number),
         "operation": visible(step.operation),
@@ -191,11 +191,11 @@ async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawin
     session_id = found.run.session_id
     session = None if session_id is None else await deps.sessions.get(session_id)
     history = (await deps.submission.history(run_id))[0] if found.run.state in BEGUN else ()
-    asked = await _asked(deps, found) if found.run.state is RunState.PENDING else None
+    asked = await _draw_asked(deps, found) if found.run.state is RunState.PENDING else None
     return Drawing(lambda: _page(found, session, history, asked))
 
 
-async def _asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:
+async def _draw_asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:
     (before,) = await deps.decisions.precedents((approval,))
     session_id = approval.run.session_id
     waiting = 0 if session_id is None else await deps.decisions.pending(session_id)
@@ -203,5 +203,5 @@ async def _asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:
     return ApprovalQuestion(before, offer, deps.decisions.suggested(approval), waiting)
 
 
-def _later(step: SentStep, lacking: str) -> str:
+def _draw_later(step: SentStep, lacking: str) -> str:
     return visible(lacking or f"The request is built from what an earlier step answers. It goes to {step.base_url}")
