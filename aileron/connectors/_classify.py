@@ -57,7 +57,7 @@ class Reader:
             return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
         rule = self.operation.error
         if rule.when is not None and rule.when.holds(content):
-            return Outcome(fault=self._judge_declared(content, answer.status), status=answer.status)
+            return Outcome(fault=self._declared_fault(content, answer.status), status=answer.status)
         return Outcome(output=self._output(content, answer), status=answer.status)
 
     def _content(self, answer: ServiceAnswer) -> JSON:
@@ -89,7 +89,7 @@ class Reader:
             return content
         return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
-    def _judge_declared(self, content: JSON, status: int) -> Fault:
+    def _declared_fault(self, content: JSON, status: int) -> Fault:
         kind = _KINDS[self.operation.error.kind]
         code = self._code(content)
         return _fault(f"{self.name} refused{_because(code)}.", status, code, kind)

@@ -61,10 +61,10 @@ def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
         else:
             _create(path, schema)
     except (sqlite3.Error, OSError) as error:
-        raise _refuse(error) from None
+        raise _refusal(error) from None
 
 
-def _refuse(error: Exception) -> StoreUnavailable:
+def _refusal(error: Exception) -> StoreUnavailable:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
         return ForeignDatabase("The file is no database.")
     return refusal(error)

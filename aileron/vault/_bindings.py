@@ -107,7 +107,7 @@ class _Credential:
         try:
             return unseal_entry(document, key, entry)
         except VaultDamaged as error:
-            raise self._fail("does not open: its entry was altered.") from error
+            raise self._failure("does not open: its entry was altered.") from error
 
     def _keep(self, renewed: bytes) -> None:
         """Seal C{renewed} in the place of what is kept.  It is the same binding, so what was approved with it holds."""
@@ -120,9 +120,9 @@ class _Credential:
         key, document = self._file.opened()
         entry = document.find(self._binding.name)
         if entry is None or entry.binding != self._binding:
-            raise self._fail("is gone or was changed.")
+            raise self._failure("is gone or was changed.")
         return key, document, entry
 
-    def _fail(self, how: str) -> BindingFailed:
+    def _failure(self, how: str) -> BindingFailed:
         name, connector = self._binding.name, self._binding.connector
         return BindingFailed(f"The binding {name} {how}", {"binding": name, "connector": connector})

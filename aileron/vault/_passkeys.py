@@ -146,18 +146,18 @@ class Passkeys:
         """Without what C{aileron[passkey]} installs nothing passes that needs one."""
         if assertion is None:
             if self._book.passkey_rule().needs(action):
-                raise _refuse(_NEEDED)
+                raise _refusal(_NEEDED)
             return
         challenge = self._asked.take(assertion.nonce)
         if challenge is None or challenge != _challenge(assertion.nonce, about):
-            raise _refuse("Your passkey was not asked for this, or longer than a minute ago: try again.")
+            raise _refusal("Your passkey was not asked for this, or longer than a minute ago: try again.")
         self._use(challenge, assertion.credential)
 
     def _use(self, challenge: bytes, credential: Mapping[str, JSON]) -> None:
         keys, webauthn = self._book.passkeys(), self._webauthn()
         key = next((each for each in keys if each.id == credential.get("id")), None)
         if key is None:
-            raise _refuse("This passkey does not count here.")
+            raise _refusal("This passkey does not count here.")
         try:
             used = webauthn.verify_authentication_response(
                 credential=dict(credential),
@@ -169,7 +169,7 @@ class Passkeys:
                 require_user_verification=True,
             )
         except _unsound(webauthn) as error:
-            raise _refuse("Your passkey's answer does not hold.") from error
+            raise _refusal("Your passkey's answer does not hold.") from error
         kept = (evolve(each, count=used.new_sign_count) if each is key else each for each in keys)
         self._book.keep_passkeys(tuple(kept), self._book.passkey_rule())
 
@@ -203,5 +203,5 @@ def _unsound(webauthn: Any) -> tuple[type[Exception], ...]:
     return (webauthn.helpers.exceptions.WebAuthnException, ValueError, TypeError, KeyError, AttributeError)
 
 
-def _refuse(message: str) -> Forbidden:
+def _refusal(message: str) -> Forbidden:
     return Forbidden(message, {"passkey": True})

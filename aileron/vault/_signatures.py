@@ -72,7 +72,7 @@ class Signatures:
         if match is None or abs(self._clock.seconds() - int(match[1]) / 1000) > WINDOW_SECONDS:
             return False
         at, nonce, signature = match.groups()
-        return _sign(key, signed_text(asked, self._instance, nonce, at), signature) and self._spend(key, nonce)
+        return _is_signed(key, signed_text(asked, self._instance, nonce, at), signature) and self._spend(key, nonce)
 
     def clear(self) -> None:
         """Forget all, when no key opens anything any more."""
@@ -91,7 +91,7 @@ class Signatures:
         return True
 
 
-def _sign(key: bytes, text: bytes, signature: str) -> bool:
+def _is_signed(key: bytes, text: bytes, signature: str) -> bool:
     raw = base64.urlsafe_b64decode(signature + "==")
     first, second = (int.from_bytes(raw[at : at + _NUMBER_BYTES], "big") for at in (0, _NUMBER_BYTES))
     public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)

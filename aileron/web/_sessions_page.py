@@ -181,7 +181,7 @@ def _traffic(deps: Dependencies, session: Session) -> Traffic | None:
     return None if deps.totals is None else deps.totals.of_session(session.id)
 
 
-def _draw_paused(deps: Dependencies, session: Session) -> bool:
+def _is_paused(deps: Dependencies, session: Session) -> bool:
     return any(each.session_id == session.id for each in deps.limits.pauses())
 
 
@@ -189,14 +189,14 @@ def _state(deps: Dependencies, session: Session) -> Tag:
     if not session.live:
         code = "" if session.exit_code is None else f" with {session.exit_code}"
         return chip(f"ended{code}" if session.ending is None else session.ending.value, "quiet")
-    return chip("paused", "waits") if _draw_paused(deps, session) else chip("at work", "moves")
+    return chip("paused", "waits") if _is_paused(deps, session) else chip("at work", "moves")
 
 
 def _choices(deps: Dependencies, session: Session) -> Iterator[Part]:
     if not session.live:
         return
     which = {"session": session.id}
-    if _draw_paused(deps, session):
+    if _is_paused(deps, session):
         yield act("Resume it", "POST /v1/resume", which, name="resume-session")
     else:
         yield act("Pause it", "POST /v1/pause", which, name="pause-session")
