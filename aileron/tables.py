@@ -234,7 +234,7 @@ def repeated(names: Collection[str]) -> Iterator[int]:
         seen.add(name)
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """C{text} as part of a message: quoted, escaped, cut to a length that a line can hold."""
     return repr(text if len(text) <= 60 else text[:60] + "…")
 

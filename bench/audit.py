@@ -18,7 +18,7 @@ from twisted.internet.defer import Deferred
 from aileron.audit import GENESIS, Exporting, payload_digest, record_line, seal
 from aileron.audit._seal import KEYS, sealed
 from aileron.cli.records.look import look_at
-from aileron.store.copy import opened
+from aileron.store.copy import open_copy
 from aileron.testing import unopened_store
 from aileron.values import DAEMON, JSON, ChainLink, Event, compact, timestamp, utc
 from bench.table import ROUNDS, row
@@ -75,7 +75,7 @@ def _filled(path: Path) -> list[tuple[bytes, bytes]]:
 
 
 def _export(path: Path, lines: Path) -> None:
-    with opened(path) as copy, lines.open("w", encoding="utf-8") as file:
+    with open_copy(path) as copy, lines.open("w", encoding="utf-8") as file:
         exporting = Exporting(0, GENESIS, RECORDS, ())
         file.writelines(exporting.head("bench"))
         for rows in copy.rows():

@@ -33,7 +33,7 @@ def paged(command: F) -> F:
     return limit(cursor(command))
 
 
-def given(**filters: str | int | bool | None) -> Mapping[str, str | int | None]:
+def filter_query(**filters: str | int | bool | None) -> Mapping[str, str | int | None]:
     """Return the filters that were given, as the daemon reads them."""
     words = {True: "true", False: "false"}
     return {name: words[item] if isinstance(item, bool) else item for name, item in filters.items() if item is not None}

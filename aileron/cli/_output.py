@@ -20,30 +20,30 @@ _DELETE = "\x7f"  # the one control character that JSON leaves as it is
 
 def say(template: str = "", **values: object) -> None:
     """Print a line of ours, with foreign values in its braces."""
-    click.echo(shown(template, **values))
+    click.echo(format_line(template, **values))
 
 
-def shown(template: str, **values: object) -> str:
+def format_line(template: str, **values: object) -> str:
     """Return the line that L{say} prints."""
     return template.format_map({name: visible(str(item)) for name, item in values.items()})
 
 
 def complain(template: str, **values: object) -> None:
     """Print the same on standard error, with our name before it."""
-    click.echo("aileron: " + shown(template, **values), err=True)
+    click.echo("aileron: " + format_line(template, **values), err=True)
 
 
 def note(template: str, **values: object) -> None:
     """Print the same on standard error, for what is no result."""
-    click.echo(shown(template, **values), err=True)
+    click.echo(format_line(template, **values), err=True)
 
 
 def heading(template: str, **values: object) -> None:
     """Print a line that begins a part; bold where the terminal can."""
-    click.secho(shown(template, **values), bold=True)
+    click.secho(format_line(template, **values), bold=True)
 
 
-def written(show: Callable[[], None]) -> list[str]:
+def capture_lines(show: Callable[[], None]) -> list[str]:
     """Return the lines that C{show} prints, plain, in the place of printing them."""
     kept = io.StringIO()
     with redirect_stdout(kept):

@@ -13,7 +13,7 @@ from aileron.redaction import Redactor
 from aileron.values import JSON, Fault, Outcome, media_type_of
 
 from ._answer import ServiceAnswer
-from ._decode import decode, shown
+from ._decode import decode, show_safely
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
 from ._when import ABSENT, MissingPath, at
@@ -135,7 +135,7 @@ class Reader:
         """Read the service's own word for what went wrong."""
         path = self.operation.error.message
         found = ABSENT if path is None or isinstance(content, MissingPath) else at(content, path)
-        return shown(str(found)) if isinstance(found, str | int | float) and found != "" else None
+        return show_safely(str(found)) if isinstance(found, str | int | float) and found != "" else None
 
 
 def may_pass(status: int) -> bool:

@@ -15,7 +15,7 @@ MAX_SHOWN = 200
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-def shown(text: str, most: int = MAX_SHOWN) -> str:
+def show_safely(text: str, most: int = MAX_SHOWN) -> str:
     """C{text} with control, escape, bidi and zero-width characters as code points, cut after C{most} characters."""
     cut = text[:most]
     ending = "…" if len(text) > most else ""

@@ -33,11 +33,11 @@ def open_session(home: Home, directory: str) -> SessionEnvironment:
     if found is None:
         raise InternalError("The demo's daemon has gone.")
     claim = {"agent": AGENT, "working_dir": directory}
-    opened = asked(found.url, "POST", "/v1/sessions", found.launch_key, claim)
+    opened = ask_service(found.url, "POST", "/v1/sessions", found.launch_key, claim)
     return SessionEnvironment(found.url, str(opened["token"]), _WAIT_SECONDS).on_this_machine()
 
 
-def asked(
+def ask_service(
     url: str, method: str, path: str, token: str | None, body: Mapping[str, str] | None = None
 ) -> Mapping[str, Any]:
     """Ask a service on this machine, and return the JSON object that it answers.

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from aileron.demo._agent import DemoAgent, agent, asked
+from aileron.demo._agent import DemoAgent, agent, ask_service
 from aileron.demo._stage import Stage, act, command, printed, quote, stage, tell
 from aileron.errors import InternalError, InvalidRequest
 
@@ -191,7 +191,7 @@ async def _call(acting: DemoAgent) -> asyncio.Task[str]:
 
 def _tell_effect(scene: Stage, told: str) -> None:
     act(4, "What came of it")
-    messages = asked(scene.chat_url, "GET", "/messages", scene.key)["messages"]
+    messages = ask_service(scene.chat_url, "GET", "/messages", scene.key)["messages"]
     if messages:
         tell(f"In the chat, {messages[0]['channel']} now says:")
         quote(messages[0]["text"])

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from aileron.tables import shown
+from aileron.tables import quote
 from aileron.values import JSON
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
@@ -71,7 +71,7 @@ def _reference(inside: str | None) -> Reference:
         return OutputReference(found[1], tuple(found[2].split(".")[1:]))
     if found := _PREVIEW.fullmatch(inside):
         return PreviewReference(found[1])
-    raise ValueError(f"{shown(inside)} in `${{…}}` is none of `args.<input>`, `steps.<id>.<path>`, `preview.<path>`")
+    raise ValueError(f"{quote(inside)} in `${{…}}` is none of `args.<input>`, `steps.<id>.<path>`, `preview.<path>`")
 
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from attrs import evolve
 
-from aileron.tables import FileTable, TextRule, shown
+from aileron.tables import FileTable, TextRule, quote
 from aileron.values import ApprovalRule, Cap, PreviewRule, Step
 
 from ._references import is_path
@@ -57,7 +57,7 @@ def with_preview(rule: ApprovalRule, table: FileTable, scope: StepScope, steps: 
     multiline = preview.texts("multiline", required=False)
     for label in multiline:
         if label not in dict(render):
-            preview.fault("multiline", f"names {shown(label)}, which is no label of `render`")
+            preview.fault("multiline", f"names {quote(label)}, which is no label of `render`")
     preview.close()
     return evolve(rule, preview=PreviewRule(connector, operation, args, render, multiline))
 

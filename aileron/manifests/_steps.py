@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from aileron.tables import FileTable, TextRule, repeated, shown
+from aileron.tables import FileTable, TextRule, quote, repeated
 from aileron.toml import Path
 from aileron.values import JSON, ConnectorPin, Step
 
@@ -69,9 +69,9 @@ def capability_faults(table: FileTable, connector: str, operation: str, scope: S
     """Keep what is wrong with calling C{operation} of C{connector}: the pins do not say it."""
     pin = scope.pins.get(connector)
     if pin is None and connector:
-        table.fault("connector", f"{shown(connector)} is not among `[[requires.connectors]]`")
+        table.fault("connector", f"{quote(connector)} is not among `[[requires.connectors]]`")
     elif pin is not None and operation and operation not in pin.capabilities:
-        table.fault("op", f"{shown(operation)} is not among the `capabilities` of {shown(pin.name)}")
+        table.fault("op", f"{quote(operation)} is not among the `capabilities` of {quote(pin.name)}")
 
 
 def _read_step(table: FileTable, scope: StepScope, earlier: Collection[str]) -> Step:
@@ -93,7 +93,7 @@ def _template_faults(value: JSON, path: Path, scope: StepScope, place: Place) ->
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if "${" in key:
-                yield (*path, key), f"the key {shown(key)} is a template; only values can be"
+                yield (*path, key), f"the key {quote(key)} is a template; only values can be"
             yield from _template_faults(item, (*path, key), scope, place)
     elif isinstance(value, Sequence):
         for index, item in enumerate(value):

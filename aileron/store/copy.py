@@ -19,7 +19,7 @@ from aileron.values import Checkpoint, Row
 from . import _audit_tables as tables
 from ._migration import APPLICATION_ID
 
-__all__ = ["Copy", "is_database", "opened"]
+__all__ = ["Copy", "is_database", "open_copy"]
 
 _TABLES = ("audit_events", "audit_payloads", "audit_checkpoints")
 _SLICE = 2000
@@ -79,7 +79,7 @@ def is_database(path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Copy]:
+def open_copy(path: Path) -> Iterator[Copy]:
     """Open the record in the database at C{path}, also while a daemon writes it.
 
     :raises InvalidRequest: it is no database of Aileron, or cannot be read.

@@ -3,7 +3,7 @@
 from ._cipher import DataKey, read_key
 from ._control import ControlKey
 from ._errors import NoVault, VaultDamaged
-from ._grants import found as grant_found
+from ._grants import find_grant as grant_found
 from ._grants import with_end as grants_with_end
 from ._grants import with_new as grants_with_new
 from ._grants import with_use as grants_with_use

@@ -36,12 +36,12 @@ class FileGrants:
     def use(self, grant_id: str, sequence: int, head: str) -> Grant:
         used = with_use(self._file.current().grants, grant_id, self._now())
         self._file.change(grants=used, sealed=(sequence, head))
-        return found(used, grant_id)
+        return find_grant(used, grant_id)
 
     def revoke(self, grant_id: str, at: datetime) -> Grant:
         ended = with_end(self._file.current().grants, grant_id, at)
         self._file.change(grants=ended)
-        return found(ended, grant_id)
+        return find_grant(ended, grant_id)
 
     def void(self) -> None:
         self._file.change(grants=())
@@ -60,7 +60,7 @@ _WHY = {
 }
 
 
-def found(grants: Sequence[Grant], grant_id: str) -> Grant:
+def find_grant(grants: Sequence[Grant], grant_id: str) -> Grant:
     """Return the grant.
 
     :raises NotFound: there is none.
@@ -88,7 +88,7 @@ def with_use(grants: Sequence[Grant], grant_id: str, now: datetime) -> tuple[Gra
 
     :raises NotFound, Conflict: it cannot be used.
     """
-    grant = found(grants, grant_id)
+    grant = find_grant(grants, grant_id)
     state = grant.state(now)
     if state is not GrantState.LIVE:
         raise Conflict(_WHY[state], {"grant": grant_id, "state": state.value})
@@ -100,7 +100,7 @@ def with_end(grants: Sequence[Grant], grant_id: str, at: datetime) -> tuple[Gran
 
     :raises NotFound: there is none.
     """
-    grant = found(grants, grant_id)
+    grant = find_grant(grants, grant_id)
     return tuple(grants) if grant.revoked_at is not None else _with(grants, evolve(grant, revoked_at=at))
 
 

@@ -79,7 +79,7 @@ def open_vault(path: Path, passphrase: str) -> DataKey:
     :raises VaultDamaged: the file is no vault of this version, was altered, or asks for a key derivation that is
         refused.
     """
-    return opened(_present(VaultFile(path)), passphrase)
+    return open_document(_present(VaultFile(path)), passphrase)
 
 
 def check_file(path: Path) -> tuple[Binding, ...]:
@@ -106,7 +106,7 @@ def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = s
     check_passphrase(new)
     file = VaultFile(path)
     document = _present(file)
-    key = opened(document, old)
+    key = open_document(document, old)
     changed, new_key = rekeyed(document, key, new, randomness)
     key.wipe()
     if file.read() != document:
@@ -185,7 +185,7 @@ def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument
     return authenticated(VaultDocument(vault, kdf, wrapped), key), key
 
 
-def opened(document: VaultDocument, passphrase: str) -> DataKey:
+def open_document(document: VaultDocument, passphrase: str) -> DataKey:
     """Return the key of a vault.
 
     :raises WrongPassphrase: the passphrase does not open it.

@@ -17,13 +17,13 @@ from ._blocks import (
     answer,
     back,
     chip,
+    draw_whole,
     facts,
     heading,
     link,
     page,
     quiet,
     table,
-    whole,
 )
 from ._parts import Drawing, Visit
 from ._runs_page import runs_table
@@ -66,12 +66,14 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
         facts(_about(offer)),
         tags.h2("What the model reads"),
         quiet("As the tool ", tags.code(visible(action.tool_name)), ", word for word."),
-        whole("body", action.body, "What the model reads"),
+        draw_whole("body", action.body, "What the model reads"),
         tags.h2("What it takes"),
         table("Inputs", ("Name", "Type", "Needed", "Says"), map(_input, action.inputs), "Nothing."),
         _draw_asked(action.inputs),
         tags.details(
-            tags.summary("As JSON Schema"), whole("schema", dict(action.input_schema), "JSON Schema"), id="as-schema"
+            tags.summary("As JSON Schema"),
+            draw_whole("schema", dict(action.input_schema), "JSON Schema"),
+            id="as-schema",
         ),
         tags.h2("What it does"),
         table("Steps", ("Step", "Operation", "Connector"), _steps(action), "Nothing."),

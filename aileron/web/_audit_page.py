@@ -15,6 +15,7 @@ from ._blocks import (
     Cell,
     answer,
     back,
+    draw_whole,
     facts,
     field,
     filters,
@@ -24,7 +25,6 @@ from ._blocks import (
     page,
     quiet,
     table,
-    whole,
 )
 from ._parts import Drawing, Visit
 
@@ -72,7 +72,7 @@ def _page(record: Record) -> Tag:
     contents = (
         quiet("Its contents were deleted, as the configuration says; that they were is on record too.")
         if record.pruned
-        else whole("contents", dict(event.payload), "Contents")
+        else draw_whole("contents", dict(event.payload), "Contents")
     )
     return page(
         event.type,

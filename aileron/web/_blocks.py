@@ -15,7 +15,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.values import JSON, plain, visible
 
-from ._texts import moment, shown, size
+from ._texts import moment, render_value, size
 
 Part: TypeAlias = Tag | str
 Cell: TypeAlias = Part | datetime | int | None
@@ -88,13 +88,13 @@ def cell(value: Cell) -> Part:
     return f"{value:,}" if isinstance(value, int) else visible(value, multiline=True)
 
 
-def whole(name: str, value: JSON, label: str) -> Tag:
+def draw_whole(name: str, value: JSON, label: str) -> Tag:
     """Draw a value in full; what is long scrolls, and says how long it is.
 
     :param name: its id on the page.
     :param label: what it is, in words.
     """
-    text = shown(value)
+    text = render_value(value)
     box = tags.pre(text, id=name, tabindex="0", role="region", **{"class": "whole", "aria-label": visible(label)})
     return tags.div(box, tags.small(size(text), **{"class": "quiet"}))
 

@@ -32,6 +32,7 @@ from ._blocks import (
     back,
     chip,
     choice,
+    draw_whole,
     facts,
     field,
     filters,
@@ -41,7 +42,6 @@ from ._blocks import (
     page,
     quiet,
     table,
-    whole,
 )
 from ._parts import Drawing, Visit
 from ._texts import STATES, segment
@@ -180,10 +180,10 @@ def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
 
 def _arguments(run: Run) -> Iterator[Part]:
     yield tags.h2("With these arguments")
-    yield whole("arguments", dict(run.arguments), "Arguments")
+    yield draw_whole("arguments", dict(run.arguments), "Arguments")
     if run.asked is not None:
         yield tags.h3("As they were asked for")
-        yield whole("asked", dict(run.asked), "Arguments as they were asked for")
+        yield draw_whole("asked", dict(run.asked), "Arguments as they were asked for")
 
 
 def _choices(run: Run) -> list[Part]:
@@ -232,13 +232,13 @@ def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
     result, outputs, attachments = _set_apart(run, steps)
     for step, output in zip(steps, outputs, strict=True):
         yield tags.h3(f"What step {step.position + 1} answered")
-        yield whole(f"step-{step.position}", output, "Answer")
+        yield draw_whole(f"step-{step.position}", output, "Answer")
     if run.fault is not None:
         yield tags.h2("What went wrong")
         yield facts(_fault(run.fault))
     elif run.result is not None:
         yield tags.h2("What the agent was told")
-        yield whole("result", result, "Result")
+        yield draw_whole("result", result, "Result")
     elif not run.state.settled:
         yield quiet("It has no outcome yet.")
     yield from _draw_attached(run, attachments)
@@ -255,7 +255,7 @@ def _draw_attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part
     for number, attachment in enumerate(attachments, 1):
         if attachment.text is not None:
             yield tags.h3(f"Attachment {number}")
-            yield whole(f"attachment-{number}", attachment.text, f"Attachment {number}")
+            yield draw_whole(f"attachment-{number}", attachment.text, f"Attachment {number}")
     if attachments:
         yield quiet(f"To have what is attached as files: aileron runs save {run.id} DIRECTORY")
 
@@ -265,4 +265,4 @@ def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:
     yield "Message", fault.message
     yield "On whose side", fault.boundary
     yield "May be tried again", "yes" if fault.retriable else "no"
-    yield "Details", whole("details", dict(fault.details), "Details") if fault.details else None
+    yield "Details", draw_whole("details", dict(fault.details), "Details") if fault.details else None

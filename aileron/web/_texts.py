@@ -40,7 +40,7 @@ def sending(state: RunState) -> str:
     return _SENDING.get(state, "What was to be sent")
 
 
-def shown(value: JSON) -> str:
+def render_value(value: JSON) -> str:
     """Any value: a string as it is, the rest as JSON; its line feeds kept."""
     text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
     return visible(text, multiline=True)
@@ -58,7 +58,7 @@ def request_text(request: SentRequest) -> str:
     """Write a request the way it goes over the wire."""
     head = (f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers))
     lines = [visible(line) for line in head]
-    return "\n".join(lines if request.body is None else [*lines, "", shown(_indent(request.body))])
+    return "\n".join(lines if request.body is None else [*lines, "", render_value(_indent(request.body))])
 
 
 def agent(session: Session | None) -> str:

@@ -8,7 +8,7 @@ from aileron.api import Dependencies
 from aileron.values import Candidate, TrustItem, TrustKind, TrustState, visible
 
 from ._parts import Drawing, Fragment, Visit, template, titled
-from ._texts import moment, shown, size
+from ._texts import moment, render_value, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)
@@ -43,7 +43,7 @@ def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]
         "path": visible(candidate.path),
         "size": size(candidate.text),
         "difference": _difference(item, candidate),
-        "text": shown(candidate.text),
+        "text": render_value(candidate.text),
         "digest": visible(candidate.digest),
     }
 
@@ -71,4 +71,4 @@ def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:
     difference = item.difference
     if item.before is None or difference == candidate.text:
         return tags.p(_UNKNOWN_BEFORE)
-    return tags.div(tags.h3("What differs"), tags.pre(shown(difference)))
+    return tags.div(tags.h3("What differs"), tags.pre(render_value(difference)))

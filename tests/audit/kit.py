@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import Verification
 from aileron.audit.verify import BEFORE_ALL
-from aileron.store.copy import opened
+from aileron.store.copy import open_copy
 from aileron.testing import example_event, unopened_store
 from aileron.values import NO_CHECKPOINT, Checkpoint, Verdict, canonical, to_json
 
@@ -69,7 +69,7 @@ class RecordCase(SynchronousTestCase):
 
     def endorse(self, path: Path, sequence: int) -> Checkpoint:
         """Put a checkpoint about one record beside it."""
-        with opened(path) as copy:
+        with open_copy(path) as copy:
             head = copy.at(sequence)
         assert head is not None
         checkpoint = self.signer.sign(sequence, head)
@@ -95,7 +95,7 @@ class RecordCase(SynchronousTestCase):
         sealed: Mapping[str, tuple[int, str]] | None = None,
     ) -> Verdict:
         """What a look at the database finds."""
-        with opened(path) as copy:
+        with open_copy(path) as copy:
             verification = Verification(copy.checkpoints(), anchored, sealed or {}, keys)
             rows = chain.from_iterable(copy.rows(BEFORE_ALL))
             while part := list(islice(rows, self.slice_size)):

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, fingerprint, payload_digest, seal
 from aileron.audit._chain_verifier import ChainVerifier
-from aileron.store.copy import opened
+from aileron.store.copy import open_copy
 from aileron.testing import example_event, unopened_store
 from aileron.values import DAEMON, Actor, ChainLink, Event, Row, compact, timestamp, utc
 from tests.audit.kit import RecordCase, Signer
@@ -344,7 +344,7 @@ class BordersTests(RecordCase):
     def test_part_of_another(self) -> None:
         """A part that says that it follows another record than an anchor tells of does not hold."""
         path = self.write(COUNT, (2, 4))
-        with opened(path) as copy:
+        with open_copy(path) as copy:
             fourth = copy.checkpoints()[1]
         for previous, sound in ((fourth.head, True), ("sha256:other", False)):
             self.assertEqual(Verification((), (fourth,), after=4, previous=previous).end().sound, sound)
@@ -352,7 +352,7 @@ class BordersTests(RecordCase):
     def test_covered_from_here(self) -> None:
         """A checkpoint of what comes before a part does not answer for any of it."""
         path = self.write(COUNT, (2,))
-        with opened(path) as copy:
+        with open_copy(path) as copy:
             verification = Verification((), copy.checkpoints(), after=4, previous=copy.at(4) or "")
             for rows in copy.rows(4):
                 verification.feed(rows)

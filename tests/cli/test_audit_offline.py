@@ -15,7 +15,7 @@ from aileron.audit import fingerprint
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.home import release_lock
-from aileron.store.copy import opened
+from aileron.store.copy import open_copy
 from aileron.values import to_json
 from tests.audit.kit import RecordCase, Signer
 from tests.cli.daemon import CommandCase, MemoryDaemon
@@ -162,7 +162,7 @@ class RunningTests(CommandCase, RecordCase):
         CommandCase.setUp(self)
         RecordCase.setUp(self)
         self.write(6, (4,), self.home.database)
-        with opened(self.home.database) as copy:
+        with open_copy(self.home.database) as copy:
             self.hashes = {number: str(copy.at(number)) for number in range(1, 7)}
         self.waits: list[float] = []
         self.serve()

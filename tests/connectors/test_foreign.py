@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._decode import decode, shown
+from aileron.connectors._decode import decode, show_safely
 from aileron.values import canonical
 
 
@@ -40,8 +40,8 @@ class ShownTests(SynchronousTestCase):
 
     def test_unseen_characters(self) -> None:
         """Controls, escapes, bidi and zero-width characters become visible."""
-        self.assertEqual("a\\u{a}\\u{1b}[0m\\u{202e}\\u{200b}é漢", shown("a\n\x1b[0m\u202e\u200bé漢"))
+        self.assertEqual("a\\u{a}\\u{1b}[0m\\u{202e}\\u{200b}é漢", show_safely("a\n\x1b[0m\u202e\u200bé漢"))
 
     def test_bounded(self) -> None:
         """Long text is cut."""
-        self.assertEqual("xxx…", shown("xxxx", 3))
+        self.assertEqual("xxx…", show_safely("xxxx", 3))

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from aileron.cli import _completion
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import margined, note, say, shown
+from aileron.cli._output import format_line, margined, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 from aileron.errors import InvalidRequest
@@ -142,14 +142,14 @@ def _show(cli: CliContext, items: Sequence[Item]) -> None:
 def _lines(item: Item) -> Iterable[str]:
     """One item whole, every character of it visible."""
     yield click.style(f"{what(item)}: {_how(item)}", bold=True)
-    yield shown("  file    {path}", path=item["path"])
-    yield shown("  digest  {digest}", digest=item["digest"])
+    yield format_line("  file    {path}", path=item["path"])
+    yield format_line("  digest  {digest}", digest=item["digest"])
     yield from margined(item["difference"], "  ")
 
 
 def what(item: Item) -> str:
     """Name it in words."""
-    return shown(_WHAT[item["kind"]], name=item["name"])
+    return format_line(_WHAT[item["kind"]], name=item["name"])
 
 
 def _how(item: Item) -> str:

@@ -40,7 +40,7 @@ def approval() -> None:
 def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List what waits for you, oldest first."""
     command.list(
-        lambda operator: operator.approvals(_options.given(**filters)),
+        lambda operator: operator.approvals(_options.filter_query(**filters)),
         ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"),
         _row,
         "Nothing waits for you.",

@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, lines_of
-from aileron.cli._output import written
+from aileron.cli._output import capture_lines
 from aileron.cli.approvals import deciding
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.grant import moment_of
@@ -297,7 +297,10 @@ class LiveScreen:
         shown, session = await deciding.look(self._operator, approval_id)
         self._opened = None
         deciding.refuse_decided(shown)
-        self._opened, self._chosen = OpenedApproval(shown, written(lambda: show_review(shown, session))), approval_id
+        self._opened, self._chosen = (
+            OpenedApproval(shown, capture_lines(lambda: show_review(shown, session))),
+            approval_id,
+        )
 
     async def _approve(self, opened: OpenedApproval, when: str) -> None:
         not_before = timestamp(moment_of(when, utc(self._cli.wall()))) if when else None

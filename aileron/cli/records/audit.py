@@ -41,7 +41,7 @@ def audit() -> None:
 def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List records, newest first."""
     command.list(
-        lambda operator: operator.audit(_options.given(**filters)),
+        lambda operator: operator.audit(_options.filter_query(**filters)),
         ("NO", "AT", "WHAT", "WHO", "ACTION", "RUN"),
         lambda item: (item["sequence"], item["at"], item["type"], _actor(item), item.get("action"), item.get("run_id")),
         "There are no such records.",
@@ -127,11 +127,11 @@ def export(cli: CliContext, /, path: Path | None, since: str | None, until: str 
 
     A part of it can be verified by itself: aileron audit verify FILE
     """
-    from aileron.store.copy import opened
+    from aileron.store.copy import open_copy
 
     database = path or cli.home.database
     _present(database)
-    with opened(database) as copy:
+    with open_copy(database) as copy:
         # First: of a record that goes on growing none must tell of what is not in this part yet.
         checkpoints = copy.checkpoints()
         after, last = copy.bounds(_moment(since, "--since"), _moment(until, "--until"))

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from aileron.audit.verify import BEFORE_ALL, NotAnExport, Verification, read_export
 from aileron.cli._errors import CommandError
 from aileron.errors import InvalidRequest
-from aileron.store.copy import is_database, opened
+from aileron.store.copy import is_database, open_copy
 from aileron.values import Checkpoint, Row, Verdict
 
 
@@ -28,7 +28,7 @@ def look_at(
     """
     if not is_database(path):
         return _look_at_export(path, keys, anchored)
-    with opened(path) as copy:
+    with open_copy(path) as copy:
         verification = Verification(copy.checkpoints(), anchored, sealed, keys)
         try:
             return _to_the_end(verification, copy.rows(BEFORE_ALL))

@@ -38,7 +38,7 @@ def runs() -> None:
 def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
     command.list(
-        lambda operator: operator.runs(_options.given(**filters)),
+        lambda operator: operator.runs(_options.filter_query(**filters)),
         ("ID", "ACTION", "STATE", "RECEIVED AT", "SESSION"),
         lambda item: (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id")),
         "There are no runs.",

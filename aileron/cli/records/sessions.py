@@ -32,7 +32,7 @@ def sessions() -> None:
 def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List sessions, newest first; agent and directory are what each claims."""
     command.list(
-        lambda operator: operator.sessions(_options.given(**filters)),
+        lambda operator: operator.sessions(_options.filter_query(**filters)),
         ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS"),
         lambda item: tuple(_fields(item).values()),
         "There are no sessions.",

@@ -9,7 +9,7 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Action, Input, Run, plain, visible
 from aileron.web._parts import Fragment, template
-from aileron.web._texts import shown
+from aileron.web._texts import render_value
 
 _EDIT = template("approval_edit.xml")
 _MOST_ROWS = 14
@@ -66,7 +66,7 @@ def _control(declared: Input, value: JSON, field: str) -> Tag:
 def _options(choices: tuple[JSON, ...], value: JSON) -> Iterator[Tag]:
     for choice in choices:
         chosen = {"selected": "selected"} if choice == value else {}
-        yield tags.option(shown(choice), value=json.dumps(plain(choice)), **chosen)
+        yield tags.option(render_value(choice), value=json.dumps(plain(choice)), **chosen)
 
 
 def _text(value: JSON, is_string: bool) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.api import Dependencies
 from aileron.values import JSON, Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
-from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown
+from aileron.web._texts import STATES, agent, countdown, moment, process, render_value, request_text, sending
 
 from .decision import decision_form
 from .edit_form import edit_form
@@ -40,7 +40,7 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
     yield from _draw_said("Reason", run.reason or approval.reason)
     yield from _draw_said("Result", run.result)
     if run.fault is not None:
-        yield "Failure", shown(run.fault.message)
+        yield "Failure", render_value(run.fault.message)
     if run.state in BEGUN:
         done = [visible(step.step_id) for step in history if step.state == "succeeded"]
         yield "Steps that were done", ", ".join(done) or "none"

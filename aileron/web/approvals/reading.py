@@ -12,7 +12,7 @@ from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Change, cautions, comparing_steps, place, strings_in, visible
-from aileron.web._texts import shown
+from aileron.web._texts import render_value
 
 from .addresses import addresses
 from .markup import markup
@@ -50,7 +50,7 @@ def reading(value: JSON, *more: str) -> TextReading:
 
     :param more: what else there is to say of it; what is empty is left out.
     """
-    text = shown(value)
+    text = render_value(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
     gaps = _BLANKS.search(text) is not None
     texts = list(strings_in(value, keys=True))
