@@ -18,7 +18,7 @@ class CredentialKind(Protocol):
 
     @property
     def name(self) -> str:
-        """As it stands in the vault, in connectors' files and at the beginning of a binding's name."""
+        """The kind's name: in the vault, in connectors' files and at the beginning of a binding's name."""
 
     def check(self, kept: bytes) -> None:
         """Refuse what cannot be kept.

@@ -60,7 +60,7 @@ class Dependencies:
     :ivar relayed: what of the agent site the gateway takes, asked when the site's document is first written.
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
-    :ivar notices: where the operator is told of what waits, as they have it.
+    :ivar notices: the operator's notification channels, as configured.
     :ivar notifier: tells them; L{None}: nobody does.
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
@@ -130,7 +130,7 @@ class Dependencies:
         return f"aileron_{self.instance}".encode("ascii")
 
     def session_ended(self, session_id: str) -> None:
-        """Tell whoever serves an agent beside the routes that its session is over, and end what waits of it."""
+        """Tell the MCP endpoint that the agent's session is over, and end what waits of it."""
         if self.mcp is not None:
             self.mcp.ended(session_id)
         self.waits.end(session_id)

@@ -119,7 +119,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """Of the operation."""
+        """The name of the operation."""
         return self.route.__name__
 
 

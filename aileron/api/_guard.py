@@ -59,14 +59,14 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """For the record."""
+        """The caller, as the audit record names it."""
         if self.operator is not None:
             return Actor("human", self.operator.id)
         return Actor("agent", self.session.id) if self.session is not None else Actor("service", "launch")
 
     @property
     def session_id(self) -> str | None:
-        """Of an agent's session."""
+        """The id of the agent's session; L{None}: the caller is no agent."""
         return None if self.session is None else self.session.id
 
     def may_see(self, session_id: str | None) -> bool:
@@ -105,7 +105,7 @@ async def agent_caller(token: str, deps: Dependencies) -> Caller:
 async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     """Let in the operator.
 
-    By token, or by a browser's cookie and signature together; or whoever only collects the metrics.
+    By token, or by a browser's cookie and signature together. The metrics also open to their own token.
 
     :raises Unauthorized: neither.
     """

@@ -93,7 +93,7 @@ CLIENTS: Mapping[str, ClientProgram] = {
             ),
             _usual,
         ),
-        ClientProgram("generic", ("wherever it is told of MCP servers over stdio; this is the usual form",), _usual),
+        ClientProgram("generic", ("wherever it configures MCP servers over stdio; this is the usual form",), _usual),
     )
 }
 """By the name that the operator lets them in by."""

@@ -55,7 +55,7 @@ class GuardedConnection(ProtocolWrapper):
         self.opened: Deferred[IProtocol] = Deferred(lambda _: self.transport.abortConnection())
 
     def makeConnection(self, transport: ITransport) -> None:
-        """By TLS, HTTP is connected when the handshake is done; else at once."""
+        """Connect HTTP when the TLS handshake is done; without TLS at once."""
         if ISSLTransport.providedBy(transport):
             Protocol.makeConnection(self, transport)
         else:

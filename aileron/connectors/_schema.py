@@ -75,7 +75,7 @@ def _connector(document: FileTable, content_hash: str, scheme: str | None) -> Ht
         operations={name: each.operation for name, each in operations.items()},
         credential=need,
     )
-    head.text("description", ANY_TEXT, required=False)  # for whoever reads the file
+    head.text("description", ANY_TEXT, required=False)  # for people who read the file
     head.close()
     document.close()
     return HttpSpec(description, operations, private_network)

@@ -1,4 +1,4 @@
-"""Reads what C{config.yaml} says of notifications: where the operator is told of what waits."""
+"""Reads the notifications of C{config.yaml}: the channels that tell the operator about waiting approvals."""
 
 from __future__ import annotations
 

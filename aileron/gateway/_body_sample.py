@@ -149,7 +149,7 @@ def _unframe(data: bytes) -> bytes:
 
 
 def _unpack(data: bytes, coding: bytes) -> bytes:
-    """As much of the text as may be read, and can."""
+    """Unpack as much of the text as may be read, and can."""
     try:
         return zlib.decompressobj(_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)
     except zlib.error:

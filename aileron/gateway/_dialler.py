@@ -138,7 +138,7 @@ class _Dialler:
 
 
 def _endpoint(reactor: IDialReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
-    """Of a name or an address; an address needs neither a look-up nor a race between families, which cost memory."""
+    """Make the endpoint; an address needs neither a look-up nor a race between families, which cost memory."""
     address = read_address(host)
     if address is None:
         return HostnameEndpoint(reactor, host, port, timeout=seconds)

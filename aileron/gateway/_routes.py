@@ -53,7 +53,7 @@ class RelayTo(NamedTuple):
 
     @property
     def dialect(self) -> Dialect:
-        """In which shape the client expects errors."""
+        """The dialect in which the client expects errors."""
         return self.provider.dialect
 
 

@@ -81,7 +81,7 @@ class TrafficCounts:
         self._cached += usage.cached
 
     def traffic(self) -> Traffic:
-        """As they are now."""
+        """Return the counts as they are now."""
         return Traffic(
             begun=self.begun,
             answers=dict(zip(_CLASSES, self._answers, strict=True)),

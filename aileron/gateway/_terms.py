@@ -23,7 +23,7 @@ class RelayTerms:
     :ivar keep: whether it may send another request on its connection.
     :ivar most_bytes: of a body, framing included; L{None}: without limit.
     :ivar hindrance: tells why nothing may leave now; asked again where an exchange had to wait for its connection.
-    :ivar ended: is told of an exchange that is over.
+    :ivar ended: called with an exchange that is over.
     """
 
     client: RelayClient

@@ -53,7 +53,7 @@ class TextExcerpt(NamedTuple):
 
     @property
     def end(self) -> bytes:
-        """As much of the text, up to its end, as there is in one piece."""
+        """The longest end of the text that was kept in one piece."""
         return self.first + self.last if self.whole else self.last
 
 

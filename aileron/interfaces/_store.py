@@ -228,7 +228,7 @@ class IBindingFlags(Interface):
     """Flags of bindings; L{IRuns} raises those of runs, with the events that say why."""
 
     async def all() -> Mapping[str, BindingFlag]:
-        """By the binding's name.  One of an earlier revision says nothing of the present one."""
+        """Return the flags by the binding's name.  One of an earlier revision says nothing of the present one."""
 
     async def put(flag: BindingFlag, events: Sequence[Event]) -> None:
         """Raise a flag that no run did, and keep the events that say why, in one transaction.

@@ -162,7 +162,7 @@ def _divides(step: float, value: float) -> bool:
 
 
 def _pattern(wanted: str, schema: _Schema) -> _Question:
-    """Of a text that is too long nothing is asked: C{maxLength} refuses it."""
+    """Make the question of a pattern; a text that is too long is not searched: C{maxLength} refuses it."""
     found, most = compiled(wanted), schema.get("maxLength", MOST_CHARACTERS)
 
     def holds(value: str, work: Work) -> bool:

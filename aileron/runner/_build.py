@@ -102,7 +102,7 @@ class Runner:
 
 
 def _no_probe(point: str) -> None:
-    """In production nothing happens at the points where a crash is tried."""
+    """Do nothing, as in production, at the points where tests try a crash."""
 
 
 @frozen(kw_only=True)

@@ -107,7 +107,7 @@ def _beginning(value: JSON) -> Sequence[JSON]:
 
 
 def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
-    """By argument, every short value that it ever had."""
+    """List by argument every short value that it ever had."""
     found: dict[str, set[_Key]] = defaultdict(set)
     for run in runs:
         for name, value in run.arguments.items():

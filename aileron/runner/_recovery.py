@@ -43,11 +43,11 @@ class _Reached:
 
     @property
     def name(self) -> str:
-        """Of its watermark."""
+        """The name of its watermark."""
         return f"{_CURRENT} {self.vault}"
 
     def written(self) -> str:
-        """As a watermark."""
+        """Return the watermark's text."""
         return f"{self.revision} {self.sequence}"
 
     def behind(self, watermark: str | None) -> bool:

@@ -188,7 +188,7 @@ class Submission:
         return await kept
 
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
-        """In one task, so that there is no moment at which a run is on record as begun and nothing does it."""
+        """Record the run and execute it in one task: at no moment is it on record as begun with nothing doing it."""
         try:
             standing, created = await self._runs.receive(run, steps)
         except Exception:  # noqa: BLE001 - it is the caller's, and travels to it

@@ -192,7 +192,7 @@ class Decisions:
         await self._outdate(run.id, up_to + _REMEMBERED)
 
     async def give_up(self, run: Run) -> None:
-        """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries it."""
+        """Do as L{outdate}, up to now; if that cannot be written it holds until restart, and L{settle_up} tries it."""
         self._owed[run.id] = self._events.now() + _REMEMBERED
         await self.settle_up()
         if run.id in self._owed:

@@ -54,7 +54,7 @@ class Preview:
         return digest({"status": self.status, "fields": self.fields, "carried": self.carried, "failure": failure})
 
     def as_json(self) -> dict[str, JSON]:
-        """As it is shown and kept."""
+        """Return the preview as it is shown and kept."""
         return {"status": self.status, "fields": list(self.fields), "fault": self.fault, "carried": self.carried}
 
 
@@ -125,7 +125,7 @@ class PlannedStep:
 
     @property
     def idempotent(self) -> bool:
-        """As the connector declares; the action may only narrow it."""
+        """The connector's declaration, which the action may only narrow."""
         return self.operation.idempotent and self.step.idempotent is not False
 
     def pinned(self) -> dict[str, JSON]:

@@ -62,7 +62,7 @@ class ApprovalRequests:
         return self.planner.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
 
     def plan_shown(self, approval: Approval) -> Plan:
-        """As L{plan}, with the preview that the row tells of: the digest shows whether that was tampered with."""
+        """Plan as L{plan} with the preview in the row: the digest shows whether that was tampered with."""
         return self.plan(approval.run, parse_preview(approval.review))
 
     async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NOTHING) -> Approval:
@@ -107,7 +107,7 @@ class ApprovalRequests:
         return await self._runs.approval(approval.run.id)
 
     async def shown(self, approval: Approval) -> Approval:
-        """As L{fresh}; where that cannot be written, what stands there, marked as such: looking needs no disk."""
+        """Return what L{fresh} does; if that cannot be written, the row marked stale: looking needs no disk."""
         try:
             return await self.fresh(approval)
         except StoreUnavailable:

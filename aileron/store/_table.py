@@ -42,7 +42,7 @@ def value(cls: type[AttrsInstance]) -> Codec:
 
 
 def enum(values: type[StrEnum]) -> Codec:
-    """One of C{values}, by its text."""
+    """Make the codec of a column that holds one of C{values}, by its text."""
     return Codec(lambda value: value.value, values)
 
 

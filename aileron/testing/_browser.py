@@ -42,7 +42,7 @@ class SigningBrowser:
 
     @property
     def public_key(self) -> str:
-        """As it is told to the daemon."""
+        """The public key, as the daemon is told it."""
         point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
         return _written(point)
 

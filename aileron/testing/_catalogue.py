@@ -61,7 +61,7 @@ class CatalogueContract(MixedIn):
         self.assertTrue(verifyObject(ICatalogue, self.make()))
 
     def test_refreshed(self) -> None:
-        """What changed is seen once it is looked for, under a generation of its own."""
+        """A change shows after a refresh, under the next generation."""
         catalogue = self.make()
         before = catalogue.current()
         self.assertEqual(catalogue.refresh(), before)

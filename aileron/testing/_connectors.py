@@ -106,7 +106,7 @@ class ScriptedConnector:
     shows: dict[str, Callable[[], Answer]] = field(factory=dict)
 
     def describe(self) -> ConnectorDescription:
-        """As given."""
+        """Return the description as given."""
         return self.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
@@ -209,15 +209,15 @@ class MemoryConnectors:
         return cls({each.describe().fqn: each for each in connectors})
 
     def get(self, fqn: str) -> IConnector | None:
-        """As given."""
+        """Return the connector as given."""
         return self._connectors.get(fqn)
 
     def descriptions(self) -> tuple[ConnectorDescription, ...]:
-        """Of all that are held, by name."""
+        """Return every description, ordered by name."""
         return tuple(each.describe() for _, each in sorted(self._connectors.items()))
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """Of those that stand for files."""
+        """Return the connectors that stand for files."""
         held = (each for each in self.descriptions() if each.fqn in self.of_files)
         return tuple(
             Candidate(TrustKind.CONNECTOR, each.fqn, each.content_hash, f"{each.fqn}.toml", f"# {each.version}\n")
@@ -225,7 +225,7 @@ class MemoryConnectors:
         )
 
     def problems(self) -> tuple[LoadError, ...]:
-        """As reported."""
+        """Return the problems as reported."""
         return self.reported
 
     def generation(self) -> int:

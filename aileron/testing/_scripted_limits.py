@@ -53,7 +53,7 @@ class ScriptedLimits:
 
     @abstractmethod
     def _now(self) -> datetime:
-        """By the clock."""
+        """Return the clock's time."""
 
     @abstractmethod
     async def approval(self, run_id: str) -> Approval:

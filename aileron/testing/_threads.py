@@ -43,7 +43,7 @@ class UnthreadedPool(ThreadPool):
         self.started = True
 
     def hold(self) -> None:
-        """From now on nothing runs before L{step}."""
+        """Run nothing from now on before L{step}."""
         self._held = True
 
     def release(self) -> None:

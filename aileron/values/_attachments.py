@@ -36,7 +36,7 @@ class Attachment:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         if self.text is not None:
             return len(self.text.encode())
         return len(self.base64) // 4 * 3 - self.base64[-2:].count("=")
@@ -47,7 +47,7 @@ class Attachment:
         return base64.b64decode(self.base64) if self.text is None else self.text.encode()
 
     def as_output(self) -> JSON:
-        """As it stands in an output, which is read by its shape alone."""
+        """Return the attachment as it stands in an output, which is read by its shape alone."""
         if self.text is None:
             return {"media_type": self.media_type, "base64": self.base64}
         return {"media_type": self.media_type, "text": self.text}

@@ -63,7 +63,7 @@ class Checkpoint:
 
     @property
     def digest(self) -> str:
-        """Of the statement, as the next one names it."""
+        """The digest of the statement, as the next one names it."""
         return digest(self.statement())
 
 

@@ -49,7 +49,7 @@ class Predicate:
     given: JSON = None
 
     def in_words(self) -> str:
-        """For the operator, who reads it after the argument's name; whoever shows it makes it visible."""
+        """Return words for the operator, read after the argument's name; the caller makes them visible."""
         given, several = self.given, isinstance(self.given, Sequence) and not isinstance(self.given, str)
         each = [*cast("Sequence[JSON]", given)] if several else [given]
         if self.kind is PredicateKind.ANY:

@@ -122,7 +122,7 @@ class ChannelSettings:
         return self.url is None or self.signed
 
     def scope(self) -> Scope | None:
-        """For what a secret of it is sealed; L{None}: it wants none."""
+        """Return the scope that its secret is sealed for; L{None}: it needs none."""
         if self.url is None:
             return Scope((), "apprise", "address", "{key}")
         return Scope((), self.url, "Aileron-Signature", "v1=HMAC-SHA256({key})") if self.signed else None

@@ -206,9 +206,9 @@ class Channel(HTTPChannel):
         self.site.limiter.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """In one piece, and with what every answer carries, whoever made it.
+        """Write the head in one piece, with the headers that every answer carries.
 
-        Whoever is told that nobody knows the credential has proved nothing.
+        A client that is answered 401 has proved nothing, so its connection loses its place.
         """
         if code == b"401":
             self.site.limiter.give_up(self)

@@ -60,7 +60,7 @@ async def switch_action(context: RequestContext, deps: Dependencies, name: str) 
     answers={200: _NAMES},
 )
 async def list_most_used(context: RequestContext, deps: Dependencies) -> Answer:
-    """Of the actions that are there, the names of those that were lately carried out most often, by any session."""
+    """List the names of the actions that ran most often lately, in any session, and that still exist."""
     offers = deps.submission.offering().offers
     names = [name for name in await deps.submission.most_used(_MOST_NAMES) if name in offers]
     return answer({"items": names[: int(context.number("limit", _MOST_NAMES))]})

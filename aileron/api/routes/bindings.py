@@ -92,7 +92,7 @@ async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope"))})},
 )
 async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
-    """For what a credential would be sealed, were it bound now; C{null}: the connector wants none."""
+    """Show the scope that a credential bound now would be sealed for; C{null}: the connector needs none."""
     connector = str(context.body["connector"])
     target = await trusted_target(deps, connector, context.text("base_url"))
     return answer({"connector": connector, "scope": optional_json(target.scope)})

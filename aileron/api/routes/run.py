@@ -91,7 +91,7 @@ def _waits_for_somebody(run: Run) -> bool:
 
 
 def outcome(run: Run, deps: Dependencies) -> Answer:
-    """Tell what the run comes to for whoever asked to run it."""
+    """Return the answer to a run request, by the run's state."""
     if run.state is RunState.COMPLETED:
         said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
         return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edits_payload(run)})
@@ -143,7 +143,7 @@ def _waiting(run: Run, deps: Dependencies) -> dict[str, JSON]:
 
 
 def _message(run: Run, url: str, deps: Dependencies) -> str:
-    """For the LLM: what waits, for whom, and what to do."""
+    """Tell the LLM what waits, for whom, and what to do."""
     tells = f"Do not call it again: check_action_status with approval_id {run.id} tells the outcome."
     if run.state is RunState.PENDING:
         return (

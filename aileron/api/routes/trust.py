@@ -1,4 +1,4 @@
-"""The routes for what the operator trusts: what lies there, how it differs, and the word itself."""
+"""The routes for trust in files: list them, show how each differs from what was trusted, trust and distrust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway as the operator is told of it: where it relays to, but for what is secret, and what it counted."""
+"""The gateway in the operator's API: where it relays to, without secrets, and what it counted."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class LiveScreen:
     async def _settle(self) -> None:
         await self._cli.pause(TOGETHER_SECONDS)
         keys, self._typed = self._typed, []
-        if "escape" in keys[:-1]:  # it begins a sequence that nobody knows
+        if "escape" in keys[:-1]:  # it begins an unknown escape sequence
             del keys[keys.index("escape") :]
         self._press(keys)
         self._app.invalidate()
@@ -375,7 +375,7 @@ class LiveScreen:
             yield "reverse" if selected else "", row + "\n" * (item is not self._items[-1])
 
     def _row(self, item: Mapping[str, Any]) -> str:
-        """One of what waits: how long, whose, which action, and that it was changed."""
+        """Return the row of an approval: its age, its agent, its action, and whether it was changed."""
         room = min(_AGENT_COLUMNS, self._app.output.get_size().columns // 4)
         agent = shorten(visible(self._agents.get(item["run"].get("session_id"), "you")), room)
         waits = age(self._cli.wall() - from_timestamp(item["requested_at"]).timestamp())

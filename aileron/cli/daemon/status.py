@@ -89,7 +89,7 @@ def notable(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
 
 
 def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
-    """By variable, the proxies before the providers, without user and password; none, no exceptions either."""
+    """Return the proxies by variable, without user and password; if there are none, no exceptions either."""
     told = {each["variable"]: each["value"] for each in status.get("gateway", {}).get("proxies", ())}
     return told if set(told) - {_EXCEPTIONS} else {}
 

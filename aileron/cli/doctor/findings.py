@@ -33,7 +33,7 @@ class DoctorFinding:
     do: str | None = None
 
     def as_json(self) -> dict[str, JSON]:
-        """For programs."""
+        """Return the finding as JSON, for programs."""
         return {"severity": self.severity.value, "says": self.says, "do": self.do}
 
 

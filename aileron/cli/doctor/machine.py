@@ -102,7 +102,7 @@ def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
 
 
 def _check_above(path: Path, uid: int) -> Iterator[DoctorFinding]:
-    """Find whoever may write a directory above, and so put another in its place, unless the directory is sticky."""
+    """Find directories above that another user may write, and so replace C{path}; sticky ones are safe."""
     for parent in path.parents:
         found = _status(parent)
         if found is None:

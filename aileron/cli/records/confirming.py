@@ -47,7 +47,7 @@ class Confirmation:
         return {} if self.head is None else {NAME: self.head}
 
     def as_json(self) -> dict[str, JSON]:
-        """For programs."""
+        """Return the result as JSON, for programs."""
         head: JSON = None if self.head is None else {"sequence": self.head[0], "hash": self.head[1]}
         return {"head": head, "tampered": self.record.get("tampered", 0), "problem": self.problem}
 

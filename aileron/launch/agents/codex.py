@@ -63,7 +63,7 @@ _STEERS = re.compile(
 
 
 class _CodexLogin(StrEnum):
-    """With what Codex asks OpenAI's models.  C{HIDDEN}: it cannot be told."""
+    """The login with which Codex asks OpenAI's models.  C{HIDDEN}: it cannot be told."""
 
     NONE = "there is no login yet. Launch it again once there is one."
     KEY = "key"

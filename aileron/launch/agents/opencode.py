@@ -122,7 +122,7 @@ def _hidden(settings: AgentSettings) -> str | None:
 
 @frozen
 class _OpenCodeProvider:
-    """One of them, as the user has it."""
+    """A provider, as the user's configuration has it."""
 
     name: str
     settings: AgentSettings

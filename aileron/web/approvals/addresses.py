@@ -103,7 +103,7 @@ def _mixed(*words: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """By the name of the character, which begins with that of its script."""
+    """Return the letter's script, read from its name, which begins with that."""
     first = _called(letter).partition(" ")[0] or "unknown"
     return "East Asian" if first in _OF_ONE_SCRIPT else first.capitalize()
 

@@ -80,7 +80,7 @@ class Listed:
 
 
 def _row(listed: Listed) -> Fragment:
-    """One of those that wait; the box for a tick names the digest of exactly what the row shows."""
+    """Draw one waiting approval; its checkbox carries the digest of exactly what the row shows."""
     approval, run, whole = listed.approval, listed.approval.run, listed.whole
     about: dict[str, Flattenable] = {
         "id": visible(run.id),

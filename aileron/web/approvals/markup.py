@@ -88,7 +88,7 @@ class _Slack:
         self._tag_end = _Next(_TAG_END, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Of one place after another; one that is not closed is no link."""
+        """Return the note on the link at C{place}, asked in order; one that is not closed is no link."""
         end = self._tag_end.after(place.end())
         return "" if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
 
@@ -101,7 +101,7 @@ class _Markdown:
         self._target_end, self._close = _Next(_TARGET_END, text), _Next(_CLOSE, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Of one place after another; words in brackets of their own are not told, only where they lead."""
+        """Return the note on the link at C{place}, asked in order; words with brackets in them are left out."""
         start, words = place.end(), place["words"] or ""
         end = self._target_end.after(start)
         if end == start or self._close.after(start) == len(self._text):
@@ -121,7 +121,7 @@ class _Html:
         self._tag_end, self._words_end = _Next(_TAG_END, text), _Next(_WORDS_END, text)
 
     def note(self, place: re.Match[str]) -> str:
-        """Of one place after another."""
+        """Return the note on the link at C{place}, asked in order."""
         name, target = place["name"].lower(), place["target"]
         if name.endswith("action"):
             return f"A form is sent to {_read_quoted(target)}."
@@ -132,7 +132,7 @@ class _Html:
 
 
 def _beginning(text: str, start: int, end: int, least: int) -> str:
-    """As much of a part of C{text} as is quoted, and more than C{least} characters: parts may lie in one another."""
+    """Cut a part of C{text} to what is quoted, and more than C{least} characters: parts may lie in one another."""
     return text[start : min(end, start + max(least, _MOST_QUOTED) + 1)]
 
 

@@ -143,7 +143,7 @@ def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
 
 
 def _lines(before: JSON, after: JSON) -> str:
-    """Of two texts in several lines those that differ, with what stands around them; nothing of others."""
+    """Show the lines in which two texts of several lines differ, with those around them; empty for others."""
     if not (isinstance(before, str) and isinstance(after, str)):
         return ""
     pages = before.split("\n"), after.split("\n")
