@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -16,6 +17,7 @@ from twisted.internet.interfaces import (
     IProtocol,
     IReactorPluggableNameResolver,
     IResolutionReceiver,
+    IStreamClientEndpoint,
 )
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
@@ -182,13 +184,17 @@ class DirectTests(DialCase):
     """Without a proxy."""
 
     def test_plain(self) -> None:
-        """With plain http the protocol gets the reactor's own transport."""
-        waiting = self.dial("http://127.0.0.1:8000/base")
-        self.assertEqual(self.places(), [("127.0.0.1", 8000)])
-        pump = self.accept(Listening())
-        self.assertIs(self.successResultOf(waiting), self.above)
-        self.assertIs(self.above.transport, pump.clientIO)
-        self.assertEqual(self.reactor.getDelayedCalls(), [])
+        """With plain http the protocol gets the reactor's own transport; the host may be an address."""
+        for base_url, place in (
+            ("http://127.0.0.1:8000/base", ("127.0.0.1", 8000)),
+            ("http://[::1]:8000", ("::1", 8000)),
+        ):
+            waiting = self.dial(base_url)
+            self.assertEqual(self.places()[-1], place)
+            pump = self.accept(Listening())
+            self.assertIs(self.successResultOf(waiting), self.above)
+            self.assertIs(self.above.transport, pump.clientIO)
+            self.assertEqual(self.reactor.getDelayedCalls(), [])
 
     def test_tls(self) -> None:
         """With https it speaks to whoever the certificate names, and to nobody before that."""
@@ -206,19 +212,25 @@ class DirectTests(DialCase):
         self.assertEqual(self.reactor.getDelayedCalls(), [])
 
     def test_session(self) -> None:
-        """The second connection of an endpoint resumes the first one's session."""
-        context = serving(sound())
-        endpoint = dialler(self.reactor, provider("https://llm.example"), read_proxies({}), Authority.made().pem)
-        reused = []
-        for _ in range(2):
-            above, peer = Above(), TlsPeer(context)
-            waiting = endpoint.connect(Factory.forProtocol(partial(_same, above)))
-            pump = self.accept(peer)
-            self.successResultOf(waiting)
-            peer.transport.write(peer.say(b"hello"))
-            pump.flush()
-            reused.append(peer.tls.session_reused)
-        self.assertEqual(reused, [False, True])
+        """The later connections of an endpoint, and of no other, resume its session, with TLS 1.3 and with 1.2."""
+        for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
+            context = serving(sound())
+            context.maximum_version = version
+            for _ in range(2):
+                endpoint = dialler(
+                    self.reactor, provider("https://llm.example"), read_proxies({}), Authority.made().pem
+                )
+                self.assertEqual([self.resumed(endpoint, context) for _ in range(3)], [False, True, True])
+
+    def resumed(self, endpoint: IStreamClientEndpoint, context: ssl.SSLContext) -> bool:
+        """Whether another connection resumes a session."""
+        above, peer = Above(), TlsPeer(context)
+        waiting = endpoint.connect(Factory.forProtocol(partial(_same, above)))
+        pump = self.accept(peer)
+        self.successResultOf(waiting)
+        peer.transport.write(peer.say(b"hello"))
+        pump.flush()
+        return bool(peer.tls.session_reused)
 
     def test_both_families(self) -> None:
         """A family that leads nowhere costs a moment, no more."""
@@ -231,36 +243,31 @@ class DirectTests(DialCase):
         self.assertTrue(self.reactor.connectors[0].stoppedConnecting)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
 
-    def test_literal_address(self) -> None:
-        """An address in the URL is connected to, brackets or not."""
-        self.dial("http://[::1]:8000").addErrback(lambda _: None)
-        self.assertEqual(self.places(), [("::1", 8000)])
-
 
 class FailureTests(DialCase):
     """Failures are told apart, in words for whoever has to put it right."""
 
-    def test_unknown_name(self) -> None:
-        """A name that nobody knows is named."""
-        self.assert_unreachable(self.dial("https://nowhere.example"), Cause.DNS, "nowhere.example:443", "DNS")
-
-    def test_impossible_name(self) -> None:
-        """So is one that cannot be a name."""
-        self.assert_unreachable(self.dial("https://ab--c.example"), Cause.DNS, "ab--c.example:443")
+    def test_names(self) -> None:
+        """A name that nobody knows, or that cannot be one, is named, that of a proxy as such."""
+        proxy = {"https_proxy": "http://nowhere.corp:3128"}
+        for base_url, environment, words in (
+            ("https://nowhere.example", {}, ("nowhere.example:443", "DNS")),
+            ("https://ab--c.example", {}, ("ab--c.example:443",)),
+            ("https://llm.example", proxy, ("The proxy nowhere.corp:3128 has a name that leads to no address",)),
+        ):
+            self.assert_unreachable(self.dial(base_url, **environment), Cause.DNS, *words)
 
     def test_refused(self) -> None:
-        """A host where nothing listens is named with its port."""
-        waiting = self.dial("http://llm.example:8000")
-        self.refuse(ConnectionRefusedError())
-        self.reactor.advance(0.5)
-        self.assert_unreachable(waiting, Cause.REFUSED, "llm.example:8000 refused")
-
-    def test_no_route(self) -> None:
-        """Any other fault of the network is one of the network, with the system's number."""
-        waiting = self.dial("http://llm.example:8000")
-        self.refuse(ConnectError(osError=113))
-        self.reactor.advance(0.5)
-        self.assert_unreachable(waiting, Cause.NETWORK, "llm.example:8000", "113")
+        """Where nothing listens host and port are named, or the proxy; of other faults the system's number is told."""
+        for error, environment, cause, words in (
+            (ConnectionRefusedError(), {}, Cause.REFUSED, ("llm.example:443 refused",)),
+            (ConnectError(osError=113), {}, Cause.NETWORK, ("llm.example:443", "113")),
+            (ConnectionRefusedError(), PROXY, Cause.REFUSED, ("The proxy proxy.corp:3128 refused",)),
+        ):
+            waiting = self.dial("https://llm.example", **environment)
+            self.refuse(error)
+            self.reactor.advance(0.5)
+            self.assert_unreachable(waiting, cause, *words)
 
     def test_silent_names(self) -> None:
         """A look-up without an answer ends after ten seconds."""
@@ -272,19 +279,13 @@ class FailureTests(DialCase):
         self._silent(self.dial("https://llm.example"), "llm.example:443")
         self.assertTrue(self.reactor.connectors[0].stoppedConnecting)
 
-    def test_silent_handshake(self) -> None:
-        """A handshake that does not go on ends after ten seconds, and closes the connection."""
-        waiting = self.dial("https://llm.example")
-        pump = self.accept(Listening())
-        self._silent(waiting, "llm.example:443")
-        self.assertTrue(pump.clientIO.disconnecting)
-
-    def test_silent_proxy(self) -> None:
-        """A proxy that does not answer ends after ten seconds, and is named."""
-        waiting = self.dial("https://llm.example", **PROXY)
-        pump = self.accept(Listening())
-        self._silent(waiting, "The proxy proxy.corp:3128")
-        self.assertTrue(pump.clientIO.disconnecting)
+    def test_silent_peer(self) -> None:
+        """A handshake, or a proxy's answer, that does not come ends after ten seconds, and closes the connection."""
+        for environment, who in (({}, "llm.example:443"), (PROXY, "The proxy proxy.corp:3128")):
+            waiting = self.dial("https://llm.example", **environment)
+            pump = self.accept(Listening())
+            self._silent(waiting, who)
+            self.assertTrue(pump.clientIO.disconnecting)
 
     def _silent(self, waiting: Deferred[IProtocol], who: str) -> None:
         for _ in range(99):
@@ -304,18 +305,6 @@ class FailureTests(DialCase):
         """Authorities that cannot be read let nothing be connected to."""
         self.assert_unreachable(self.dial("https://llm.example", "nonsense"), Cause.TLS, "gateway.ca_certificates")
         self.assertEqual(self.places(), [])
-
-    def test_proxy_unreachable(self) -> None:
-        """A proxy that cannot be reached is named, not the upstream."""
-        waiting = self.dial("https://llm.example", **PROXY)
-        self.refuse(ConnectionRefusedError())
-        self.reactor.advance(0.5)
-        self.assert_unreachable(waiting, Cause.REFUSED, "The proxy proxy.corp:3128 refused")
-
-    def test_proxy_unknown(self) -> None:
-        """So is one whose name nobody knows."""
-        waiting = self.dial("https://llm.example", https_proxy="http://nowhere.corp:3128")
-        self.assert_unreachable(waiting, Cause.DNS, "The proxy nowhere.corp:3128 has a name that leads to no address")
 
     def test_proxy_refuses(self) -> None:
         """A proxy that will not connect is a fault of the proxy, with its status; the connection is closed."""
@@ -413,20 +402,13 @@ class CancelTests(DialCase):
         self.assert_given_up(waiting)
         self.assertEqual([each.stoppedConnecting for each in self.reactor.connectors], [True, True])
 
-    def test_while_the_proxy_thinks(self) -> None:
-        """The connection to it is closed."""
-        waiting = self.dial("https://llm.example", **PROXY)
-        pump = self.accept(Listening())
-        self.assert_given_up(waiting)
-        self.assertTrue(pump.clientIO.disconnecting)
-
-    def test_while_shaking_hands(self) -> None:
-        """The connection is closed, through a proxy too."""
-        for environment in ({}, PROXY):
+    def test_while_the_peer_thinks(self) -> None:
+        """A connection whose proxy has not answered, or that shakes hands, through a proxy too, is closed."""
+        for environment, answers in (({}, False), (PROXY, False), (PROXY, True)):
             waiting = self.dial("https://llm.example", **environment)
             server = Listening()
             pump = self.accept(server)
-            if environment:
+            if answers:
                 server.transport.write(b"HTTP/1.1 200 OK\r\n\r\n")
                 pump.flush()
                 self.assertIn(b"\x16\x03\x01", server.received, "no handshake began")

@@ -34,25 +34,22 @@ class ChoosingTests(SynchronousTestCase):
         """What stands before an upstream of that scheme."""
         return read_proxies(environment).before(Origin(scheme, "api.example.com", 443))
 
-    def test_none(self) -> None:
-        """An environment that names no proxy, or an empty one, has none."""
-        self.assertIsNone(self.before())
-        self.assertIsNone(self.before(https_proxy="", HTTPS_PROXY=" "))
-
-    def test_by_scheme(self) -> None:
-        """Each scheme has its own variable; the one for all stands in where that is missing."""
-        environment = {"HTTPS_PROXY": "http://a:1", "HTTP_PROXY": "http://b:2"}
-        self.assertEqual(self.before("https", **environment), proxy_at("a", 1))
-        self.assertEqual(self.before("http", **environment), proxy_at("b", 2))
-        self.assertIsNone(self.before("http", HTTPS_PROXY="http://a:1"))
-        self.assertEqual(self.before("http", HTTPS_PROXY="http://a:1", ALL_PROXY="http://c:3"), proxy_at("c", 3))
-        self.assertEqual(self.before("https", HTTPS_PROXY="http://a:1", ALL_PROXY="http://c:3"), proxy_at("a", 1))
-
-    def test_lower_case_first(self) -> None:
-        """Of two spellings the lower-case one counts, unless it is empty."""
-        self.assertEqual(self.before(https_proxy="http://a:1", HTTPS_PROXY="http://b:2"), proxy_at("a", 1))
-        self.assertEqual(self.before(https_proxy="", HTTPS_PROXY="http://b:2"), proxy_at("b", 2))
-        self.assertEqual(self.before(HTTPS_PROXY="http://b:2", all_proxy="http://c:3"), proxy_at("b", 2))
+    def test_by_variable(self) -> None:
+        """Each scheme has its own variable, and one for all stands in; lower case comes first, unless it is empty."""
+        a, b, every = "http://a:1", "http://b:2", "http://c:3"
+        for scheme, environment, proxy in (
+            ("https", {}, None),
+            ("https", {"https_proxy": "", "HTTPS_PROXY": " "}, None),
+            ("https", {"HTTPS_PROXY": a, "HTTP_PROXY": b}, proxy_at("a", 1)),
+            ("http", {"HTTPS_PROXY": a, "HTTP_PROXY": b}, proxy_at("b", 2)),
+            ("http", {"HTTPS_PROXY": a}, None),
+            ("http", {"HTTPS_PROXY": a, "ALL_PROXY": every}, proxy_at("c", 3)),
+            ("https", {"HTTPS_PROXY": a, "all_proxy": every}, proxy_at("a", 1)),
+            ("https", {"https_proxy": a, "HTTPS_PROXY": b}, proxy_at("a", 1)),
+            ("https", {"https_proxy": "", "HTTPS_PROXY": b}, proxy_at("b", 2)),
+            ("https", {"ALL_PROXY": every, "NO_PROXY": "api.example.com"}, None),
+        ):
+            self.assertEqual(self.before(scheme, **environment), proxy, environment)
 
     def test_shapes(self) -> None:
         """Scheme and port may be missing; the host may be an address."""
@@ -151,59 +148,38 @@ class UnusableTests(SynchronousTestCase):
 class ExemptionTests(SynchronousTestCase):
     """C{NO_PROXY} says what is reached directly."""
 
-    def direct(self, no_proxy: str, *hosts: str, port: int = 443) -> None:
-        """These are exempt."""
-        for host in hosts:
-            self.assertIsNone(corp(no_proxy).before(Origin("https", host, port)), f"{no_proxy!r} {host}")
+    def test_exempt(self) -> None:
+        """Names are exempt with all below them, addresses and networks however written, with a port for that alone.
 
-    def proxied(self, no_proxy: str, *hosts: str, port: int = 443) -> None:
-        """These are not."""
-        for host in hosts:
-            self.assertEqual(corp(no_proxy).before(Origin("https", host, port)), CORP, f"{no_proxy!r} {host}")
-
-    def test_names(self) -> None:
-        """A name is exempt with all below it, with or without a dot or star before, in any case."""
-        for entry in ("example.com", ".example.com", "*.example.com", "EXAMPLE.com", "example.com."):
-            self.direct(entry, "example.com", "api.example.com")
-            self.proxied(entry, "badexample.com", "example.com.evil.net", "com")
-
-    def test_lists(self) -> None:
-        """Entries are parted by commas, blanks or both; empty ones mean nothing."""
-        self.direct("a.example, b.example,,c.example d.example", "a.example", "b.example", "c.example", "d.example")
-        self.proxied(" , ,", "a.example")
-        self.proxied(".", "a.example")
-
-    def test_all(self) -> None:
-        """A star exempts everything."""
-        self.direct("*", "a.example", "10.0.0.1", "2001:db8::1")
-        self.direct("x.example,*", "a.example")
-
-    def test_addresses(self) -> None:
-        """An address is exempt however it is written, and no name is."""
-        self.direct("10.0.0.1", "10.0.0.1")
-        self.proxied("10.0.0.1", "10.0.0.11", "110.0.0.1", "a.10.0.0.1")
-        self.direct("2001:db8::1", "2001:db8:0:0::1")
-        self.direct("[2001:db8::1]", "2001:db8::1")
-
-    def test_networks(self) -> None:
-        """A network is exempt with every address in it."""
-        self.direct("10.0.0.0/8", "10.9.8.7")
-        self.direct("10.1.2.3/8", "10.9.8.7")
-        self.proxied("10.0.0.0/8", "11.0.0.1", "10.example", "2001:db8::1")
-        self.direct("2001:db8::/32", "2001:db8:9::1")
-
-    def test_ports(self) -> None:
-        """An entry with a port is about that port alone."""
-        self.direct("example.com:8443", "example.com", "api.example.com", port=8443)
-        self.proxied("example.com:8443", "example.com", port=443)
-        self.direct("10.0.0.1:80", "10.0.0.1", port=80)
-        self.direct("[2001:db8::1]:80", "2001:db8::1", port=80)
-        self.proxied("[2001:db8::1]:80", "2001:db8::1", port=81)
-
-    def test_upper_case(self) -> None:
-        """The upper-case variable counts where there is no lower-case one."""
-        environment = {"ALL_PROXY": "http://proxy.corp:3128", "NO_PROXY": "a.example"}
-        self.assertIsNone(read_proxies(environment).before(Origin("https", "a.example", 443)))
+        Entries are parted by commas, blanks or both; empty ones mean nothing.
+        """
+        names, others = "example.com api.example.com", "badexample.com example.com.evil.net com"
+        for entry, exempt, proxied in (
+            ("example.com", names, others),
+            (".example.com", names, others),
+            ("*.example.com", names, others),
+            ("EXAMPLE.com", names, others),
+            ("example.com.", names, others),
+            ("a.example, b.example,,c.example d.example", "a.example b.example c.example d.example", ""),
+            (" , ,", "", "a.example"),
+            (".", "", "a.example"),
+            ("*", "a.example 10.0.0.1 2001:db8::1", ""),
+            ("x.example,*", "a.example", ""),
+            ("10.0.0.1", "10.0.0.1", "10.0.0.11 110.0.0.1 a.10.0.0.1"),
+            ("2001:db8::1", "2001:db8:0:0::1", ""),
+            ("[2001:db8::1]", "2001:db8::1", ""),
+            ("10.0.0.0/8", "10.9.8.7", "11.0.0.1 10.example 2001:db8::1"),
+            ("10.1.2.3/8", "10.9.8.7", ""),
+            ("2001:db8::/32", "2001:db8:9::1", ""),
+            ("example.com:443", names, others),
+            ("example.com:8443", "", "example.com"),
+            ("10.0.0.1:443", "10.0.0.1", ""),
+            ("[2001:db8::1]:443", "2001:db8::1", ""),
+            ("[2001:db8::1]:80", "", "2001:db8::1"),
+        ):
+            for hosts, proxy in ((exempt, None), (proxied, CORP)):
+                for host in hosts.split():
+                    self.assertEqual(corp(entry).before(Origin("https", host, 443)), proxy, f"{entry!r} {host}")
 
 
 class LoopbackTests(SynchronousTestCase):

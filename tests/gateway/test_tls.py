@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 
@@ -61,6 +62,17 @@ class Connection:
         self.peer.hear(self.wire.take())
 
 
+def on_data(connection: Connection, *deeds: Callable[[], object]) -> None:
+    """Have the protocol above keep each piece that it is given, and do something then."""
+
+    def deliver(data: bytes) -> None:
+        connection.above.pieces.append(data)
+        for deed in deeds:
+            deed()
+
+    connection.above.dataReceived = deliver  # type: ignore[method-assign]
+
+
 class TlsCase(SynchronousTestCase):
     """Connections of one test."""
 
@@ -94,15 +106,8 @@ class HandshakeTests(TlsCase):
         self.assertIs(connection.above.transport, connection.layer)
         self.assertIs(self.successResultOf(connection.layer.opened), connection.above)
 
-    def test_speaks_http1_only(self) -> None:
-        """A server that would rather speak h2 is offered HTTP/1.1 alone, in TLS 1.2 at least."""
-        peer = self.open().peer
-        self.assertEqual(peer.tls.selected_alpn_protocol(), "http/1.1")
-        self.assertIn(peer.tls.version(), {"TLSv1.2", "TLSv1.3"})
-        self.assertEqual(identity().context.minimum_version, ssl.TLSVersion.TLSv1_2)
-
-    def test_server_name(self) -> None:
-        """The server is told which host is meant."""
+    def test_says(self) -> None:
+        """The server is told which host is meant, and offered HTTP/1.1 alone though it would rather speak h2."""
         names: list[str | None] = []
         context = serving(sound())
 
@@ -110,8 +115,9 @@ class HandshakeTests(TlsCase):
             names.append(name)
 
         context.sni_callback = note
-        self.open(context=context)
-        self.assertEqual(names, [HOST])
+        peer = self.open(context=context).peer
+        self.assertEqual((names, peer.tls.selected_alpn_protocol()), ([HOST], "http/1.1"))
+        self.assertEqual(identity().context.minimum_version, ssl.TLSVersion.TLSv1_2)
 
     def test_address(self) -> None:
         """A host that is an address is verified as one."""
@@ -119,30 +125,23 @@ class HandshakeTests(TlsCase):
             self.open(identity(address), serving(Authority.made().issue(address)))
             self.assertIn("another address", self.refused(Authority.made().issue("127.0.0.2"), address))
 
-    def test_hung_up(self) -> None:
-        """A peer that goes away during the handshake is unreachable."""
-        connection = Connection()
-        connection.layer.connectionLost(DONE)
-        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
-        self.assertEqual(str(error), "llm.example:443 hung up during the TLS handshake.")
-        self.assertEqual((connection.above.made, connection.above.lost), (0, []))
-
-    def test_no_tls(self) -> None:
-        """A peer that answers in the clear is told apart."""
-        connection = Connection()
-        connection.layer.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
-        self.assertEqual(str(error), "llm.example:443 does not speak TLS.")
-
-    def test_old_tls(self) -> None:
-        """A peer that knows nothing newer than TLS 1.1 is refused, by name of the fault."""
+    def test_no_handshake(self) -> None:
+        """A peer that hangs up, answers in the clear, or knows no newer TLS than 1.1 is unreachable, told apart."""
         context = serving(sound())
         context.set_ciphers("DEFAULT@SECLEVEL=0")
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
-        connection = Connection(context=context).shake_hands()
-        error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
-        self.assertEqual(error.cause, Cause.TLS)
-        self.assertIn("failed (TLSV1_ALERT_PROTOCOL_VERSION)", str(error))
+        gone, clear, old = Connection(), Connection(), Connection(context=context).shake_hands()
+        gone.layer.connectionLost(DONE)
+        clear.layer.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        for connection, words in (
+            (gone, "llm.example:443 hung up during the TLS handshake."),
+            (clear, "llm.example:443 does not speak TLS."),
+            (old, "failed (TLSV1_ALERT_PROTOCOL_VERSION)"),
+        ):
+            error = self.failureResultOf(connection.layer.opened, UpstreamUnreachable).value
+            self.assertEqual(error.cause, Cause.TLS)
+            self.assertIn(words, str(error))
+            self.assertEqual((connection.above.made, connection.above.lost), (0, []))
 
     def test_cancel(self) -> None:
         """Whoever gives up waiting closes the connection at once, and the protocol above never hears of it."""
@@ -173,12 +172,6 @@ class CertificateTests(TlsCase):
             for part in parts:
                 self.assertIn(part, message)
 
-    def test_unreadable_authorities(self) -> None:
-        """Authorities that cannot be read are an error, never just ignored."""
-        error = self.assertRaises(UpstreamUnreachable, verifying, "-----BEGIN CERTIFICATE-----\nnonsense")
-        self.assertEqual(error.cause, Cause.TLS)
-        self.assertIn("gateway.ca_certificates", str(error))
-
     def test_environment_vouches_for_nobody(self) -> None:
         """Without the system's bundles and without own authorities, no certificate is good."""
         who = Identity(verifying("", ()), HOST, HOST)
@@ -186,51 +179,22 @@ class CertificateTests(TlsCase):
         connection = Connection(who).shake_hands()
         self.failureResultOf(connection.layer.opened, UpstreamUnreachable)
 
-    def test_first_bundle_that_can_be_read(self) -> None:
-        """A place without a bundle is passed over."""
-        bundle = self.mktemp()
-        with open(bundle, "w", encoding="ascii") as file:
-            file.write(Authority.made().pem)
-        nowhere = self.mktemp()
-        context = verifying("", (nowhere, bundle))
-        self.assertEqual(len(context.get_ca_certs()), 1)
-
-
-class SessionTests(TlsCase):
-    """The second handshake with a peer is a short one."""
-
-    def test_resumed(self) -> None:
-        """A session is resumed, with TLS 1.3 and with 1.2, and only one with the same peer."""
-        for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
-            context = serving(sound())
-            context.maximum_version = version
-            who = identity()
-            self.assertEqual(self._reused(who, context), [False, True, True])
-            self.assertEqual(self._reused(identity(), context)[0], False)
-
-    def _reused(self, who: Identity, context: ssl.SSLContext) -> list[bool]:
-        reused = []
-        for _ in range(3):
-            connection = self.open(who, context)
-            connection.layer.dataReceived(connection.peer.say(b"hello"))
-            reused.append(connection.peer.tls.session_reused)
-        return reused
-
-    def test_not_shown(self) -> None:
-        """A session, which holds keys, is in no text about whom it is with."""
-        who = identity()
-        self._reused(who, serving(sound()))
-        self.assertNotIn("session", repr(who).lower())
-
 
 class StreamTests(TlsCase):
     """What one end writes the other end reads."""
 
-    def test_interfaces(self) -> None:
-        """It is what protocols expect of a transport."""
-        layer = self.open().layer
+    def test_transport(self) -> None:
+        """It is what protocols expect of a transport; addresses, options and producers are those of the one below."""
+        connection = self.open()
+        layer, wire, producer = connection.layer, connection.wire, Wire()
         for interface in (ITransport, IConsumer, IPushProducer):
             self.assertTrue(verifyObject(interface, layer))
+        self.assertEqual((layer.getPeer(), layer.getHost()), (wire.getPeer(), wire.getHost()))
+        layer.setTcpNoDelay(True)
+        layer.registerProducer(producer, True)
+        self.assertEqual((wire.no_delay, wire.producer, wire.streaming), (True, producer, True))
+        layer.unregisterProducer()
+        self.assertIsNone(wire.producer)
 
     def test_to_and_fro(self) -> None:
         """Bytes arrive in both directions, also more than fit into one record, and empty writes are no records."""
@@ -286,14 +250,6 @@ class StreamTests(TlsCase):
         connection.layer.dataReceived(end + connection.peer.say(b"early"))
         self.assertEqual(connection.above.received, b"early")
 
-    def test_the_transports_own(self) -> None:
-        """Addresses and the socket's options are those of the transport below."""
-        connection = self.open()
-        self.assertEqual(connection.layer.getPeer(), connection.wire.getPeer())
-        self.assertEqual(connection.layer.getHost(), connection.wire.getHost())
-        connection.layer.setTcpNoDelay(True)
-        self.assertTrue(connection.wire.no_delay)
-
 
 class FlowTests(TlsCase):
     """Whoever cannot take any more makes the other end wait."""
@@ -311,15 +267,20 @@ class FlowTests(TlsCase):
         connection.clock.advance(0)
         self.assertEqual(connection.above.received, b"onetwo")
 
-    def test_paused_between_records(self) -> None:
-        """A consumer that pauses on a record does not get the next one, even of the same piece."""
-        connection = self.open()
-        self._pause_on_data(connection)
-        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
-        self.assertEqual(connection.above.pieces, [b"one"])
-        connection.layer.resumeProducing()
-        connection.clock.advance(0)
-        self.assertEqual(connection.above.pieces, [b"one", b"two"])
+    def test_between_records(self) -> None:
+        """Whoever pauses or closes on a record does not get the next one of the same piece; who resumes there does."""
+        for deeds, at_once, later in (
+            (["pauseProducing"], [b"one"], [b"one", b"two"]),
+            (["pauseProducing", "resumeProducing"], [b"one", b"two"], [b"one", b"two"]),
+            (["loseConnection"], [b"one"], [b"one"]),
+        ):
+            connection = self.open()
+            on_data(connection, *(getattr(connection.layer, deed) for deed in deeds))
+            connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
+            self.assertEqual(connection.above.pieces, at_once, deeds)
+            connection.layer.resumeProducing()
+            connection.clock.advance(0)
+            self.assertEqual(connection.above.pieces, later, deeds)
 
     def test_paused_again(self) -> None:
         """A consumer that changes its mind before the next turn gets nothing in it."""
@@ -331,24 +292,10 @@ class FlowTests(TlsCase):
         connection.clock.advance(0)
         self.assertEqual(connection.above.received, b"")
 
-    def test_resumed_while_delivering(self) -> None:
-        """A consumer that pauses and resumes on a record gets the next one after it, once."""
-        connection = self.open()
-
-        def blink(data: bytes) -> None:
-            connection.layer.pauseProducing()
-            connection.layer.resumeProducing()
-            connection.above.pieces.append(data)
-
-        connection.above.dataReceived = blink  # type: ignore[method-assign]
-        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
-        connection.clock.advance(0)
-        self.assertEqual(connection.above.pieces, [b"one", b"two"])
-
     def test_farewell_waits(self) -> None:
         """An end that came while a consumer had paused is told after what came before it."""
         connection = self.open()
-        self._pause_on_data(connection)
+        on_data(connection, connection.layer.pauseProducing)
         connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say_goodbye())
         self.assertEqual(connection.above.lost, [])
         connection.layer.resumeProducing()
@@ -359,7 +306,7 @@ class FlowTests(TlsCase):
         """A consumer that breaks loses its connection, and gets nothing more, whoever delivers."""
         for paused in (False, True):
             connection = self.open()
-            self._break_on_data(connection)
+            on_data(connection, lambda: 1 // 0)
             records = connection.peer.say(b"one") + connection.peer.say(b"two")
             if paused:
                 connection.layer.pauseProducing()
@@ -372,30 +319,6 @@ class FlowTests(TlsCase):
             connection.layer.connectionLost(Failure(ZeroDivisionError()))
             self.assertEqual(connection.above.pieces, [b"one"])
             self.assertEqual([reason.type for reason in connection.above.lost], [ZeroDivisionError])
-
-    def _break_on_data(self, connection: Connection) -> None:
-        def fail(data: bytes) -> None:
-            connection.above.pieces.append(data)
-            raise ZeroDivisionError
-
-        connection.above.dataReceived = fail  # type: ignore[method-assign]
-
-    def test_producer(self) -> None:
-        """A producer above is paused and resumed by the transport below."""
-        connection = self.open()
-        producer = Wire()
-        connection.layer.registerProducer(producer, True)
-        self.assertIs(connection.wire.producer, producer)
-        self.assertTrue(connection.wire.streaming)
-        connection.layer.unregisterProducer()
-        self.assertIsNone(connection.wire.producer)
-
-    def _pause_on_data(self, connection: Connection) -> None:
-        def pause(data: bytes) -> None:
-            connection.above.pieces.append(data)
-            connection.layer.pauseProducing()
-
-        connection.above.dataReceived = pause  # type: ignore[method-assign]
 
 
 class EndTests(TlsCase):
@@ -424,25 +347,14 @@ class EndTests(TlsCase):
         self.assertEqual(connection.above.received, b"")
 
     def test_close_with_unread_data(self) -> None:
-        """What has not been delivered does not keep the farewell from being sent."""
-        connection = self.open()
-        connection.layer.pauseProducing()
-        connection.layer.dataReceived(connection.peer.say(b"unread"))
-        connection.layer.loseConnection()
-        connection.pass_on()
-        self.assertTrue(connection.peer.closed)
-
-    def test_close_on_data(self) -> None:
-        """Whoever closes on a record does not get the next one."""
-        connection = self.open()
-
-        def close(data: bytes) -> None:
-            connection.above.pieces.append(data)
-            connection.layer.loseConnection()
-
-        connection.above.dataReceived = close  # type: ignore[method-assign]
-        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
-        self.assertEqual(connection.above.pieces, [b"one"])
+        """What has not been delivered does not keep the farewell from being sent, however the consumer closes."""
+        for close in ("loseConnection", "stopProducing"):
+            connection = self.open()
+            connection.layer.pauseProducing()
+            connection.layer.dataReceived(connection.peer.say(b"unread"))
+            getattr(connection.layer, close)()
+            connection.pass_on()
+            self.assertTrue(connection.peer.closed, close)
 
     def test_peer_closes(self) -> None:
         """A peer's farewell is a clean end, told at once and answered."""
@@ -467,28 +379,20 @@ class EndTests(TlsCase):
         self.assertTrue(connection.wire.disconnected)
 
     def test_cut(self) -> None:
-        """An end without a farewell is no clean end, even if the transport's end was."""
-        connection = self.open()
-        connection.layer.dataReceived(connection.peer.say(b"half"))
-        connection.layer.connectionLost(DONE)
-        self.assertEqual(connection.above.received, b"half")
-        self.assert_lost(connection, ConnectionLost)
-
-    def test_cut_in_a_record(self) -> None:
-        """Neither is an end in the midst of a record."""
-        connection = self.open()
-        connection.layer.dataReceived(connection.peer.say(b"half")[:-1])
-        connection.layer.connectionLost(DONE)
-        self.assertEqual(connection.above.received, b"")
-        self.assert_lost(connection, ConnectionLost)
-
-    def test_cut_while_paused(self) -> None:
-        """Neither is one that leaves something undelivered, farewell or not."""
-        connection = self.open()
-        connection.layer.pauseProducing()
-        connection.layer.dataReceived(connection.peer.say(b"unread") + connection.peer.say_goodbye())
-        connection.layer.connectionLost(DONE)
-        self.assert_lost(connection, ConnectionLost)
+        """An end without a farewell, within a record, or that leaves something undelivered is no clean one."""
+        cases: tuple[tuple[bool, Callable[[TlsPeer], bytes], bytes], ...] = (
+            (False, lambda peer: peer.say(b"half"), b"half"),
+            (False, lambda peer: peer.say(b"half")[:-1], b""),
+            (True, lambda peer: peer.say(b"unread") + peer.say_goodbye(), b""),
+        )
+        for paused, bytes_of, received in cases:
+            connection = self.open()
+            if paused:
+                connection.layer.pauseProducing()
+            connection.layer.dataReceived(bytes_of(connection.peer))
+            connection.layer.connectionLost(DONE)
+            self.assertEqual(connection.above.received, received)
+            self.assert_lost(connection, ConnectionLost)
 
     def test_lost_before_the_next_turn(self) -> None:
         """What a consumer that has just resumed did not get yet, it gets before the end."""
@@ -522,10 +426,3 @@ class EndTests(TlsCase):
         connection.layer.connectionLost(Failure(ConnectionAborted()))
         self.assertEqual(connection.above.received, b"")
         self.assert_lost(connection, ConnectionAborted)
-
-    def test_stop(self) -> None:
-        """A consumer that wants no more closes."""
-        connection = self.open()
-        connection.layer.stopProducing()
-        connection.pass_on()
-        self.assertTrue(connection.peer.closed)
