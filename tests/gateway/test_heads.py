@@ -17,15 +17,6 @@ class RequestHeadTests(GatewayCase):
         """What the provider hears of a request with these fields."""
         return self.ask(request(target, *lines), provider)[1].take()
 
-    def test_transparent(self) -> None:
-        """Fields go on in their order, case and number, with their spaces; so does the body."""
-        heard = self.sent("X-B:  two ", "x-a:1", "X-B: \tthree", "ACCEPT: */*", "User-Agent: a/1 (b; c)")
-        self.assertEqual(
-            heard,
-            b"POST /v1/chat/completions HTTP/1.1\r\nHost: api.openai.com\r\nX-B:  two \r\nx-a:1\r\nX-B: \tthree\r\n"
-            b"ACCEPT: */*\r\nUser-Agent: a/1 (b; c)\r\nContent-Length: 2\r\n\r\n{}",
-        )
-
     def test_host(self) -> None:
         """The Host is the provider's, where the client's stood."""
         raw = f"GET /local/x?q=%2e%2e/..&r HTTP/1.1\r\nA: 1\r\nhOsT:  {HOST}\r\nB: 2\r\n\r\n".encode()
@@ -63,10 +54,12 @@ class RequestHeadTests(GatewayCase):
                 self.assertEqual(self.answered(get(), answer), answer.replace(line, b"").replace(line.lower(), b""))
 
     def test_empty_connection(self) -> None:
-        """A Connection that names nothing takes nothing with it."""
+        """A Connection that names nothing takes nothing with it, either way."""
         for value in ("", ",", " , ", "close,"):
             heard = self.sent(f"Connection: {value}", "X-A: 1")
             self.assertEqual(lines_of(heard), [b"Host: api.openai.com", b"X-A: 1", b"Content-Length: 2"], value)
+        answer = b"HTTP/1.1 200 OK\r\nConnection: ,\r\nContent-Length: 2\r\n\r\nok"
+        self.assertEqual(self.answered(get(), answer), OK)
 
     def test_framing_is_not_for_one_hop(self) -> None:
         """Who names Host or a length in Connection does not change what the request is."""
@@ -83,40 +76,6 @@ class RequestHeadTests(GatewayCase):
 class AnswerHeadTests(GatewayCase):
     """Towards the client."""
 
-    def test_transparent(self) -> None:
-        """An answer goes on as it came: code, reason, fields in order, case and number."""
-        answer = (
-            b"HTTP/1.1 299 Fine, thanks\r\nx-b:2\r\nX-A:  1 \r\nx-b: 3\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n"
-            b"content-LENGTH: 2\r\n\r\nok"
-        )
-        self.assertEqual(self.answered(get(), answer), answer)
-
-    def test_hop_by_hop(self) -> None:
-        """What is of one hop stays at that hop."""
-        answer = (
-            b"HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop\r\nKeep-Alive: timeout=5\r\nX-Hop: 1\r\nX-End: 2\r\n"
-            b"Proxy-Authenticate: Basic\r\nUpgrade: h2\r\nContent-Length: 2\r\n\r\nok"
-        )
-        self.assertEqual(self.answered(get(), answer), b"HTTP/1.1 200 OK\r\nX-End: 2\r\nContent-Length: 2\r\n\r\nok")
-
-    def test_empty_connection(self) -> None:
-        """A Connection that names nothing takes nothing with it."""
-        answer = b"HTTP/1.1 200 OK\r\nConnection: ,\r\nContent-Length: 2\r\n\r\nok"
-        self.assertEqual(self.answered(get(), answer), OK)
-
-    def test_no_reason(self) -> None:
-        """An answer without a reason has none afterwards."""
-        for line in (b"HTTP/1.1 200", b"HTTP/1.1 200 "):
-            self.assertEqual(
-                self.answered(get(), line + b"\r\nContent-Length: 0\r\n\r\n"), line + b"\r\nContent-Length: 0\r\n\r\n"
-            )
-
-    def test_older_provider(self) -> None:
-        """The answer of an HTTP/1.0 server is one of ours towards the client."""
-        self.assertEqual(
-            self.answered(get(), b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"), OK
-        )
-
     def test_interim(self) -> None:
         """Interim answers go on as soon as they come, without what is of one hop, and the final one after them."""
         line, there = self.ask(request("/v1/messages", "Expect: 100-continue"), "anthropic")
@@ -126,11 +85,6 @@ class AnswerHeadTests(GatewayCase):
         self.assertEqual(self.after(line), b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\n")
         there.end.write(OK[len(b"HTTP/1.1 20") :])
         self.assertEqual(self.after(line), OK)
-
-    def test_switching_protocols(self) -> None:
-        """A provider that switches protocols unasked is answered for."""
-        heard = self.answered(get(), b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")
-        self.assertEqual(status_of(heard), 502)
 
     def test_long_head(self) -> None:
         """A head that does not end is not waited for."""

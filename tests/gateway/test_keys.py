@@ -8,9 +8,9 @@ from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 
 from aileron.errors import StoreUnavailable
 from aileron.values import Ending
-from tests.gateway.case import KEY, OK, GatewayCase, Line, Peer, get, request
+from tests.gateway.case import KEY, OK, GatewayCase, get, request
 
-OTHER = "ail_g_" + "o" * 43
+GOOD, OTHER = "ail_g_" + "g" * 43, "ail_g_" + "o" * 43
 
 
 class LogCase(GatewayCase):
@@ -28,40 +28,25 @@ class LogCase(GatewayCase):
 class KeyTests(GatewayCase):
     """Where keys stand."""
 
-    def session_of(self, *lines: str, target: str = "/v1/messages") -> str | None:
-        """Whose call it was, once it arrived without a key in it."""
-        _, there = self.ask(request(target, *lines), "anthropic")
-        heard = there.take()
-        self.assertIn(b"POST /v1/messages HTTP/1.1\r\n", heard)
-        self.assertNotIn(b"ail_", heard)
-        self.assertNotIn(b"aileron", heard.lower())
-        return self.meters.all[-1].begun[1]
-
-    def test_none(self) -> None:
-        """Without a key a call is nobody's."""
-        self.assertIsNone(self.session_of())
-
-    def test_in_path(self) -> None:
-        """The path may begin with the key."""
+    def test_places(self) -> None:
+        """A key may begin the path, which counts, or stand in a field, whatever Connection says; it is cut."""
         self.session()
-        self.assertEqual(self.session_of(target=f"/s/{KEY}/v1/messages"), "ses1")
-        self.assertEqual(self.session_of(target=f"/s/{KEY}/anthropic/v1/messages"), "ses1")
-
-    def test_in_field(self) -> None:
-        """A field may hold it, in any case of its name."""
-        self.session()
-        self.assertEqual(self.session_of(f"X-Aileron-Gateway-Key: {KEY}"), "ses1")
-        self.assertEqual(self.session_of(f"x-aileron-gateway-KEY:{KEY}  "), "ses1")
-
-    def test_in_both(self) -> None:
-        """The path's counts, and both are cut."""
-        self.session()
-        self.assertEqual(self.session_of(f"X-Aileron-Gateway-Key: {OTHER}", target=f"/s/{KEY}/v1/messages"), "ses1")
-
-    def test_named_by_connection(self) -> None:
-        """A key that Connection names is one as well."""
-        self.session()
-        self.assertEqual(self.session_of("Connection: x-aileron-gateway-key", f"X-Aileron-Gateway-Key: {KEY}"), "ses1")
+        field, keyed = f"X-Aileron-Gateway-Key: {KEY}", f"/s/{KEY}/v1/messages"
+        for session, target, *lines in (
+            (None, "/v1/messages"),
+            ("ses1", keyed),
+            ("ses1", f"/s/{KEY}/anthropic/v1/messages"),
+            ("ses1", "/v1/messages", field),
+            ("ses1", "/v1/messages", f"x-aileron-gateway-KEY:{KEY}  "),
+            ("ses1", "/v1/messages", "Connection: x-aileron-gateway-key", field),
+            ("ses1", keyed, f"X-Aileron-Gateway-Key: {OTHER}"),
+        ):
+            _, there = self.ask(request(str(target), *map(str, lines)), "anthropic")
+            heard = there.take()
+            self.assertIn(b"POST /v1/messages HTTP/1.1\r\n", heard)
+            self.assertNotIn(b"ail_", heard)
+            self.assertNotIn(b"aileron", heard.lower())
+            self.assertEqual(self.meters.all[-1].begun[1], session, (target, lines))
 
     def test_from_the_store(self) -> None:
         """A key that is not in memory is looked for, while the request collects."""
@@ -95,33 +80,23 @@ class KeyTests(GatewayCase):
 class RefusedKeyTests(LogCase):
     """Keys that open nothing."""
 
-    def forbidden(self, *lines: str, target: str) -> None:
-        """Assert that a call is refused with 403, in the shape of the one who was asked, and goes nowhere."""
-        body = self.refused(self.line().say(request(target, *lines)), 403, "forbidden")
-        self.assertEqual(body["error"]["type"], "permission_error")
-        self.assertEqual(self.reached(), [])
-
-    def test_unknown(self) -> None:
-        """A key that never was."""
-        self.forbidden(target=f"/s/{KEY}/v1/messages")
-        self.forbidden(f"X-Aileron-Gateway-Key: {KEY}", target="/v1/messages")
-        self.forbidden("X-Aileron-Gateway-Key: something", target="/v1/messages")
-        self.forbidden("X-Aileron-Gateway-Key:", target="/v1/messages")
-
-    def test_no_key_at_all(self) -> None:
-        """A path that has something else where a key would stand."""
-        self.forbidden(target="/s/dummy/v1/messages")
-        self.forbidden(target=f"/s/{KEY}x/v1/messages")
-
-    def test_ended(self) -> None:
-        """A session's that has ended."""
+    def test_forbidden(self) -> None:
+        """No key, one that never was and one of a session that has ended are refused, whatever stands in the field."""
         self.session(live=False)
-        self.forbidden(target=f"/s/{KEY}/v1/messages")
-
-    def test_known_by_header_only(self) -> None:
-        """A good key in the field does not help a bad one in the path."""
-        self.session()
-        self.forbidden(f"X-Aileron-Gateway-Key: {KEY}", target=f"/s/{OTHER}/v1/messages")
+        self.session(key=GOOD)
+        for target, *lines in (
+            (f"/s/{OTHER}/v1/messages",),
+            ("/v1/messages", f"X-Aileron-Gateway-Key: {OTHER}"),
+            ("/v1/messages", "X-Aileron-Gateway-Key: something"),
+            ("/v1/messages", "X-Aileron-Gateway-Key:"),
+            ("/s/dummy/v1/messages",),
+            (f"/s/{GOOD}x/v1/messages",),
+            (f"/s/{KEY}/v1/messages",),
+            (f"/s/{OTHER}/v1/messages", f"X-Aileron-Gateway-Key: {GOOD}"),
+        ):
+            body = self.refused(self.line().say(request(target, *lines)), 403, "forbidden")
+            self.assertEqual(body["error"]["type"], "permission_error")
+        self.assertEqual(self.reached(), [])
 
     def test_store(self) -> None:
         """A store that cannot tell is no permission."""
@@ -172,7 +147,7 @@ class SecrecyTests(LogCase):
     def test_meters(self) -> None:
         """A meter hears of a call's whole course, and ends once."""
         self.session()
-        line, there = self._asked()
+        line, there = self.ask(request(f"/s/{KEY}/v1/messages"), "anthropic")
         there.end.write(b"HTTP/1.1 201 Made\r\nContent-Length: 4\r\n\r\nma")
         self.net.run()
         there.end.write(b"de")
@@ -180,6 +155,3 @@ class SecrecyTests(LogCase):
         meter = self.meters.all[0]
         self.assertEqual(meter.told, ["sent", "arrived", "answered"])
         self.assertEqual((meter.code, meter.body, meter.uploads, meter.ending), (201, b"made", 2, Ending.COMPLETE))
-
-    def _asked(self) -> tuple[Line, Peer]:
-        return self.ask(request(f"/s/{KEY}/v1/messages"), "anthropic")

@@ -44,29 +44,19 @@ WALKS = (
 class ShapeTests(GatewayCase):
     """Each provider's shape, each route's status."""
 
-    def test_openai(self) -> None:
-        """What OpenAI's clients show at once."""
-        body = self.refused(self.line().say(request("/v1/chat/completions", BROWSERS[0])), 403, "forbidden")
-        self.assertEqual(set(body), {"error"})
-        self.assertEqual(set(body["error"]), {"message", "type", "param", "code"})
-        self.assertEqual((body["error"]["type"], body["error"]["code"]), ("invalid_request_error", "forbidden"))
-
-    def test_codex(self) -> None:
-        """On its own route codex shows 400."""
-        for target in ("/v1/responses", "/openai/v1/responses", "/chatgpt/responses"):
-            self.refused(self.line().say(request(target, BROWSERS[0])), 400, "forbidden")
-
-    def test_anthropic(self) -> None:
-        """What Anthropic's clients show at once."""
-        for target in ("/v1/messages", "/api/hello", "/anthropic/x"):
-            body = self.refused(self.line().say(request(target, BROWSERS[0])), 403, "forbidden")
-            self.assertEqual((body["type"], body["error"]["type"]), ("error", "permission_error"))
-            self.assertEqual(set(body["error"]), {"type", "message"})
-
-    def test_other_provider(self) -> None:
-        """A provider of another name speaks the dialect that it has."""
-        body = self.refused(self.line().say(request("/local/x", BROWSERS[0])), 403, "forbidden")
-        self.assertEqual(body["error"]["code"], "forbidden")
+    def test_shapes(self) -> None:
+        """A refusal has the shape of the provider's own, and a status that the clients of its route show at once."""
+        openai = {"error": {"type": "invalid_request_error", "param": None, "code": "forbidden"}}
+        anthropic = {"type": "error", "error": {"type": "permission_error"}}
+        for status, shape, *targets in (
+            (403, openai, "/v1/chat/completions", "/local/x"),
+            (400, openai, "/v1/responses", "/openai/v1/responses", "/chatgpt/responses"),
+            (403, anthropic, "/v1/messages", "/api/hello", "/anthropic/x"),
+        ):
+            for target in targets:
+                body = self.refused(self.line().say(request(target, BROWSERS[0])), status, "forbidden")
+                self.assertIn("browser", body["error"].pop("message"))
+                self.assertEqual(body, shape, target)
 
     def test_head(self) -> None:
         """A refused HEAD is answered without a body."""
@@ -108,12 +98,9 @@ class RefusedTests(GatewayCase):
         self.assertEqual(self.reached(), [], lines)
 
     def test_browsers(self) -> None:
-        """Whatever only a browser sends."""
+        """Whatever only a browser sends is refused; Node's fetch sends the mode alone."""
         for line in BROWSERS:
             self.forbidden(line)
-
-    def test_node(self) -> None:
-        """What Node's fetch sends is no browser's: a browser tells more than the mode."""
         _, there = self.ask(request("/v1/messages", "Sec-Fetch-Mode: cors"), "anthropic")
         self.assertIn(b"Sec-Fetch-Mode: cors\r\n", there.take())
 
@@ -139,9 +126,10 @@ class RefusedTests(GatewayCase):
         self.assertIn(b"ail_x_", there.take())
 
     def test_walks(self) -> None:
-        """A path that some servers take for another one."""
+        """A path that some servers take for another one, and a method that would make a tunnel of the connection."""
         for target in WALKS:
             self.refused(self.line().say(get(target)), 400, "invalid_request")
+        self.refused(self.line().say(request("/openai/x", method="CONNECT", body=b"")), 403, "forbidden")
         self.assertEqual(self.reached(), [])
 
     def test_dots_that_do_not_walk(self) -> None:
@@ -151,11 +139,6 @@ class RefusedTests(GatewayCase):
             self.assertIn(target.removeprefix("/local").encode(), there.take())
             there.end.abortConnection()
             self.net.run()
-
-    def test_connect(self) -> None:
-        """A method that would make a tunnel of the connection."""
-        self.refused(self.line().say(request("/openai/x", method="CONNECT", body=b"")), 403, "forbidden")
-        self.assertEqual(self.reached(), [])
 
     def test_long_head(self) -> None:
         """A head of more than 64 KiB, whole or not, is refused; one of less passes."""
@@ -169,23 +152,15 @@ class RefusedTests(GatewayCase):
 class VaultTests(GatewayCase):
     """A vault that is shut."""
 
-    def say_with(self, state: VaultState, target: str) -> bytes:
-        """What is answered while the vault is in that state."""
-        self.gateway._door = GatewaySwitch(MemoryVault(state), self.clock)
-        return self.line().say(request(target))
-
-    def test_shut(self) -> None:
-        """Locked or lost: refused on every route, and counted."""
+    def test_states(self) -> None:
+        """Locked or lost: refused on every route, and counted; where there is none yet, what needs none passes."""
         for state in (VaultState.LOCKED, VaultState.LOST):
-            self.refused(self.say_with(state, "/v1/messages"), 403, "vault_locked")
-            self.refused(self.say_with(state, "/v1/chat/completions"), 403, "vault_locked")
-            self.refused(self.say_with(state, "/v1/responses"), 400, "vault_locked")
-        self.assertEqual(self.reached(), [])
-        self.assertEqual({meter.ending for meter in self.meters.all}, {Ending.REFUSED})
-
-    def test_missing(self) -> None:
-        """No vault yet: what needs none passes."""
-        self.say_with(VaultState.MISSING, "/v1/messages")
+            self.gateway._door = GatewaySwitch(MemoryVault(state), self.clock)
+            for target, status in (("/v1/messages", 403), ("/v1/chat/completions", 403), ("/v1/responses", 400)):
+                self.refused(self.line().say(request(target)), status, "vault_locked")
+        self.assertEqual((self.reached(), {meter.ending for meter in self.meters.all}), ([], {Ending.REFUSED}))
+        self.gateway._door = GatewaySwitch(MemoryVault(VaultState.MISSING), self.clock)
+        self.line().say(request("/v1/messages"))
         self.assertEqual(self.reached(), ["anthropic"])
 
 

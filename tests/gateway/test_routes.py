@@ -7,14 +7,19 @@ from typing import Any
 from aileron.http1 import parse_request
 from tests.gateway.case import GatewayCase, get, request, status_of
 
+ASK = (
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/embeddings",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+)
+
+
 ASKED = (
     ("POST", "/v1/chat/completions", "openai", "/v1/chat/completions", True),
-    ("POST", "/v1/completions", "openai", "/v1/completions", True),
-    ("POST", "/v1/embeddings", "openai", "/v1/embeddings", True),
-    ("POST", "/v1/responses", "openai", "/v1/responses", True),
     ("GET", "/v1/responses", "openai", "/v1/responses", False),
-    ("POST", "/v1/messages", "anthropic", "/v1/messages", True),
-    ("POST", "/v1/messages?beta=true", "anthropic", "/v1/messages?beta=true", True),
     ("POST", "/v1/messages/count_tokens?beta=true", "anthropic", "/v1/messages/count_tokens?beta=true", True),
     ("GET", "/v1/models", "openai", "/v1/models", False),
     ("GET", "/v1/models/ft:gpt-4/x", "openai", "/v1/models/ft:gpt-4/x", False),
@@ -67,6 +72,24 @@ class RouteTests(GatewayCase):
             line.end.abortConnection()
             self.net.run()
 
+    def test_asks_a_model(self) -> None:
+        """A named route asks, at the root and below each prefix, by POST alone; what only looks like one does not."""
+        for path in ASK:
+            self.assertEqual(self.asks("POST", path), ("anthropic" if "messages" in path else "openai", True))
+            for prefix in ("openai", "anthropic", "local"):
+                self.assertEqual(self.asks("POST", f"/{prefix}{path}"), (prefix, True))
+            for method in ("GET", "DELETE", "PUT", "post"):
+                self.assertEqual(self.asks(method, f"/local{path}"), ("local", False))
+            for other in (path + "/", path + "/x", path.upper(), path.replace("v", "%76"), "/v2" + path):
+                self.assertEqual(self.asks("POST", f"/local{other}"), ("local", False), other)
+        for path in ("/v1/models", "/v1/files", "/v1/responses/resp_1", "/v1/organization/admin_api_keys", "/"):
+            self.assertEqual(self.asks("POST", f"/openai{path}"), ("openai", False))
+
+    def asks(self, method: str, path: str) -> tuple[str, bool] | None:
+        """Whom a request goes to, and whether it asks a model; L{None}: it is not the gateway's."""
+        to = self.gateway._table.decide(_head(path.encode(), method.encode()), path.encode())
+        return None if to is None else (to.provider.name, to.inference)
+
     def test_models(self) -> None:
         """A list of models is Anthropic's where the client speaks as Anthropic's do."""
         for line in ("anthropic-version: 2023-06-01", "X-Api-Key: k", "x-api-key: k\r\nX-API-Key: k"):
@@ -113,5 +136,5 @@ class OwnPortTests(GatewayCase):
         self.assertEqual(self.reached(), [])
 
 
-def _head(target: bytes) -> Any:
-    return parse_request(b"GET " + target + b" HTTP/1.1\r\nHost: h\r\n\r\n")
+def _head(target: bytes, method: bytes = b"GET") -> Any:
+    return parse_request(method + b" " + target + b" HTTP/1.1\r\nHost: h\r\n\r\n")
