@@ -64,6 +64,13 @@ class Peer(Protocol):
         heard, self.heard = self.heard, b""
         return heard
 
+    def go(self, politely: bool) -> None:
+        """Close the connection, or reset it."""
+        if politely:
+            self.end.loseConnection()
+        else:
+            self.end.abortConnection()
+
 
 @implementer(IStreamClientEndpoint)
 class Place:
@@ -209,6 +216,12 @@ class Line(Peer):
         self.end.write(data)
         return self._case.after(self)
 
+    def pour(self, length: int) -> None:
+        """Send so many bytes of a body, in pieces that come one after another."""
+        for _ in range(length // 50_000):
+            self.end.write(b"y" * 50_000)
+            self._case.net.run()
+
 
 class GatewayCase(SynchronousTestCase):
     """Builds it all.
@@ -283,6 +296,24 @@ class GatewayCase(SynchronousTestCase):
         line, there = self.ask(request, provider)
         there.end.write(answer)
         return self.after(line)
+
+    def used(self, asked: bytes, provider: str = "openai") -> tuple[Line, Peer]:
+        """A client and a provider's connection after one request, which was answered."""
+        line, there = self.ask(asked, provider)
+        there.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+        there.take()
+        return line, there
+
+    def unread(self, asked: bytes, length: int = 70_000) -> tuple[Line, Peer]:
+        """A client that does not read an answer, which came whole and at once."""
+        line, there = self.ask(asked)
+        line.end.pauseProducing()
+        self.net.most = lambda: 100_000
+        there.end.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length + b"x" * length)
+        self.net.run()
+        there.take()
+        return line, there
 
     def wait(self, seconds: float, step: float = 1.0, turns: int = 0) -> None:
         """Let time pass, and do all that is due in it.

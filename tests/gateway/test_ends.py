@@ -2,72 +2,63 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from attrs import evolve
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
 from twisted.python.failure import Failure
 
 from aileron.gateway._exchange import PROGRESS_BYTES
 from aileron.values import Ending
-from tests.gateway.case import OK, GatewayCase, Line, get, request, status_of
+from tests.gateway.case import GatewayCase, Line, get, request, status_of
 
 FIXED = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 UNTIL_CLOSE = b"HTTP/1.1 200 OK\r\n\r\nhello"
+HALF = request(body=b"x" * 100)[:-50]
 
 
 class ProviderLeavesTests(GatewayCase):
     """A provider that goes."""
 
     def test_before_any_answer(self) -> None:
-        """Without a byte of an answer, or with half a head, the client gets 502 and knows why."""
-        for said in (b"", b"HTTP/1.1 200 O", b"HTTP/1.1 100 Continue\r\n\r\n"):
+        """Without a byte of an answer, or with half a head, the client gets 502 at once and knows why."""
+        for asked, said in product((request(), HALF), (b"", b"HTTP/1.1 200 O", b"HTTP/1.1 100 Continue\r\n\r\n")):
             for politely in (True, False):
-                line, there = self.ask(request())
+                line, there = self.ask(asked)
                 there.end.write(said)
                 self.net.run()
-                if politely:
-                    there.end.loseConnection()
-                else:
-                    there.end.abortConnection()
+                there.go(politely)
                 heard = self.after(line).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
                 self.refused(heard, 502, "network_error")
                 self.assertTrue(line.lost)
                 self.assertEqual(self.meters.all[-1].ending, Ending.CUT if said else Ending.UNREACHABLE)
 
     def test_in_a_framed_answer(self) -> None:
-        """In an answer that says where it ends, the client hears no more than came, and its connection ends."""
-        for answer in (FIXED, CHUNKED, CHUNKED + b"0\r\n", CHUNKED + b"0\r\nX: 1\r\n"):
-            for politely in (True, False):
-                line, there = self.ask(request())
-                there.end.write(answer)
-                self.net.run()
-                if politely:
-                    there.end.loseConnection()
-                else:
-                    there.end.abortConnection()
-                self.assertEqual(self.after(line), answer)
-                self.assertTrue(line.lost)
-                self.assertEqual(self.meters.all[-1].ending, Ending.CUT)
-                self.assertEqual(len(self.places["openai"].peers), len(self.meters.all))
+        """In an answer that says where it ends, the client hears what came, and what it asked next is dropped."""
+        answers = (FIXED, CHUNKED, CHUNKED + b"0\r\n", CHUNKED + b"0\r\nX: 1\r\n")
+        for count, (answer, politely) in enumerate(product(answers, (True, False)), 1):
+            line, there = self.ask(request() + get("/openai/next"))
+            there.end.write(answer)
+            self.net.run()
+            there.go(politely)
+            self.assertEqual(self.after(line), answer)
+            self.assertTrue(line.lost)
+            self.assertEqual(self.meters.all[-1].ending, Ending.CUT)
+            self.assertEqual((len(self.places["openai"].peers), len(self.meters.all)), (count, count))
 
-    def test_reset_in_an_answer_until_close(self) -> None:
-        """In an answer that ends with its connection, one that broke is passed on as broken."""
-        line, there = self.ask(request())
-        there.end.write(UNTIL_CLOSE)
-        self.net.run()
-        there.end.abortConnection()
-        self.assertTrue(self.after(line).endswith(b"hello"))
-        self.assertEqual(line.end.reason, ConnectionLost)
-        self.assertEqual(self.meters.all[0].ending, Ending.CUT)
-
-    def test_end_of_an_answer_until_close(self) -> None:
-        """A clean end is passed on as clean."""
-        line, there = self.ask(request())
-        there.end.write(UNTIL_CLOSE)
-        there.end.loseConnection()
-        self.assertTrue(self.after(line).endswith(b"hello"))
-        self.assertEqual(line.end.reason, ConnectionDone)
-        self.assertEqual(self.meters.all[0].ending, Ending.COMPLETE)
+    def test_in_an_answer_until_close(self) -> None:
+        """In an answer that ends with its connection, a clean end is passed on as clean and a reset as broken."""
+        for politely, reason, ending in (
+            (True, ConnectionDone, Ending.COMPLETE),
+            (False, ConnectionLost, Ending.CUT),
+        ):
+            line, there = self.ask(request())
+            there.end.write(UNTIL_CLOSE)
+            self.net.run()
+            there.go(politely)
+            self.assertEqual(self.after(line), b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
+            self.assertEqual((line.end.reason, self.meters.all[-1].ending), (reason, ending))
 
     def test_last_bytes(self) -> None:
         """What came before the end arrives before the end, however slowly the client reads."""
@@ -80,21 +71,6 @@ class ProviderLeavesTests(GatewayCase):
             line.end.resumeProducing()
             self.assertTrue(self.after(line).endswith(answer[-5:]))
             self.assertTrue(line.lost)
-
-    def test_while_the_request_comes(self) -> None:
-        """A provider that goes before it has the request is answered for at once."""
-        line, there = self.ask(request(body=b"x" * 100)[:-50])
-        there.end.abortConnection()
-        self.refused(self.after(line), 502, "network_error")
-
-    def test_pipelined_behind(self) -> None:
-        """What was asked behind an answer that broke is not asked."""
-        line, there = self.ask(get() + get("/openai/next"))
-        there.end.write(FIXED)
-        there.end.abortConnection()
-        self.net.run()
-        self.assertTrue(line.lost)
-        self.assertEqual(len(self.places["openai"].peers), 1)
 
 
 class ClientLeavesTests(GatewayCase):
@@ -126,35 +102,21 @@ class ClientLeavesTests(GatewayCase):
         self.assertEqual((place.given_up, place.asked), (1, 0))
         self.assertEqual(self.meters.all[0].ending, Ending.CLIENT_LEFT)
 
-    def test_uploading(self) -> None:
-        """In the midst of its request."""
-        self.left(self.ask(request(body=b"x" * 100)[:-50])[0])
-
-    def test_waiting(self) -> None:
-        """Before the answer has begun."""
-        self.left(self.ask(request())[0])
-
-    def test_in_the_head(self) -> None:
-        """When half a head came."""
-        line, there = self.ask(request())
-        there.end.write(b"HTTP/1.1 200")
-        self.net.run()
-        self.left(line)
-
-    def test_streaming(self) -> None:
-        """In the midst of an answer, of any kind."""
-        for answer in (FIXED, CHUNKED, UNTIL_CLOSE):
-            line, there = self.ask(request())
-            there.end.write(answer)
+    def test_in_the_midst(self) -> None:
+        """In the midst of its request, before an answer, in its head or body, in both; and with more asked for."""
+        for asked, said in (
+            (HALF, b""),
+            (request(), b""),
+            (request(), b"HTTP/1.1 200"),
+            *((request(), answer) for answer in (FIXED, CHUNKED, UNTIL_CLOSE)),
+            (HALF, CHUNKED),
+            (get() + get("/openai/next"), b""),
+        ):
+            line, there = self.ask(asked)
+            there.end.write(said)
             self.net.run()
             self.left(line)
-
-    def test_early_answer(self) -> None:
-        """In the midst of both."""
-        line, there = self.ask(request(body=b"x" * 100)[:-50])
-        there.end.write(CHUNKED)
-        self.net.run()
-        self.left(line)
+        self.assertEqual(len(self.places["openai"].peers), 8)
 
     def test_choked(self) -> None:
         """While it was not reading."""
@@ -166,17 +128,9 @@ class ClientLeavesTests(GatewayCase):
             self.net.run()
         self.left(line)
 
-    def test_pipelined_behind(self) -> None:
-        """Nothing that it had asked for behind is begun."""
-        line, _ = self.ask(get() + get("/openai/next"))
-        self.left(line)
-        self.assertEqual(len(self.places["openai"].peers), 1)
-
     def test_at_rest(self) -> None:
         """Between requests, the provider's connection stays for others."""
-        line, there = self.ask(get())
-        there.end.write(OK)
-        self.after(line)
+        line, there = self.used(get())
         line.end.loseConnection()
         self.net.run()
         self.assertFalse(there.lost)
@@ -245,19 +199,6 @@ class SilenceTests(GatewayCase):
         self.wait(40)
         self.refused(self.after(line), 504, "network_error")
 
-    def test_no_answer(self) -> None:
-        """A provider that does not answer: 504."""
-        line, there = self.ask(request())
-        self.refused(self.silent(line), 504, "network_error")
-        self.assertTrue(there.lost)
-
-    def test_half_a_head(self) -> None:
-        """One that says half a head: 504."""
-        line, there = self.ask(request())
-        there.end.write(b"HTTP/1.1 200")
-        self.net.run()
-        self.refused(self.silent(line), 504, "network_error")
-
     def test_half_an_answer(self) -> None:
         """One that stops in its answer: the client's connection is cut."""
         for answer, reason in ((FIXED, ConnectionDone), (CHUNKED, ConnectionDone), (UNTIL_CLOSE, ConnectionLost)):
@@ -268,18 +209,21 @@ class SilenceTests(GatewayCase):
             self.assertEqual(line.end.reason, reason)
             self.assertTrue(there.lost)
 
-    def test_half_a_request(self) -> None:
-        """A client that stops in its request: 408, and the provider's connection is dropped."""
-        line, there = self.ask(request(body=b"x" * 100)[:-50])
-        self.refused(self.silent(line), 408, "invalid_request")
-        self.assertTrue(there.lost)
+    def test_owed(self) -> None:
+        """A provider that does not answer, or stops in its head: 504; a client that stops in its request: 408."""
+        for asked, said, status, kind in (
+            (request(), b"", 504, "network_error"),
+            (request(), b"HTTP/1.1 200", 504, "network_error"),
+            (HALF, b"", 408, "invalid_request"),
+        ):
+            line, there = self.ask(asked)
+            there.end.write(said)
+            self.net.run()
+            self.refused(self.silent(line), status, kind)
+            self.assertTrue(there.lost)
 
     def test_provider_that_does_not_read(self) -> None:
         """A provider that takes no more of a request is the silent one: 504."""
-        line, there = self.ask(request(body=b"x" * 900_000)[:-50])
-        there.end.pauseProducing()
-        line.say(b"x" * 10)
-        there.end.pauseProducing()
         line, there = self.ask(request(body=b"x" * 900_000)[:100])
         there.end.pauseProducing()
         line.end.write(b"x" * 800_000)
@@ -288,37 +232,17 @@ class SilenceTests(GatewayCase):
         self.refused(line.take(), 504, "network_error")
 
     def test_nobody_is_silent(self) -> None:
-        """Whoever says something now and then is not cut, whichever side it is."""
+        """Whoever says something now and then, an interim answer too, is not cut, whichever side it is."""
         line, there = self.ask(request(body=b"x" * 10 * PROGRESS_BYTES)[: -10 * PROGRESS_BYTES])
         for _ in range(10):
             self.wait(35)
             line.say(b"x" * PROGRESS_BYTES)
-        there.end.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for _ in range(10):
+        chunks = [b"1\r\nx\r\n"] * 10
+        for said in (*[b"HTTP/1.1 102 P\r\n\r\n"] * 5, CHUNKED, *chunks, b"0\r\n\r\n"):
             self.wait(35)
-            there.end.write(b"1\r\nx\r\n")
+            there.end.write(said)
             self.net.run()
-        there.end.write(b"0\r\n\r\n")
         self.assertTrue(self.after(line).endswith(b"x\r\n0\r\n\r\n"))
-
-    def test_interim_is_something(self) -> None:
-        """An interim answer breaks the silence."""
-        line, there = self.ask(request())
-        for _ in range(5):
-            self.wait(35)
-            there.end.write(b"HTTP/1.1 102 Processing\r\n\r\n")
-            self.net.run()
-        there.end.write(OK)
-        self.assertTrue(self.after(line).endswith(OK))
-
-    def test_kept_connections_are_not_watched(self) -> None:
-        """An exchange that is over is forgotten, however it ended."""
-        line, there = self.ask(request())
-        there.end.write(OK)
-        self.after(line)
-        self.assertEqual(len(self.gateway._silence._quiet), 0)
-        self.assertEqual(status_of(self.line().say(request("/v1/messages", "Origin: x"))), 403)
-        self.assertEqual(len(self.gateway._silence._quiet), 0)
 
 
 class OddSilenceTests(GatewayCase):

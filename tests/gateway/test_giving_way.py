@@ -9,7 +9,7 @@ from twisted.internet.error import ConnectionDone, ConnectionLost
 
 from aileron.testing import example_session
 from aileron.values import Ending
-from tests.gateway.case import OK, GatewayCase, Line, Peer, get, request, status_of
+from tests.gateway.case import OK, GatewayCase, Line, get, request, status_of
 
 MIB = 1 << 20
 LONG = 300_000
@@ -29,7 +29,7 @@ class CrowdedCase(GatewayCase):
         self.keys.in_store[digest] = self.keys.in_memory[digest] = evolve(example_session("ses1"), id=f"ses-{name}")
         return f"X-Aileron-Gateway-Key: {key}"
 
-    def unread(self, count: int, *lines: str) -> list[Line]:
+    def unfinished(self, count: int, *lines: str) -> list[Line]:
         """So many clients whose answers have begun, and who read none of them."""
         clients = []
         for _ in range(count):
@@ -66,7 +66,7 @@ class UnreadTests(CrowdedCase):
 
     def test_session(self) -> None:
         """A session's answers that wait keep its bound: of more, the one that has waited longest is broken off."""
-        clients = self.unread(200, self.key("a"))
+        clients = self.unfinished(200, self.key("a"))
         self.assertLessEqual(self.held, 16)
         self.assertGreater(self.held, 15)
         gone = [bool(client.end.other.aborted) for client in clients]
@@ -90,9 +90,9 @@ class UnreadTests(CrowdedCase):
     def test_total(self) -> None:
         """Four sessions that hold all there is leave the others their share: who holds most gives way."""
         for name in "abcd":
-            self.unread(128, self.key(name))
+            self.unfinished(128, self.key(name))
         self.assertEqual(self.held, 64)
-        few = self.unread(5, self.key("e"))
+        few = self.unfinished(5, self.key("e"))
         self.assertLessEqual(self.held, 64)
         self.served(self.key("f"))
         self.served()
@@ -101,7 +101,7 @@ class UnreadTests(CrowdedCase):
 
     def test_never_read(self) -> None:
         """An answer that is not read at all is broken off when its client was silent for too long."""
-        (client,) = self.unread(1)
+        (client,) = self.unfinished(1)
         self.wait(39)
         self.assertFalse(client.end.other.aborted)
         self.wait(12)
@@ -143,21 +143,11 @@ class UnreadTests(CrowdedCase):
 class WholeTests(CrowdedCase):
     """Answers that are whole, and not read."""
 
-    def whole(self, *lines: str) -> tuple[Line, Peer]:
-        """A client that does not read a whole answer."""
-        client, there = self.ask(get("/openai/x", *lines))
-        client.end.pauseProducing()
-        self.net.most = lambda: 100_000  # at once: what comes later is not read
-        there.end.write(b"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n" + b"x" * 70_000)
-        self.net.run()
-        return client, there
-
     def test_counted(self) -> None:
         """They are counted until they are read, while the provider's connection serves others."""
         for lines in ((), ("Connection: close",)):
-            client, there = self.whole(*lines)
+            client, there = self.unread(get("/openai/x", *lines))
             self.assertGreater(self.held, 0)
-            there.take()
             self.assertIs(self.ask(get())[1], there, lines)
             there.end.write(OK)
             client.end.resumeProducing()
@@ -167,35 +157,26 @@ class WholeTests(CrowdedCase):
     def test_session(self) -> None:
         """They keep the bound of their session."""
         for _ in range(200):
-            self.whole(self.key("a"))
+            self.unread(get("/openai/x", self.key("a")))
         self.assertLessEqual(self.held, 16)
         self.assertLessEqual(sum(end.waiting != b"" for end in self.net.ends), 128)
         self.served(self.key("b"))
 
     def test_never_read(self) -> None:
-        """They are dropped when their client was silent for too long."""
-        for lines in ((), ("Connection: close",)):
-            client, _ = self.whole(*lines)
-            self.wait(52)
-            self.assertEqual((client.end.other.connected, self.held), (False, 0))
+        """They are dropped when their client was silent for too long, were they but a few bytes."""
+        for length, seconds in ((70_000, 52), (2, 300)):
+            for lines in ((), ("Connection: close",)):
+                client, _ = self.unread(get("/openai/x", *lines), length)
+                self.wait(seconds)
+                self.assertEqual((client.end.other.connected, self.held), (False, 0), (length, lines))
 
     def test_client_left(self) -> None:
         """What a client leaves unread is given back."""
-        client, _ = self.whole()
+        client, _ = self.unread(get())
         client.end.abortConnection()
         self.net.run()
         self.wait(1)
         self.assertEqual((self.held, self.meters.all[0].ending), (0, Ending.CLIENT_LEFT))
-
-    def test_little(self) -> None:
-        """A few bytes that nobody reads do not keep a connection for ever either."""
-        for lines in ((), ("Connection: close",)):
-            client, there = self.ask(get("/openai/x", *lines))
-            client.end.pauseProducing()
-            there.end.write(OK)
-            self.net.run()
-            self.wait(300, step=10)
-            self.assertFalse(client.end.other.connected)
 
 
 class UploadTests(CrowdedCase):

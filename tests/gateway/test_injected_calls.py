@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from aileron.gateway._injection import SecretLeak
 from aileron.values import ANTHROPIC, OPENAI, Ending, GatewaySettings, NewBinding, UpstreamSource
 from tests.gateway.case import KEY, OK, GatewayCase, get, request, status_of
 
@@ -152,6 +153,6 @@ class AnswerTests(InjectedCase):
         self.assertEqual(self.after(line), b"")
         self.assertTrue(line.lost)
         self.assertTrue(there.lost)
-        (echo,) = self.echoes
-        self.assertEqual((echo.provider, echo.session.id, echo.kind), (BOUND, "ses1", "plain"))
+        ours = next(each for each in self.bindings.list() if each.name == BOUND.credential)
+        self.assertEqual(self.echoes, [SecretLeak(BOUND, ours, self.keys.in_memory.popitem()[1], "plain")])
         self.assertEqual(self.meters.all[0].ending, Ending.CUT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import timedelta
 from pathlib import Path
 
 from attrs import evolve
@@ -18,15 +16,10 @@ from aileron.errors import (
     AileronError,
     BindingFailed,
     BindingRequired,
-    ExternalApiError,
-    Forbidden,
     StoreUnavailable,
-    Unauthorized,
-    VaultLocked,
 )
 from aileron.gateway._injection import Injection, LeakRecorder, SecretLeak
 from aileron.gateway._secret_filter import SecretFilter
-from aileron.http1 import parse_request
 from aileron.testing import MemoryBindings, MemoryVault, UnthreadedPool, example_session, memory_store
 from aileron.values import (
     ANTHROPIC,
@@ -150,13 +143,6 @@ class HeadTests(InjectionCase):
         self.assertEqual(head, BEFORE + b"".join(line for clients, line in lines if not clients) + ADDED)
         self.assertEqual(head.count(KEY), 1)
 
-    def test_read_in_one_way(self) -> None:
-        """The provider reads one request, one key and no coding."""
-        read = parse_request(self.head(BEFORE + b"Authorization: Bearer a\r\nAUTHORIZATION: b\r\nX-Api-Key: c\r\n\r\n"))
-        self.assertEqual(read.fields[b"authorization"], b"Bearer " + KEY)
-        self.assertEqual(len(re.findall(rb"(?i)authorization|x-api-key", read.raw)), 1)
-        self.assertEqual(re.findall(rb"(?i)accept-encoding: *(.*)\r\n", read.raw), [b"identity"])
-
     def test_no_fields(self) -> None:
         """A head without a field gets ours."""
         self.assertEqual(self.head(b"POST /x HTTP/1.1\r\n\r\n"), b"POST /x HTTP/1.1\r\n" + ADDED)
@@ -171,19 +157,6 @@ class HeadTests(InjectionCase):
 
 class RefusalTests(InjectionCase):
     """Calls that get no key."""
-
-    def test_session(self) -> None:
-        """A call without a session, or of one that ended, gets none."""
-        ended = evolve(self.session, ended_at=self.session.started_at + timedelta(seconds=1))
-        for session in (None, ended):
-            injecting = self.injection.inject(BEFORE + b"\r\n", PROVIDER, session, inference=True)
-            error = self.failureResultOf(Deferred.fromCoroutine(injecting), Unauthorized).value
-            self.assertIn("aileron launch", error.message)
-
-    def test_not_inference(self) -> None:
-        """A call that asks no model gets none."""
-        injecting = self.injection.inject(BEFORE + b"\r\n", PROVIDER, self.session, inference=False)
-        self.failureResultOf(Deferred.fromCoroutine(injecting), Forbidden)
 
     def test_no_binding(self) -> None:
         """What is named and not there is told with what to do."""
@@ -213,28 +186,11 @@ class RefusalTests(InjectionCase):
         """A key does not open for another header than it was bound for."""
         self.refused(BindingFailed, evolve(ANTHROPIC, name="openai", base_url=OPENAI.base_url, credential=NAME))
 
-    def test_locked(self) -> None:
-        """A locked vault gives none out, though it just did."""
-        self.head(BEFORE + b"\r\n")
-        self.vault.lock()
-        self.refused(VaultLocked)
-
     def test_revoked(self) -> None:
         """A key that was revoked is gone at once."""
         self.head(BEFORE + b"\r\n")
         self.successResultOf(Deferred.fromCoroutine(self.bindings.revoke(NAME)))
         self.refused(BindingRequired)
-
-
-class EchoTests(InjectionCase):
-    """An answer that brings the key back."""
-
-    def test_told(self) -> None:
-        """Whose key it was, of which provider and in whose session is told, once."""
-        screen = self.inject(BEFORE + b"\r\n")[1]
-        for _ in range(2):
-            self.assertRaises(ExternalApiError, screen.body, b"x" + KEY.hex().encode())
-        self.assertEqual(self.echoes, [SecretLeak(PROVIDER, self.bindings.list()[0], self.session, "hex")])
 
 
 NOW = 1_760_000_000.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from twisted.internet.error import ConnectionRefusedError as Refused
 
 from aileron.gateway._exchange import MOST_KEPT_BYTES
@@ -13,34 +15,27 @@ from tests.gateway.case import OK, GatewayCase, Line, Peer, get, request
 class PoolTests(GatewayCase):
     """The pool."""
 
-    def done(self, line: Line, there: Peer) -> None:
-        """Answer a request."""
-        there.end.write(OK)
-        self.assertEqual(self.after(line), OK)
-
     def test_one_after_another(self) -> None:
         """Requests that do not overlap share a connection, whoever sends them; those of another provider do not."""
         for _ in range(3):
-            self.done(*self.ask(get()))
-        self.done(*self.ask(request("/v1/messages"), "anthropic"))
+            self.used(get())
+        self.used(request("/v1/messages"), "anthropic")
         asked = {name: len(place.peers) for name, place in self.places.items() if place.peers}
         self.assertEqual(asked, {"openai": 1, "anthropic": 1})
 
     def test_at_once(self) -> None:
-        """Requests at the same time have one each, and it is never shared before its answer is whole."""
+        """Requests at the same time have a connection each; the one used last serves next, so that others grow old."""
         asked = [self.ask(get()) for _ in range(3)]
         self.assertEqual(len({id(there) for _, there in asked}), 3)
-        for line, there in asked:
-            self.done(line, there)
-        self.done(*self.ask(get()))
+        self.answer_all(asked)
+        self.assertIs(self.ask_again(), asked[2][1])
         self.assertEqual(len(self.places["openai"].peers), 3)
 
-    def test_last_used_first(self) -> None:
-        """The connection that was used last serves next, so that the others may grow old."""
-        asked = [self.ask(get()) for _ in range(3)]
+    def answer_all(self, asked: Sequence[tuple[Line, Peer]]) -> None:
+        """Answer these requests, in their order."""
         for line, there in asked:
-            self.done(line, there)
-        self.assertIs(self.ask_again(), asked[2][1])
+            there.end.write(OK)
+            self.assertEqual(self.after(line), OK)
 
     def ask_again(self) -> Peer:
         """The provider's end of whichever connection serves next."""
@@ -51,52 +46,37 @@ class PoolTests(GatewayCase):
 
     def test_most(self) -> None:
         """No more than so many are kept."""
-        asked = [self.ask(get()) for _ in range(MOST_IDLE + 3)]
-        for line, there in asked:
-            self.done(line, there)
+        self.answer_all([self.ask(get()) for _ in range(MOST_IDLE + 3)])
         self.assertEqual(sum(not peer.lost for peer in self.places["openai"].peers), MOST_IDLE)
 
     def test_idle(self) -> None:
-        """A connection that was kept for its time is closed, not before."""
-        line, there = self.ask(get())
-        self.done(line, there)
+        """A connection is closed when it was kept for its time since its last use, and not before."""
+        line, there = self.used(get())
+        for _ in range(3):
+            self.wait(IDLE_SECONDS - 20)
+            line.say(get())
+            self.answer_all([(line, there)])
         self.wait(IDLE_SECONDS - 1)
         self.assertFalse(there.lost)
         self.wait(12)
         self.assertTrue(there.lost)
         self.assertIsNot(self.ask_again(), there)
 
-    def test_used_in_between(self) -> None:
-        """Its time begins anew with each use."""
-        line, there = self.ask(get())
-        for _ in range(5):
-            there.end.write(OK)
-            self.after(line)
-            self.wait(IDLE_SECONDS - 20)
-            line.say(get())
-        self.assertFalse(there.lost)
-
     def test_busy_is_not_idle(self) -> None:
-        """One that carries something for longer is not closed."""
+        """One that carries something for longer is not closed; one that its provider closes is forgotten."""
         line, there = self.ask(get())
         for _ in range(5):
             self.wait(30)
             there.end.write(b"HTTP/1.1 102 P\r\n\r\n")
             self.after(line)
-        self.done(line, there)
-
-    def test_closed_by_provider(self) -> None:
-        """One that the provider closes is forgotten."""
-        line, there = self.ask(get())
-        self.done(line, there)
+        self.answer_all([(line, there)])
         there.end.loseConnection()
         self.net.run()
         self.assertIsNot(self.ask_again(), there)
 
     def test_closing(self) -> None:
         """With the gateway, what is kept is closed."""
-        line, there = self.ask(get())
-        self.done(line, there)
+        _, there = self.used(get())
         self.gateway.close()
         self.net.run()
         self.assertTrue(there.lost)
@@ -107,18 +87,12 @@ class StaleTests(GatewayCase):
 
     def stale(self, asked: bytes, said: bytes = b"", *, politely: bool = True) -> tuple[Line, Peer]:
         """Send a request by one."""
-        line, there = self.ask(get())
-        there.end.write(OK)
-        self.after(line)
-        there.take()
+        line, there = self.used(get())
         line.say(asked)
         self.assertTrue(there.heard)
         there.end.write(said)
         self.net.run()
-        if politely:
-            there.end.loseConnection()
-        else:
-            there.end.abortConnection()
+        there.go(politely)
         self.net.run()
         return line, there
 
@@ -137,9 +111,7 @@ class StaleTests(GatewayCase):
 
     def test_no_more_stale(self) -> None:
         """Who closes after some time may have begun with the request: it is not sent again."""
-        line, there = self.ask(request())
-        there.end.write(OK)
-        self.after(line)
+        line, there = self.used(request())
         line.say(request())
         self.wait(STALE_SECONDS + 1)
         there.end.loseConnection()
@@ -180,63 +152,45 @@ class StaleTests(GatewayCase):
             self.assertEqual(self.meters.all[-1].ending, Ending.CUT)
 
     def test_while_it_comes(self) -> None:
-        """A request that is still coming is sent as far as it came, and goes on."""
-        whole = request(body=b"0123456789")
-        line, _ = self.stale(whole[:-5])
-        again = self.places["openai"].peers[-1]
-        line.say(whole[-5:])
-        self.assertTrue(again.heard.endswith(b"\r\n\r\n0123456789"))
-        again.end.write(OK)
-        self.assertEqual(self.after(line), OK)
-
-    def test_while_connecting_again(self) -> None:
-        """What comes while there is no connection yet goes with the rest, in its order."""
-        whole = request(body=b"0123456789")
-        self.places["openai"].open = True
-        line, there = self.ask(get())
-        there.end.write(OK)
-        self.after(line)
-        line.say(whole[:-5])
-        self.places["openai"].open = False
-        there.end.loseConnection()
-        self.net.run()
-        line.say(whole[-5:])
-        again = self.places["openai"].accept()
-        self.net.run()
-        self.assertTrue(again.heard.endswith(b"\r\n\r\n0123456789"))
+        """A request that is still coming is sent as far as it came, and goes on, connected again at once or later."""
+        whole, place = request(body=b"0123456789"), self.places["openai"]
+        for at_once in (True, False):
+            line, there = self.used(get())
+            line.say(whole[:-5])
+            place.open = at_once
+            there.end.loseConnection()
+            self.net.run()
+            line.say(whole[-5:])
+            again = place.peers[-1] if at_once else place.accept()
+            self.net.run()
+            self.assertTrue(again.heard.endswith(b"\r\n\r\n0123456789"))
+            again.end.write(OK)
+            self.assertEqual(self.after(line), OK)
+            again.end.abortConnection()
+            self.net.run()
 
     def test_nobody_there_again(self) -> None:
-        """If nobody is connected to then, the client gets 502."""
-        line, there = self.ask(get())
-        there.end.write(OK)
-        self.after(line)
-        line.say(request())
-        self.places["openai"].open = False
-        there.end.loseConnection()
-        self.net.run()
-        self.places["openai"].refuse(Refused())
-        self.refused(self.after(line), 502, "network_error")
-
-    def test_left_meanwhile(self) -> None:
-        """A client that leaves while another connection is made has that given up."""
-        line, there = self.ask(get())
-        there.end.write(OK)
-        self.after(line)
-        line.say(request())
-        self.places["openai"].open = False
-        there.end.loseConnection()
-        self.net.run()
-        line.end.abortConnection()
-        self.net.run()
-        self.assertEqual((self.places["openai"].given_up, self.places["openai"].asked), (1, 0))
+        """If nobody is connected to then, the client gets 502; one that leaves meanwhile has that given up."""
+        place = self.places["openai"]
+        for leaves in (False, True):
+            place.open = True
+            line, there = self.used(get())
+            line.say(request())
+            place.open = False
+            there.end.loseConnection()
+            self.net.run()
+            if leaves:
+                line.end.abortConnection()
+                self.net.run()
+            else:
+                place.refuse(Refused())
+                self.refused(self.after(line), 502, "network_error")
+            self.assertEqual((place.given_up, place.asked), (int(leaves), 0))
 
     def test_too_long_to_keep(self) -> None:
         """A request longer than what is kept of it cannot be sent again: 502."""
-        line, there = self.ask(get())
-        there.end.write(OK)
-        self.after(line)
-        whole = request(body=b"x" * (MOST_KEPT_BYTES + 200_000))
-        line.say(whole[:-1])
+        line, there = self.used(get())
+        line.say(request(body=b"x" * (MOST_KEPT_BYTES + 200_000))[:-1])
         there.end.loseConnection()
         self.refused(self.after(line), 502, "network_error")
         self.assertEqual(len(self.places["openai"].peers), 1)

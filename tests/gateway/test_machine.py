@@ -92,10 +92,7 @@ class Relaying(RuleBasedStateMachine):
     def leave(self, pick: int, politely: bool, turns: int) -> None:
         """A client goes."""
         line = _picked(self.lines, pick)
-        if politely:
-            line.end.loseConnection()
-        else:
-            line.end.abortConnection()
+        line.go(politely)
         self.unasked[line] = b""
         self.turn(turns)
 
@@ -136,10 +133,7 @@ class Relaying(RuleBasedStateMachine):
     def go(self, pick: int, politely: bool, turns: int) -> None:
         """The provider closes a connection."""
         peer = _picked(self.place.peers, pick)
-        if politely:
-            peer.end.loseConnection()
-        else:
-            peer.end.abortConnection()
+        peer.go(politely)
         self.unsaid[peer] = b""
         self.turn(turns)
 

@@ -76,14 +76,17 @@ class PlacesTests(GatewayCase):
 
     def test_unread_answer(self) -> None:
         """An answer that its client reads late is cut by nobody who comes meanwhile."""
-        line = self.line()
-        line.say(get("/openai/x", f"X-Aileron-Gateway-Key: {self.key('ann')}", "Connection: close"))
-        line.end.pauseProducing()
-        body = b"x" * 60_000
-        self.places["openai"].peers[-1].end.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        self.net.run()
+        line, _ = self.unread(
+            get("/openai/x", f"X-Aileron-Gateway-Key: {self.key('ann')}", "Connection: close"), 60_000
+        )
         for _ in range(20):
             self.line().say(get())
         line.end.resumeProducing()
         heard = self.after(line)
-        self.assertEqual((status_of(heard), heard.count(b"x")), (200, len(body)))
+        self.assertEqual((status_of(heard), heard.count(b"x")), (200, 60_000))
+
+    def test_unread_for_ever(self) -> None:
+        """A client that leaves its whole answer unread for ever is dropped when there are too many."""
+        lines = [self.unread(get("/openai/x", "Connection: close"))[0] for _ in range(10)]
+        self.wait(500, step=10)
+        self.assertEqual(sum(line.end.other.connected for line in lines), 8)

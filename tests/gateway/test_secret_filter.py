@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from urllib.parse import quote
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -80,12 +79,6 @@ class WholeTests(SynchronousTestCase):
         self.assertFalse(watched.watch(cut(before + written + after, at)))
         self.assertNotIn(written, watched.passed)
 
-    def test_byte_by_byte(self) -> None:
-        """A key that comes in single bytes is held from its first, and none of it passes."""
-        watched = Watched()
-        self.assertFalse(watched.watch([bytes([byte]) for byte in b"data: " + KEY]))
-        self.assertEqual(watched.passed, b"data: ")
-
     def test_nothing_is_delayed(self) -> None:
         """Of what cannot begin the key nothing is held, and of what can no more than that."""
         screen = Watched().screen
@@ -97,18 +90,13 @@ class WholeTests(SynchronousTestCase):
         self.assertEqual((screen.body(b"xs"), screen.rest()), (b"x", b"s"))
 
     def test_once_refused(self) -> None:
-        """After the key was there nothing passes any more, and it is told once."""
+        """After the key was there nothing passes any more, it is told once, and nothing says the key."""
         watched = Watched()
         self.assertFalse(watched.watch([KEY]))
         for ask in (lambda: watched.screen.body(b"more"), watched.screen.rest):
-            self.assertRaises(ExternalApiError, ask)
+            error = self.assertRaises(ExternalApiError, ask)
+            self.assertNotIn(KEY.decode(), f"{watched.screen!r} {error!r} {error} {error.details}")
         self.assertEqual((watched.told, watched.passed), (["plain"], b""))
-
-    def test_says_nothing_of_the_key(self) -> None:
-        """Neither its repr nor its error shows the key."""
-        watched = Watched()
-        error = self.assertRaises(ExternalApiError, watched.screen.body, KEY)
-        self.assertNotIn(KEY.decode(), f"{watched.screen!r} {error!r} {error} {error.details}")
 
 
 class ChunkedTests(SynchronousTestCase):
@@ -169,13 +157,6 @@ class HeadTests(SynchronousTestCase):
         plain = b"HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nX: content-encoding: gzip\r\n\r\n"
         for head in (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", plain, HEAD):
             self.assertEqual(screen.head(head, chunked=False), head)
-
-    def test_echo(self) -> None:
-        """A head that holds the key does not pass."""
-        told: list[str] = []
-        head = HEAD[:-2] + b"X-Debug: authorization=Bearer%20" + quote(KEY, safe="").encode() + b"\r\n\r\n"
-        self.assertRaises(ExternalApiError, self.screen(told).head, head, chunked=False)
-        self.assertEqual(told, ["url"])
 
     def test_coded(self) -> None:
         """An answer that cannot be read does not pass; the key is not said to have come back."""
