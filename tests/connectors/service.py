@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import Deferred, fail, succeed
@@ -20,7 +21,9 @@ from zope.interface import implementer
 from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, IConnectingReactor
 from aileron.connectors._schema import read_file
 from aileron.connectors._spec import HttpSpec
-from aileron.values import JSON, canonical
+from aileron.interfaces import IConnector
+from aileron.testing import MemoryCredential
+from aileron.values import JSON, READ, Outcome, canonical
 from tests.connectors.certificate import Certificate
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -108,6 +111,28 @@ class Service:
         tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
         opener = ConnectionOpener(self.reactor, self._resolve, tls, lambda: self.own_ports)
         return HttpConnector(spec, HttpTransport(opener), self.reactor, lambda: NOW)
+
+    def start(
+        self, connector: IConnector, operation: str, inputs: Mapping[str, JSON] | None = None, **how: Any
+    ) -> Deferred[Outcome]:
+        """Start one sending, and let every byte arrive.
+
+        :param how: C{base_url}, effect C{key}, C{secret} and C{seconds}, where they are not the usual ones.
+        """
+        base_url = how.get("base_url", connector.describe().base_url or "")
+        request = connector.prepare(operation, inputs or {}, base_url, how.get("key", "effect-1"))
+        send = connector.read if request.effect == READ else connector.invoke
+        credential = MemoryCredential(how["secret"]) if "secret" in how else None
+        sending = Deferred.fromCoroutine(send(request, credential, how.get("seconds", 20)))
+        self.advance(0)
+        return sending
+
+    def hang_up(self) -> None:
+        """Close the newest connection in order."""
+        transport = self.peers[-1].transport
+        assert transport is not None
+        transport.loseConnection()
+        self.advance(0)
 
     def _resolve(self, host: str) -> Deferred[Sequence[str]]:
         if re.fullmatch(r"[0-9.]+|.*:.*", host):

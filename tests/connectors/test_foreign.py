@@ -1,4 +1,4 @@
-"""Of what comes from outside: JSON and text."""
+"""Of what comes from outside: JSON and text, and the comparison that tells a failure in a well-formed answer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._decode import decode, show_safely
-from aileron.values import canonical
+from aileron.connectors._when import condition
+from aileron.values import JSON, canonical
 
 
-class DecodeTests(SynchronousTestCase):
-    """JSON of a service."""
+class ForeignTests(SynchronousTestCase):
+    """JSON and text of a service."""
 
     def test_what_cannot_be_carried(self) -> None:
         """A large integer comes as its digits, a lone surrogate as a replacement; both can be digested."""
@@ -19,11 +20,6 @@ class DecodeTests(SynchronousTestCase):
         expected = {"id": "12345678901234567890", "n": "9007199254740993", "s": "\ufffdx", "m": "\U0001f600"}
         self.assertEqual(expected, value)
         canonical(value)
-
-    def test_refused(self) -> None:
-        """What is not JSON, not finite or too deep is refused."""
-        for body in (b"", b"NaN", b"1e999", b"-Infinity", b"\xff", b"{", b"[" * 70 + b"]" * 70, b"[" * 100_000):
-            self.assertRaises(ValueError, decode, body)
 
     @settings(deadline=None, max_examples=100)
     @given(st.binary())
@@ -34,14 +30,47 @@ class DecodeTests(SynchronousTestCase):
         except ValueError:
             self.assertRaises(ValueError, decode, body)
 
-
-class ShownTests(SynchronousTestCase):
-    """Text of a service."""
-
-    def test_unseen_characters(self) -> None:
-        """Controls, escapes, bidi and zero-width characters become visible."""
+    def test_shown(self) -> None:
+        """Controls, escapes, bidi and zero-width characters become visible, and long text is cut."""
         self.assertEqual("a\\u{a}\\u{1b}[0m\\u{202e}\\u{200b}é漢", show_safely("a\n\x1b[0m\u202e\u200bé漢"))
-
-    def test_bounded(self) -> None:
-        """Long text is cut."""
         self.assertEqual("xxx…", show_safely("xxxx", 3))
+
+
+class ConditionTests(SynchronousTestCase):
+    """One comparison."""
+
+    def test_holds(self) -> None:
+        """Equality is of type and value; a path that leads nowhere is missing and equals nothing, a null is there."""
+        cases: tuple[tuple[str, JSON, bool], ...] = (
+            ("ok == false", {"ok": False}, True),
+            ("ok == false", {"ok": 0}, False),
+            ("ok == 0", {"ok": False}, False),
+            ("ok == null", {}, False),
+            ('data.items.1.state == "bad"', {"data": {"items": [{}, {"state": "bad"}]}}, True),
+            ("ok != true", {}, True),
+            ("ok != true", [1], True),
+            ("ok != true", {"ok": True}, False),
+            ("id missing", {}, True),
+            ("id missing", "id", True),
+            ("id missing", {"id": None}, False),
+            ("items.2 missing", {"items": [1, 2]}, True),
+        )
+        for text, answer, holds in cases:
+            self.assertIs(condition(text).holds(answer), holds, (text, answer))
+
+    def test_nonsense(self) -> None:
+        """Anything else is no condition."""
+        nonsense = (
+            "",
+            "ok",
+            "ok = 1",
+            "ok == ",
+            "ok == yes",
+            "ok == [1]",
+            "a..b == 1",
+            "ok and bad",
+            "== 1",
+            "ok == NaN1",
+        )
+        for text in nonsense:
+            self.assertRaises(ValueError, condition, text)

@@ -79,6 +79,7 @@ path = "/orders/${in.key}"
 effect = "read"
 """
 SECRET = b"s3cret/va+lue=42"
+CERTAIN = ("match =", 'absent = "did_not_happen"\nafter_seconds = 1\nmatch =')
 LATELY = NOW - timedelta(seconds=10)
 
 
@@ -128,9 +129,18 @@ class MailTests(LookCase):
         return self.look(self.mail(change), sought("send", {"to": "ann@x.invalid"}), answer)
 
     def test_found(self) -> None:
-        """The one with our id is it, and what the file says of it is the output."""
-        finding = self.answered(self.sent("other.send", id="m1"), self.sent(id="m2"))
-        self.assertEqual((True, {"id": "m2"}, {}), (finding.happened, finding.output, finding.notes))
+        """The one with our id is it, and what the file says of it is the output; that there were more is said.
+
+        Nothing found says nothing, unless the file says that it does.
+        """
+        other, one, two = self.sent("other.send", id="m1"), self.sent(id="m2"), self.sent(id="m3")
+        for mails, happened, output, notes in (
+            ((other, one), True, {"id": "m2"}, {}),
+            ((one, two), True, {"id": "m2"}, {"matches": 2}),
+            ((other,), None, None, {}),
+        ):
+            finding = self.answered(*mails)
+            self.assertEqual((happened, output, notes), (finding.happened, finding.output, finding.notes))
 
     def test_asked(self) -> None:
         """Only the declared read is sent, with its inputs, from a moment before the effect on, with the credential."""
@@ -139,15 +149,6 @@ class MailTests(LookCase):
         self.assertEqual({"q": ["to:ann@x.invalid"], "since": ["2026-05-01T11:49:50.000000Z"]}, self.query())
         self.assertIn(b"Authorization: Bearer s3cret", self.service.requests[0])
 
-    def test_several(self) -> None:
-        """Of several the first counts, and it is said that there were more."""
-        finding = self.answered(self.sent(id="m1"), self.sent(id="m2"))
-        self.assertEqual((True, {"id": "m1"}, {"matches": 2}), (finding.happened, finding.output, finding.notes))
-
-    def test_absent(self) -> None:
-        """Nothing found says nothing, unless the file says that it does."""
-        self.assertEqual(Finding(None), self.answered(self.sent("other.send")))
-
     def test_likeness_is_nothing(self) -> None:
         """What has no id, or another, is not it, whatever else is the same."""
         mails: list[JSON] = [{}, {"headers": {}}, {"headers": None}, {"headers": {"Message-ID": 1}}, "x", None, [1]]
@@ -155,43 +156,30 @@ class MailTests(LookCase):
             self.assertIsNone(self.answered(mail).happened)
 
     def test_another_form(self) -> None:
-        """An answer without the list says nothing, also where absence would."""
-        certain = ("match =", 'absent = "did_not_happen"\nafter_seconds = 1\nmatch =')
+        """An answer without the list, or with one that is not whole, says nothing, also where absence would."""
         for answer in (json_answer({}), json_answer({"found": {"mails": {}}}), json_answer([]), json_answer({}, 404)):
-            finding = self.look(self.mail(certain), sought("send", {"to": "ann"}), answer)
+            finding = self.look(self.mail(CERTAIN), sought("send", {"to": "ann"}), answer)
             self.assertIsNone(finding.happened)
             self.assertIsNotNone(finding.fault)
-        self.assertIs(False, self.answered(change=certain).happened)
+        self.assertIs(False, self.answered(change=CERTAIN).happened)
+        whole = ("match =", CERTAIN[1].replace("match", 'complete = "more == false"\nmatch'))
+        found = [self.answered(change=whole, **more).happened for more in ({"more": False}, {"more": True}, {})]
+        self.assertEqual([False, None, None], found)
 
-    def test_complete(self) -> None:
-        """Where the file says when a list is whole, one that is not settles nothing."""
-        certain = ("match =", 'absent = "did_not_happen"\nafter_seconds = 1\ncomplete = "more == false"\nmatch =')
-        self.assertIs(False, self.answered(change=certain, more=False).happened)
-        self.assertIsNone(self.answered(change=certain, more=True).happened)
-        self.assertIsNone(self.answered(change=certain).happened)
-
-    def test_silence(self) -> None:
-        """A service that does not answer within the time says nothing."""
-        finding = self.look(self.mail(), sought("send", {"to": "ann"}), None)
-        assert finding.fault is not None
-        self.assertEqual((None, "resource_limit_exceeded"), (finding.happened, finding.fault.kind))
-
-    def test_refusal(self) -> None:
-        """A service that refuses to tell says nothing."""
-        finding = self.look(self.mail(), sought("send", {"to": "ann"}), json_answer({}, 403))
-        self.assertEqual((None, True), (finding.happened, finding.fault is not None))
-
-    def test_missing_input(self) -> None:
-        """A look that cannot be built is a finding that nobody can say; nothing is sent."""
-        finding = self.look(self.mail(), sought("send", {}))
-        self.assertEqual((None, []), (finding.happened, self.service.requests))
-
-    def test_credential(self) -> None:
-        """A credential that does not open is raised, and nothing is sent."""
+    def test_nobody_says(self) -> None:
+        """A service that is silent or refuses to tell, or a look that cannot be built and is not sent, says nothing."""
+        for inputs, replies, kind, count in (
+            ({"to": "ann"}, [None], "resource_limit_exceeded", 1),
+            ({"to": "ann"}, [json_answer({}, 403)], "external_api_error", 2),
+            ({}, [], "invalid_request", 2),
+        ):
+            finding = self.look(self.mail(), sought("send", inputs), *replies)
+            self.assertEqual((None, kind), (finding.happened, finding.fault and finding.fault.kind))
+            self.assertEqual(count, len(self.service.requests))
         closed = MemoryCredential(BindingFailed("It does not open."))
         looking = self.mail().reconcile(sought("send", {"to": "ann"}), closed, 10.0)
         self.failureResultOf(Deferred.fromCoroutine(looking), BindingFailed)
-        self.assertEqual([], self.service.requests)
+        self.assertEqual(2, len(self.service.requests))
 
     def test_echo(self) -> None:
         """The secret is taken out of what was found."""
@@ -212,8 +200,7 @@ class MailTests(LookCase):
     def test_wild_answers(self, answer: JSON) -> None:
         """Whatever the service answers, nothing is found that does not hold the key."""
         self.service = Service()
-        certain = ("match =", 'absent = "did_not_happen"\nafter_seconds = 1\nmatch =')
-        finding = self.look(self.mail(certain), sought("send", {"to": "ann"}), json_answer(answer))
+        finding = self.look(self.mail(CERTAIN), sought("send", {"to": "ann"}), json_answer(answer))
         self.assertIsNot(True, finding.happened)
         if finding.happened is False:
             self.assertIsInstance(at(answer, ("found", "mails")), list)
@@ -229,7 +216,7 @@ class OrderTests(LookCase):
         return self.look(self.service.connector(spec_of((HEAD + ORDER).replace(*change))), wanted, reply)
 
     def test_table(self) -> None:
-        """What each answer is worth, by when it comes and what the file says."""
+        """What each answer is worth, by when it comes and what the file says; before the attempt it proves nothing."""
         unsure = ('absent = "did_not_happen"\n', "")
         unlisted = ("absent_statuses = [404]\n", "")
         here, gone, broken = json_answer({"id": 7}), json_answer({}, 404), json_answer({}, 500)
@@ -238,6 +225,7 @@ class OrderTests(LookCase):
             (here, 60.0, unsure, True),
             (gone, 30.0, ("", ""), False),
             (gone, 29.0, ("", ""), None),
+            (gone, -3600.0, ("", ""), None),
             (gone, 60.0, unsure, None),
             (gone, 60.0, unlisted, None),
             (broken, 60.0, ("", ""), None),
@@ -245,15 +233,9 @@ class OrderTests(LookCase):
             (None, 60.0, ("", ""), None),
         ):
             self.service = Service()
-            self.assertIs(happened, self.order(reply, ago, change).happened, (reply, ago, change))
-
-    def test_clock_set_back(self) -> None:
-        """An attempt that seems to be still to come proves nothing by its absence."""
-        self.assertIsNone(self.order(json_answer({}, 404), -3600.0).happened)
-
-    def test_output(self) -> None:
-        """Without a result of its own the whole item is the output."""
-        self.assertEqual({"id": 7}, self.order(json_answer({"id": 7})).output)
+            finding = self.order(reply, ago, change)
+            self.assertIs(happened, finding.happened, (reply, ago, change))
+            self.assertEqual({"id": 7} if happened else None, finding.output)
 
 
 class BuiltinTests(LookCase):
@@ -268,7 +250,7 @@ class BuiltinTests(LookCase):
         return self.look(connector, wanted, *map(json_answer, replies))
 
     def test_slack(self) -> None:
-        """A message is found by its client_msg_id in the channel's newest messages."""
+        """A message is found by its client_msg_id in the channel's newest messages; a refusal says nothing."""
         wanted = sought("post_message", {"channel": "C1", "text": "Hi"}, "https://slack.com", "k1.post")
         slack = Registry(None, self.service.connector).get("builtin://slack")
         assert slack is not None
@@ -279,10 +261,6 @@ class BuiltinTests(LookCase):
         self.assertEqual((True, {"ts": "1.2"}), (finding.happened, finding.output))
         oldest = str(int((LATELY - timedelta(minutes=10)).timestamp()))
         self.assertEqual({"channel": ["C1"], "oldest": [oldest], "limit": ["200"]}, self.query())
-
-    def test_slack_refuses(self) -> None:
-        """A channel that Slack does not know by that name says nothing."""
-        wanted = sought("post_message", {"channel": "#x", "text": "Hi"}, "https://slack.com")
         finding = self.found("builtin://slack", "slack.com", wanted, {"ok": False, "error": "channel_not_found"})
         self.assertEqual((None, True), (finding.happened, finding.fault is not None))
 
@@ -325,28 +303,20 @@ class ScreenedTests(SynchronousTestCase):
 class FileTests(SynchronousTestCase):
     """What a file may say of it."""
 
-    def faults(self, old: str, new: str) -> list[str]:
-        """What is wrong with a file in which one thing was changed."""
-        text = HEAD + MAIL + SEARCH
-        self.assertIn(old, text)
-        return [each.message for each in read_file(text.replace(old, new).encode(), "x.toml").problems]
-
-    def test_reconcilable(self) -> None:
-        """An operation with such a table is declared as one that can be looked for."""
-        operations = spec_of(HEAD + MAIL + SEARCH).description.operations
-        self.assertEqual([True, False], [operations[name].reconcilable for name in ("send", "search")])
-
     def test_faults(self) -> None:
-        """What cannot find it by its key, or is no read, is told."""
+        """What cannot find it by its key, or is no read, is told, and so is a request that refers to a moment."""
+        text, match = HEAD + MAIL + SEARCH, '== "<${effect.uuid}@aileron.invalid>"\''
+        operations = spec_of(text).description.operations
+        self.assertEqual([True, False], [operations[name].reconcilable for name in ("send", "search")])
         for old, new in (
             ('op = "search"', 'op = "send"'),
             ('op = "search"', 'op = "nothing"'),
             ('op = "search"\n', ""),
-            ("match = 'headers.Message-ID == \"<${effect.uuid}@aileron.invalid>\"'", ""),
+            (f"match = 'headers.Message-ID {match}", ""),
             ("<${effect.uuid}@aileron.invalid>\"'", "me\"'"),
-            ('== "<${effect.uuid}@aileron.invalid>"\'', "== 1'"),
-            ('== "<${effect.uuid}@aileron.invalid>"\'', "!= ${effect.uuid}'"),
-            ('== "<${effect.uuid}@aileron.invalid>"\'', "== ${effect.since}'"),
+            (match, "== 1'"),
+            (match, "!= ${effect.uuid}'"),
+            (match, "== ${effect.since}'"),
             ("to:${in.to}", "to:${in.other}"),
             ('q = "to:${in.to}"', 'query = "x"'),
             ("${effect.since}", "${effect.then}"),
@@ -360,10 +330,8 @@ class FileTests(SynchronousTestCase):
             ('path = "/send"\njson', 'path = "/send"\neffect = "read"\njson'),
             ('effect = "read"', 'effect = "read"\nanswer = "text"'),
             ('"to:${in.to}"', '"to:${in.to"'),
+            ('json = { to = "${in.to}"', 'json = { to = "${in.to}", at = "${effect.since}"'),
         ):
-            found = self.faults(old, new)
+            self.assertIn(old, text)
+            found = read_file(text.replace(old, new).encode(), "x.toml").problems
             self.assertEqual(1, len(found), (new, found))
-
-    def test_not_in_requests(self) -> None:
-        """A moment before the effect is nothing that a request can refer to."""
-        self.assertTrue(self.faults('json = { to = "${in.to}"', 'json = { to = "${effect.since}"'))

@@ -47,12 +47,7 @@ class NetworkCase(SynchronousTestCase):
 
     def sending(self, spec: HttpSpec | None = None) -> Deferred[Outcome]:
         """Start one sending."""
-        connector = self.service.connector(spec or spec_of(SPEC))
-        base_url = connector.describe().base_url or ""
-        request = connector.prepare("post", {}, base_url, "effect-1")
-        sending = Deferred.fromCoroutine(connector.invoke(request, None, 20))
-        self.service.advance(0)
-        return sending
+        return self.service.start(self.service.connector(spec or spec_of(SPEC)), "post")
 
     def unsent(self, outcome: Outcome, kind: str) -> None:
         """It failed with this class before anything was sent, and no request arrived."""
@@ -77,27 +72,16 @@ class EnvironmentTests(NetworkCase):
             self.addCleanup(_restore, name, before)
 
     def test_system_authorities(self) -> None:
-        """Who is in the first bundle that holds certificates is trusted, and nobody of the later ones."""
-        good = Certificate.made("api.example")
-        broken = Certificate(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-        other = self.bundle(Certificate.made("other.example"))
-        self.service.verify = verifying(["/nowhere", self.bundle(), self.bundle(broken, good), other])
+        """Who is in the system's bundle is trusted, and nobody else, whom the environment may name or not."""
+        mine, other = (self.bundle(Certificate.made(name)) for name in ("api.example", "other.example"))
+        self.service.verify = verifying(["/nowhere", self.bundle(), mine, other])
         self.service.replies.append(json_answer({}))
         self.assertIsNone(self.successResultOf(self.sending()).fault)
-        self.service.verify = verifying([other, self.bundle(good)])
-        self.unsent_since(1)
-
-    def test_no_authorities(self) -> None:
-        """Without any bundle no certificate is good."""
-        self.service.verify = verifying(["/nowhere"])
-        self.unsent_since(0)
-
-    def test_environment_names_no_authority(self) -> None:
-        """An authority that only the environment names is not trusted."""
-        mine = self.bundle(Certificate.made("api.example"))
         self.setenv(SSL_CERT_FILE=mine, SSL_CERT_DIR=str(Path(mine).parent))
-        self.service.verify = verifying([self.bundle(Certificate.made("other.example"))])
-        self.unsent_since(0)
+        for bundles in ([other, mine], [other], ["/nowhere"]):
+            self.service.verify = verifying(bundles)
+            self.assertFalse(self.successResultOf(self.sending()).sent)
+        self.assertEqual(1, len(self.service.requests))
 
     def test_environment_names_no_proxy(self) -> None:
         """A proxy that the environment names is never connected to."""
@@ -106,11 +90,6 @@ class EnvironmentTests(NetworkCase):
         self.service.replies.append(json_answer({}))
         self.assertIsNone(self.successResultOf(self.sending()).fault)
         self.assertEqual([(PUBLIC, 443)], self.service.connected)
-
-    def unsent_since(self, requests: int) -> None:
-        """Another sending reaches nobody."""
-        self.assertFalse(self.successResultOf(self.sending()).sent)
-        self.assertEqual(requests, len(self.service.requests))
 
 
 def _restore(name: str, value: str | None) -> None:
@@ -131,15 +110,19 @@ class HandshakeTests(NetworkCase):
         self.assertEqual([(PUBLIC, 443)], self.service.connected)
         self.assertIn(b"Host: api.example\r\n", self.service.requests[0])
 
-    def test_bad_certificate(self) -> None:
-        """A certificate that nobody vouches for: not sent, and not a byte of the request arrives."""
-        self.service.certificate = Certificate.made("mallory.example")
-        self.unsent(self.successResultOf(self.sending()), "network_error")
-
-    def test_certificate_of_another_name(self) -> None:
-        """A trusted certificate of another name: not sent."""
-        self.service.certificate = self.service.trusted = Certificate.made("mallory.example")
-        self.unsent(self.successResultOf(self.sending()), "network_error")
+    def test_not_sent(self) -> None:
+        """A certificate that nobody vouches for, or of another name, a refused port, an unknown name: not sent."""
+        mallory, ours = Certificate.made("mallory.example"), Certificate.made("api.example")
+        for names, certificate, trusted, refusing in (
+            ({"api.example": [PUBLIC]}, mallory, ours, set[str]()),
+            ({"api.example": [PUBLIC]}, mallory, mallory, set[str]()),
+            ({"api.example": [PUBLIC]}, ours, ours, {PUBLIC}),
+            (dict[str, list[str]](), ours, ours, set[str]()),
+        ):
+            self.service = Service(names=names, certificate=certificate, trusted=trusted, refusing=refusing)  # type: ignore[arg-type]
+            outcome = self.successResultOf(self.sending())
+            self.unsent(outcome, "network_error")
+            self.assertTrue(outcome.fault and outcome.fault.retriable)
 
     def test_handshake_hangs(self) -> None:
         """A peer that speaks no TLS and says nothing: the time limit, not sent."""
@@ -151,13 +134,6 @@ class HandshakeTests(NetworkCase):
         self.unsent(self.successResultOf(sending), "resource_limit_exceeded")
         self.assertTrue(self.service.peers[0].closed)
 
-    def test_refused_port(self) -> None:
-        """A refused port: not sent, and it may be retried."""
-        self.service.refusing.add(PUBLIC)
-        outcome = self.successResultOf(self.sending())
-        self.unsent(outcome, "network_error")
-        self.assertTrue(outcome.fault and outcome.fault.retriable)
-
     def test_next_address(self) -> None:
         """Where the first address refuses, the next is tried."""
         self.service.names["api.example"] = ["203.0.114.6", PUBLIC]
@@ -166,44 +142,23 @@ class HandshakeTests(NetworkCase):
         self.assertTrue(self.successResultOf(self.sending()).sent)
         self.assertEqual(["203.0.114.6", PUBLIC], [host for host, _ in self.service.connected])
 
-    def test_unknown_name(self) -> None:
-        """A name that is not known: not sent."""
-        del self.service.names["api.example"]
-        self.unsent(self.successResultOf(self.sending()), "network_error")
+    def test_hung_up(self) -> None:
+        """A peer that hangs up after it read the request, or in its answer: sent, and not classified.
 
-    def test_reset_after_reading(self) -> None:
-        """A peer that hangs up after it read the request: sent, and not classified."""
-        self.service.replies.append(None)
-        sending = self.sending()
-        transport = self.service.peers[0].transport
-        assert transport is not None
-        transport.loseConnection()
-        self.service.advance(0)
-        outcome = self.successResultOf(sending)
-        self.assertEqual((True, False), (outcome.sent, outcome.classified))
-        self.assertEqual("external_api_error", outcome.fault and outcome.fault.kind)
-
-    def test_reset_inside_the_answer(self) -> None:
-        """An answer that breaks off: sent, and not classified."""
-        self.service.replies.append(answer(b"x" * 10)[:-5])
-        sending = self.sending()
-        transport = self.service.peers[0].transport
-        assert transport is not None
-        transport.loseConnection()
-        self.service.advance(0)
-        outcome = self.successResultOf(sending)
-        self.assertEqual((True, False), (outcome.sent, outcome.classified))
-
-    def test_answer_without_length(self) -> None:
-        """An answer that ends with its connection, closed in order, is whole."""
-        self.service.replies.append(b'HTTP/1.1 200 OK\r\n\r\n{"ok": true}')
-        sending = self.sending()
-        self.assertNoResult(sending)
-        transport = self.service.peers[0].transport
-        assert transport is not None
-        transport.loseConnection()
-        self.service.advance(0)
-        self.assertEqual({"ok": True}, self.successResultOf(sending).output)
+        An answer that has no length is whole where its connection was closed in order.
+        """
+        for reply, classified, output in (
+            (None, False, None),
+            (answer(b"x" * 10)[:-5], False, None),
+            (b'HTTP/1.1 200 OK\r\n\r\n{"ok": true}', True, {"ok": True}),
+        ):
+            self.service.replies.append(reply)
+            sending = self.sending()
+            self.assertNoResult(sending)
+            self.service.hang_up()
+            outcome = self.successResultOf(sending)
+            self.assertEqual((True, classified, output), (outcome.sent, outcome.classified, outcome.output))
+            self.assertEqual(None if classified else "external_api_error", outcome.fault and outcome.fault.kind)
 
     def test_cancelled_while_connecting(self) -> None:
         """Cancelling during the handshake tries no further address."""

@@ -59,22 +59,6 @@ class RegistryCase(SynchronousTestCase):
         return path
 
 
-class ShippedTests(RegistryCase):
-    """The connectors of the package."""
-
-    def test_slack(self) -> None:
-        """Slack is shipped, loads, and posts with the effect's UUID."""
-        registry = self.registry()
-        verifyObject(IConnectors, registry)
-        self.assertEqual((), registry.problems())
-        slack = registry.get("builtin://slack")
-        assert slack is not None
-        request = slack.prepare("post_message", {"channel": "#x", "text": "hi"}, "https://slack.com", "effect-1")
-        self.assertEqual(("POST", "https://slack.com/api/chat.postMessage"), (request.method, request.url))
-        self.assertIn(b'"client_msg_id":"', request.body or b"")
-        self.assertEqual("Authorization", request.credential_header)
-
-
 class CandidateTests(RegistryCase):
     """What the operator is asked about."""
 
@@ -82,6 +66,7 @@ class CandidateTests(RegistryCase):
         """Each sound file of the user's is a candidate, with the very bytes that its connector was made of."""
         path = self.write("tracker.toml")
         registry = self.registry()
+        verifyObject(IConnectors, registry)
         (candidate,) = registry.candidates()
         connector = registry.get("local://me/tracker")
         assert connector is not None
@@ -90,13 +75,17 @@ class CandidateTests(RegistryCase):
         self.assertEqual(candidate.digest, connector.describe().content_hash)
 
     def test_neither_malformed_nor_twice(self) -> None:
-        """A malformed file, and a name that two files use, are load errors and nobody's candidates."""
-        self.write("bad.toml", GOOD.replace("1.2.3", "new"))
+        """A malformed file, and a name that two files use, are load errors and nobody's candidates; others load."""
+        bad = self.write("bad.toml", GOOD.replace("1.2.3", "new"))
         self.write("one.toml")
         self.write("two.toml", GOOD.replace("1.2.3", "1.2.4"))
+        self.write("good.toml", GOOD.replace("me/tracker", "me/other"))
         registry = self.registry()
-        self.assertEqual((), registry.candidates())
+        self.assertEqual(["local://me/other"], [each.name for each in registry.candidates()])
         self.assertEqual(["duplicate", "duplicate", "validation_error"], sorted(e.kind for e in registry.problems()))
+        self.assertIn((str(bad), 3), [(each.file, each.line) for each in registry.problems()])
+        self.assertIsNone(registry.get("local://me/tracker"))
+        self.assertIsNotNone(registry.get("local://me/other"))
 
     def test_follows_the_file(self) -> None:
         """A file that changed is another candidate after the next look; one that is gone is none."""
@@ -113,11 +102,6 @@ class CandidateTests(RegistryCase):
 
 class DirectoryTests(RegistryCase):
     """The user's files."""
-
-    def test_no_directory(self) -> None:
-        """A directory that is not there holds no connectors."""
-        self.directory.rmdir()
-        self.assertEqual((), self.registry().problems())
 
     def test_refresh(self) -> None:
         """A new, a changed and a removed file each grow the generation; an unchanged one keeps its connector."""
@@ -153,14 +137,6 @@ class DirectoryTests(RegistryCase):
         self.assertEqual(("1.2.3", digest_of_bytes(GOOD.encode())), _identity(held))
         self.assertNotEqual(held.describe(), registry.descriptions()[-1])
 
-    def test_faults_leave_the_others(self) -> None:
-        """A bad file is reported and left out; the good ones load."""
-        self.write("good.toml")
-        bad = self.write("bad.toml", GOOD.replace("1.2.3", "new"))
-        registry = self.registry()
-        self.assertIsNotNone(registry.get("local://me/tracker"))
-        self.assertEqual([(str(bad), 3)], [(each.file, each.line) for each in registry.problems()])
-
     def test_builtin_name(self) -> None:
         """A file of the user's cannot call itself builtin."""
         self.write("slack.toml", GOOD.replace("local://me/tracker", "builtin://slack"))
@@ -169,32 +145,29 @@ class DirectoryTests(RegistryCase):
         slack = registry.get("builtin://slack")
         self.assertEqual("https://slack.com", slack and slack.describe().base_url)
 
-    def test_duplicates(self) -> None:
-        """Two files with one name: both are reported and neither loads."""
-        self.write("a.toml")
-        self.write("b.toml", GOOD.replace("1.2.3", "9.9.9"))
-        registry = self.registry()
-        self.assertEqual(["duplicate", "duplicate"], [each.kind for each in registry.problems()])
-        self.assertIsNone(registry.get("local://me/tracker"))
+    def test_only_plain_files(self) -> None:
+        """Links, directories, FIFOs, and files that are large, another user's or open to everybody are reported.
 
-    def test_links_and_other_things(self) -> None:
-        """A symbolic link, a directory and a FIFO are reported, and not opened."""
-        target = self.write("target.txt")
-        (self.directory / "link.toml").symlink_to(target)
+        An editor's hidden file and one of another kind are not looked at; without a directory there is nothing.
+        """
+        for name in (".tracker.toml", "tracker.toml~"):
+            self.write(name, "nonsense")
+        self.assertEqual((), self.registry().problems())
+        (self.directory / "link.toml").symlink_to(self.write("target.txt"))
         (self.directory / "folder.toml").mkdir()
         os.mkfifo(self.directory / "pipe.toml")
-        self.assertEqual(["unreadable"] * 3, [each.kind for each in self.registry().problems()])
+        self.write("large.toml", GOOD + "#" * 70_000)
+        self.write("open.toml").chmod(0o666)
+        registry = self.registry()
+        self.assertEqual(["unreadable"] * 5, [each.kind for each in registry.problems()])
+        self.assertIsNone(registry.get("local://me/tracker"))
+        self.assertEqual((), Registry(self.directory / "nowhere", Service().connector).problems())
 
     def test_file_of_another_user(self) -> None:
         """A file that belongs to another user is reported."""
         self.write("tracker.toml")
         other = os.geteuid() + 1
         self.patch(os, "geteuid", lambda: other)
-        self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
-
-    def test_open_to_everybody(self) -> None:
-        """A file that everybody may write to is reported, and not loaded."""
-        self.write("tracker.toml").chmod(0o666)
         self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
 
     def test_linked_directory(self) -> None:
@@ -205,17 +178,6 @@ class DirectoryTests(RegistryCase):
         registry = Registry(link, Service().connector)
         self.assertEqual(["unreadable"], [each.kind for each in registry.problems()])
         self.assertIsNone(registry.get("local://me/tracker"))
-
-    def test_large_file(self) -> None:
-        """A file past the cap is reported."""
-        self.write("large.toml", GOOD + "#" * 70_000)
-        self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
-
-    def test_hidden_files(self) -> None:
-        """An editor's hidden file and one of another kind are not looked at."""
-        self.write(".tracker.toml", "nonsense")
-        self.write("tracker.toml~", "nonsense")
-        self.assertEqual((), self.registry().problems())
 
     def test_check(self) -> None:
         """The offline check tells the faults of one file, and nothing of a good one."""
@@ -248,37 +210,31 @@ class PluginTests(RegistryCase):
         for module in [each for each in sys.modules if each.partition(".")[0] == name]:
             del sys.modules[module]
 
-    def test_good(self) -> None:
-        """A plugin that provides IConnector is a connector like any other."""
-        registry = self.registry(self.package("plugged_good", one=PLUGIN))
-        self.assertIsInstance(registry.get("local://plugged/in"), Screened)
-        self.assertEqual(((), ()), (registry.problems(), registry.candidates()))
-
     def test_malformed(self) -> None:
-        """A plugin that is no connector, or a module that does not import, is malformed."""
+        """A plugin that is no connector, or a module that does not import, is malformed; the others load."""
         name = self.package(
             "plugged_bad", one=PLUGIN + "bad = Nothing()\nworse = Raises()\n", two="raise RuntimeError('no')\n"
         )
         registry = self.registry(name)
         self.assertEqual(["malformed"] * 3, [each.kind for each in registry.problems()])
-        self.assertIsNotNone(registry.get("local://plugged/in"))
+        self.assertIsInstance(registry.get("local://plugged/in"), Screened)
+        self.assertEqual((), registry.candidates())
         self.flushLoggedErrors(RuntimeError)
 
-    def test_claims_to_be_shipped(self) -> None:
-        """A plugin does not take a name of those that are shipped, which need nobody's trust."""
-        registry = self.registry(self.package("plugged_claim", one=PLUGIN.replace("local://", "builtin://")))
-        self.assertEqual(["malformed"], [each.kind for each in registry.problems()])
-        self.assertIsNone(registry.get("builtin://plugged/in"))
-
-    def test_missing(self) -> None:
-        """A package that is not there is missing."""
-        self.assertEqual(["missing"], [each.kind for each in self.registry("plugged_nowhere").problems()])
-
-    def test_duplicate(self) -> None:
-        """Two plugins of one name: neither loads."""
-        registry = self.registry(self.package("plugged_twice", one=PLUGIN, two=PLUGIN))
-        self.assertEqual(["duplicate", "duplicate"], [each.kind for each in registry.problems()])
-        self.assertIsNone(registry.get("local://plugged/in"))
+    def test_names(self) -> None:
+        """Two plugins of one name do not load, nor does one that claims to be shipped, nor what is not there."""
+        for packages, kinds, name in (
+            ([self.package("plugged_twice", one=PLUGIN, two=PLUGIN)], ["duplicate"] * 2, "local://plugged/in"),
+            (
+                [self.package("plugged_claim", one=PLUGIN.replace("local://", "builtin://"))],
+                ["malformed"],
+                "builtin://plugged/in",
+            ),
+            (["plugged_nowhere"], ["missing"], "local://plugged/in"),
+        ):
+            registry = self.registry(*packages)
+            self.assertEqual(kinds, [each.kind for each in registry.problems()])
+            self.assertIsNone(registry.get(name))
 
     def test_file_against_plugin(self) -> None:
         """A file of the user's does not take the name of a plugin."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
@@ -13,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.connectors import _http
 from aileron.connectors._schema import read_file
 from aileron.testing import MemoryCredential
-from aileron.values import JSON, Finding, Outcome, Sought
+from aileron.values import JSON, Outcome, Sought
 from tests.connectors.service import NOW, answer, json_answer, spec_of
 from tests.connectors.test_http import SECRET, TRACKER, Rig
 
@@ -60,12 +59,6 @@ class AttachmentCase(SynchronousTestCase):
         self.rig = Rig()
         self.rig.connector = self.rig.service.connector(spec_of(CHARTS + RESULT))
 
-    def settled(self, looking: Coroutine[Deferred[Any], Any, Finding]) -> Finding:
-        """What a look comes to."""
-        sending = Deferred.fromCoroutine(looking)
-        self.rig.advance(0)
-        return self.successResultOf(sending)
-
     def outcome(self, reply: bytes, operation: str) -> Outcome:
         """What one answer comes to."""
         self.rig.service.replies.append(reply)
@@ -101,27 +94,27 @@ class FileTests(AttachmentCase):
         """Once fetched."""
         return self.outcome(answer(body, headers={} if media_type is None else {"Content-Type": media_type}), "fetch")
 
-    def test_bytes(self) -> None:
-        """The bytes are those that were sent, under the type that they were sent as."""
-        outcome = self.fetched(PNG, "image/png")
-        self.assertEqual(({"media_type": "image/png", "base64": encoded(PNG)}, {}), (outcome.output, outcome.notes))
+    def test_output(self) -> None:
+        """The bytes are those that were sent, under their type; a text is one, no type is bytes, no body is nothing."""
+        outputs: tuple[tuple[bytes, str | None, JSON], ...] = (
+            (PNG, "image/png", {"media_type": "image/png", "base64": encoded(PNG)}),
+            ("a;ü".encode(), "text/csv; charset=utf-8", {"media_type": "text/csv", "text": "a;ü"}),
+            (b"a", None, {"media_type": "application/octet-stream", "base64": "YQ=="}),
+            (b"", "image/png", None),
+        )
+        for body, media_type, output in outputs:
+            outcome = self.fetched(body, media_type)
+            self.assertEqual((output, {}), (outcome.output, outcome.notes))
         self.assertIn(b"Accept: */*\r\n", self.rig.service.requests[0])
 
-    def test_text(self) -> None:
-        """A text is one."""
-        output: JSON = {"media_type": "text/csv", "text": "a;ü"}
-        self.assertEqual(output, self.fetched("a;ü".encode(), "text/csv; charset=utf-8").output)
-
-    def test_nobody_says_what(self) -> None:
-        """Without a type it is bytes, and without a body nothing."""
-        output: JSON = {"media_type": "application/octet-stream", "base64": "YQ=="}
-        self.assertEqual(output, self.fetched(b"a", None).output)
-        self.assertIsNone(self.fetched(b"", "image/png").output)
-
-    def test_encoded(self) -> None:
-        """Compressed bytes that nobody asked for are not taken for the file's."""
-        outcome = self.outcome(answer(PNG, headers={"Content-Encoding": "gzip"}), "fetch")
-        self.assertFalse(outcome.classified)
+    def test_no_file(self) -> None:
+        """Compressed bytes that nobody asked for are not taken for the file's, and what is no success is no file."""
+        for reply, classified in (
+            (answer(PNG, headers={"Content-Encoding": "gzip"}), False),
+            (answer(PNG, 404, {"Content-Type": "image/png"}), True),
+        ):
+            outcome = self.outcome(reply, "fetch")
+            self.assertEqual((None, classified), (outcome.output, outcome.classified))
 
     def test_echo(self) -> None:
         """A secret within a text is taken out; bytes that hold one are held back; either is on record."""
@@ -135,17 +128,12 @@ class FileTests(AttachmentCase):
         told = self.fetched(b"\xff", f"image/{SECRET.decode().partition('/')[0]}; k={SECRET.decode()}")
         self.assertEqual({"echoed": ["plain"]}, told.notes)
 
-    def test_failure(self) -> None:
-        """What is no success is no file."""
-        outcome = self.outcome(answer(PNG, 404, {"Content-Type": "image/png"}), "fetch")
-        self.assertEqual((None, True), (outcome.output, outcome.classified))
-
 
 class PartTests(AttachmentCase):
     """Parts of a JSON answer that are."""
 
     def test_parts(self) -> None:
-        """Each as declared, whatever way of base64 the service has."""
+        """Each as declared, whatever way of base64 the service has; what is not there, or none, is left out."""
         picture, notes = (
             {"media_type": "image/png", "base64": encoded(PNG)},
             {"media_type": "text/markdown", "text": "#"},
@@ -153,9 +141,6 @@ class PartTests(AttachmentCase):
         for way in (encoded(PNG), f"{encoded(PNG)[:8]}\n{encoded(PNG)[8:]}\n", base64.urlsafe_b64encode(PNG).decode()):
             outcome = self.outcome(json_answer({"id": 7, "shown": {"png": way}, "notes": "#"}), "draw")
             self.assertEqual({"id": 7, "picture": picture, "notes": notes}, outcome.output)
-
-    def test_not_there(self) -> None:
-        """What is not there, or no base64, or no text, is left out."""
         nothing: Sequence[Mapping[str, JSON]] = (
             {},
             {"shown": {"png": "no!"}},
@@ -189,7 +174,9 @@ class PartTests(AttachmentCase):
         for hidden, heard in ((" ".join(encoded(PNG + SECRET)), ["plain"]), (encoded(PNG), None)):
             self.rig.service.replies.append(json_answer({"items": [{"png": hidden, "key": "effect-1"}]}))
             sought = Sought("draw", {}, self.rig.base_url, "effect-1", NOW, NOW)
-            finding = self.settled(connector.reconcile(sought, MemoryCredential(SECRET), 60))
+            looking = Deferred.fromCoroutine(connector.reconcile(sought, MemoryCredential(SECRET), 60))
+            self.rig.advance(0)
+            finding = self.successResultOf(looking)
             self.assertEqual((True, heard), (finding.happened, finding.notes.get("echoed")))
             self.assertNotIn(encoded(PNG + SECRET), str(finding.output))
             self.assertIn("picture", str(finding.output))

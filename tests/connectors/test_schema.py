@@ -103,6 +103,7 @@ class SchemaTests(SynchronousTestCase):
             ('"{key}"', '"{key} {user}"', 10),
             ("[operations.create]", "[operations.Create]", 12),
             ('"POST"', '"CONNECT"', 13),
+            ('"POST"', '"GET"', 16),  # which carries no body
             ('"/items/${in.id}"', '"items"', 14),
             ('"/items/${in.id}"', '"/items/x-${in.id}"', 14),
             ('"/items/${in.id}"', '"/items/../x"', 14),
@@ -141,20 +142,6 @@ class SchemaTests(SynchronousTestCase):
             found = problems(GOOD + added)
             self.assertEqual([18], [each.line for each in found], (added, found))
 
-    def test_get_without_body(self) -> None:
-        """A GET carries no body."""
-        self.fault('"POST"', '"GET"')
-
-    def test_every_fault_at_once(self) -> None:
-        """All faults of a file are told, not only the first."""
-        bad = GOOD.replace("1.2.3", "x").replace("POST", "FETCH").replace('"X-Key"', '"Host"')
-        self.assertEqual([3, 9, 13], sorted(each.line or 0 for each in problems(bad)))
-
-    def test_missing(self) -> None:
-        """An empty file misses its tables."""
-        messages = {each.message for each in problems("")}
-        self.assertLessEqual({"`connector` is missing", "`operations` is missing"}, messages)
-
     def test_version(self) -> None:
         """A version is one that an action can pin."""
         for version in ("1.0", "v1.0.0", "1.0.0-01", "1.0.0+..", "1.0.\u0661"):
@@ -163,19 +150,14 @@ class SchemaTests(SynchronousTestCase):
             self.assertEqual((), problems(GOOD.replace("1.2.3", version)))
 
     def test_private_network(self) -> None:
-        """Plain http to loopback is allowed where private networks are declared."""
+        """Plain http to loopback is allowed where private networks are; a binding's base URL needs no default."""
         local = GOOD.replace("https://api.example", "http://127.0.0.1:8080").replace(
             "api.example:443", "127.0.0.1:8080"
         )
         self.assertEqual(1, len(problems(local)))
-        self.assertEqual(
-            (),
-            problems(
-                local.replace("[credential]", "private_network = true\n[credential]", 1).replace(
-                    "\n\nprivate", "\nprivate"
-                )
-            ),
-        )
+        self.assertEqual((), problems(local.replace("\n\n[credential]", "\nprivate_network = true\n\n[credential]")))
+        bindable = GOOD.replace('default = "https://api.example", bindable = false', "bindable = true")
+        self.assertEqual((), problems(bindable.replace('["api.example:443"]', "[]")))
 
     def test_addresses(self) -> None:
         """An address that two readers could take for two is a fault at its line, among the hosts too."""
@@ -186,13 +168,6 @@ class SchemaTests(SynchronousTestCase):
             (found_at,) = problems(GOOD.replace('"api.example:443"', f'"api.example:443", "{host}"'))
             self.assertEqual((found_at.line, "must" in found_at.message), (5, True), host)
 
-    def test_bindable(self) -> None:
-        """A base URL that only a binding chooses needs neither a default nor hosts."""
-        bindable = GOOD.replace('default = "https://api.example", bindable = false', "bindable = true").replace(
-            '["api.example:443"]', "[]"
-        )
-        self.assertEqual((), problems(bindable))
-
     def test_syntax(self) -> None:
         """What is no TOML or no UTF-8 is a parse error, with its line if there is one."""
         fault = self.fault('version = "1.2.3"', "version = ")
@@ -202,12 +177,16 @@ class SchemaTests(SynchronousTestCase):
         self.assertEqual("parse_error", problems("a = " + "9" * 5000)[0].kind)
         self.assertEqual("parse_error", problems(".".join(["a"] * 20_000) + " = 1")[0].kind)
 
-    def test_line_of_a_statement_over_several_lines(self) -> None:
-        """A fault after, or inside, a statement of several lines is told with the statement's first line."""
+    def test_lines(self) -> None:
+        """All faults of a file are told, each with the first line of its statement, and what it misses."""
         text = GOOD.replace(
             'hosts = ["api.example:443"]', 'hosts = [\n  "api.example:443",\n  "[credential]",\n]\ncolour = 1'
         )
         self.assertEqual({5, 9}, {each.line for each in problems(text)})
+        bad = GOOD.replace("1.2.3", "x").replace("POST", "FETCH").replace('"X-Key"', '"Host"')
+        self.assertEqual([3, 9, 13], sorted(each.line or 0 for each in problems(bad)))
+        messages = {each.message for each in problems("")}
+        self.assertLessEqual({"`connector` is missing", "`operations` is missing"}, messages)
 
     def test_hostile_files(self) -> None:
         """A file made to be slow, or nested to the brink, is told about in bounded time and number."""

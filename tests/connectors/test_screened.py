@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._plugins import Broke, Screened
 from aileron.errors import BindingFailed
+from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential, ScriptedConnector, scripted_description
 from aileron.values import JSON, CredentialNeed, Outcome
 
@@ -20,8 +21,8 @@ _NEED = CredentialNeed("api_key", "Authorization", "Basic {key}")
 
 
 @define
-class ScreenedRig:
-    """A scripted connector behind the screen, in the contract's hand."""
+class ScriptedRig:
+    """The scripted connector, in the contract's hand."""
 
     clock: Clock = field(factory=Clock)
     inner: ScriptedConnector = field()
@@ -35,9 +36,9 @@ class ScreenedRig:
         return ScriptedConnector(scripted_description(credential=_NEED), self.clock)
 
     @property
-    def connector(self) -> Screened:
+    def connector(self) -> IConnector:
         """What is used."""
-        return Screened(self.inner)
+        return self.inner
 
     def answers(self, output: JSON) -> None:
         """By script."""
@@ -54,6 +55,21 @@ class ScreenedRig:
     def sent(self) -> int:
         """As remembered."""
         return len(self.inner.sendings)
+
+
+class ScreenedRig(ScriptedRig):
+    """The same behind the screen."""
+
+    @property
+    def connector(self) -> IConnector:
+        """What is used."""
+        return Screened(self.inner)
+
+
+class ScriptedContractTests(ConnectorContract, SynchronousTestCase):
+    """The double that other rooms' tests use keeps the contract."""
+
+    rig = ScriptedRig
 
 
 class ScreenedContractTests(ConnectorContract, SynchronousTestCase):

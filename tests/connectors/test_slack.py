@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import Registry
 from aileron.interfaces import IConnector
-from aileron.testing import MemoryCredential
-from aileron.values import Outcome
+from aileron.values import JSON, Outcome
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, json_answer
-
-BASE = "https://slack.com"
 
 
 class SlackTests(SynchronousTestCase):
@@ -33,10 +30,8 @@ class SlackTests(SynchronousTestCase):
     def posted(self, reply: bytes, effect_key: str = "effect-1") -> Outcome:
         """What one post comes to."""
         self.service.replies.append(reply)
-        slack = self.slack()
-        request = slack.prepare("post_message", {"channel": "#general", "text": "Shipped"}, BASE, effect_key)
-        posting = Deferred.fromCoroutine(slack.invoke(request, MemoryCredential(b"xoxb-canary"), 30))
-        self.service.advance(0)
+        inputs: Mapping[str, JSON] = {"channel": "#general", "text": "Shipped"}
+        posting = self.service.start(self.slack(), "post_message", inputs, key=effect_key, secret=b"xoxb-canary")
         return self.successResultOf(posting)
 
     def test_post(self) -> None:
@@ -53,29 +48,24 @@ class SlackTests(SynchronousTestCase):
         first, again, other = (body["client_msg_id"] for body in bodies)
         self.assertEqual((True, False), (first == again, first == other))
 
-    def test_refusal(self) -> None:
-        """Slack's "no" is a failure that nothing came of."""
-        outcome = self.posted(json_answer({"ok": False, "error": "channel_not_found"}))
-        assert outcome.fault is not None
-        self.assertEqual(("external_api_error", True), (outcome.fault.kind, outcome.classified))
-        self.assertEqual("builtin://slack refused: channel_not_found.", outcome.fault.message)
-
-    def test_patience(self) -> None:
-        """Slack's wish for patience may be followed."""
-        outcome = self.posted(json_answer({"ok": False, "error": "ratelimited"}, 429, {"Retry-After": "30"}))
-        assert outcome.fault is not None
-        self.assertEqual((True, True, 30.0), (outcome.classified, outcome.fault.retriable, outcome.retry_after_seconds))
-
-    def test_breakdown(self) -> None:
-        """After a failure inside Slack nobody knows."""
-        self.assertFalse(self.posted(json_answer({"ok": False, "error": "internal_error"}, 500)).classified)
+    def test_refusals(self) -> None:
+        """Slack's "no" is a failure, its wish for patience may be followed, and of a breakdown nobody knows."""
+        for error, reply, classified, retriable, seconds in (
+            ("channel_not_found", (200,), True, False, None),
+            ("ratelimited", (429, {"Retry-After": "30"}), True, True, 30.0),
+            ("internal_error", (500,), False, True, None),
+        ):
+            outcome = self.posted(json_answer({"ok": False, "error": error}, *reply))
+            assert outcome.fault is not None
+            self.assertEqual(
+                (classified, retriable, seconds),
+                (outcome.classified, outcome.fault.retriable, outcome.retry_after_seconds),
+            )
+            self.assertIn(error if error == "channel_not_found" else "builtin://slack", outcome.fault.message)
 
     def test_channels(self) -> None:
         """Channels are listed by a GET, with no limit where none was given."""
         self.service.replies.append(json_answer({"ok": True, "channels": []}))
-        slack = self.slack()
-        request = slack.prepare("list_channels", {}, BASE, "effect-1")
-        reading = Deferred.fromCoroutine(slack.read(request, MemoryCredential(b"xoxb-canary"), 30))
-        self.service.advance(0)
+        reading = self.service.start(self.slack(), "list_channels", secret=b"xoxb-canary")
         self.assertEqual({"ok": True, "channels": []}, self.successResultOf(reading).output)
         self.assertTrue(self.service.requests[0].startswith(b"GET /api/conversations.list HTTP/1.1\r\n"))

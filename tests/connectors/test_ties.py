@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._schema import read_file
-from aileron.testing import MemoryCredential
-from aileron.values import JSON, READ, Outcome
+from aileron.values import JSON, Outcome
 from tests.connectors.service import Service, answer, json_answer, spec_of
 
 BASE = "http://127.0.0.1:8080"
@@ -59,25 +57,20 @@ class PagesTests(SynchronousTestCase):
 
     def outcome(self, operation: str, reply: bytes, inputs: Mapping[str, JSON] | None = None) -> Outcome:
         """What one answer comes to."""
-        service = Service()
-        service.replies.append(reply)
-        connector = service.connector(spec_of(PAGES))
-        request = connector.prepare(operation, inputs or {}, BASE, "effect-1")
-        method = connector.read if request.effect == READ else connector.invoke
-        sending = Deferred.fromCoroutine(method(request, MemoryCredential(SECRET), 60))
-        service.advance(0)
+        service = Service(replies=[reply])
+        sending = service.start(service.connector(spec_of(PAGES)), operation, inputs, secret=SECRET)
         self.requests = service.requests
         return self.successResultOf(sending)
 
     def test_lifted(self) -> None:
-        """Headers stand in the result under the names that the file gives them; a missing one is null."""
+        """Headers stand in the result by the file's names, a missing one as null; without a body they are all of it."""
         found = self.outcome("show", json_answer({"title": "Plan", "more": 1}, headers={"eTaG": '"v1"'}))
         self.assertEqual(found.output, {"title": "Plan", "etag": '"v1"', "length": None})
-
-    def test_no_body(self) -> None:
-        """Where nothing is read of the body they are the whole result."""
         reply = b'HTTP/1.1 200 OK\r\nETag: "v1"\r\nContent-Length: 4000\r\n\r\n'
         self.assertEqual(self.outcome("look", reply).output, {"etag": '"v1"'})
+        found = self.outcome("show", json_answer({}, headers={"ETag": SECRET.decode()}))
+        self.assertNotIn(SECRET.decode(), repr(found))
+        self.assertEqual(found.notes["echoed"], ["plain"])
 
     def test_bounded(self) -> None:
         """A header that is longer than any tie, or empty, is null; of several the first counts."""
@@ -85,14 +78,10 @@ class PagesTests(SynchronousTestCase):
             found = self.outcome("show", json_answer({}, headers={"ETag": value}))
             self.assertEqual(found.output, {"etag": expected, "length": None})
 
-    def test_secret(self) -> None:
-        """A header that holds the secret holds it no more."""
-        found = self.outcome("show", json_answer({}, headers={"ETag": SECRET.decode()}))
-        self.assertNotIn(SECRET.decode(), repr(found))
-        self.assertEqual(found.notes["echoed"], ["plain"])
-
     def test_changed_since(self) -> None:
         """The answer that a precondition failed says that nothing happened, and why; elsewhere it is as any refusal."""
+        operations = spec_of(PAGES).description.operations
+        self.assertEqual((operations["write"].precondition, operations["replace"].precondition), (("if_match",), ()))
         inputs: Mapping[str, JSON] = {"title": "New", "if_match": '"v1"'}
         found = self.outcome("write", answer(status=412), inputs)
         self.assertIn(b'If-Match: "v1"\r\n', self.requests[0])
@@ -104,11 +93,6 @@ class PagesTests(SynchronousTestCase):
         other = self.outcome("replace", answer(status=412), {"title": "New"})
         assert other.fault is not None
         self.assertIn("answered with status 412", other.fault.message)
-
-    def test_described(self) -> None:
-        """What a write may be tied to is part of its description."""
-        operations = spec_of(PAGES).description.operations
-        self.assertEqual((operations["write"].precondition, operations["replace"].precondition), (("if_match",), ()))
 
     def test_faults(self) -> None:
         """What makes no sense is a fault."""
