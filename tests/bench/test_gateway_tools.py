@@ -17,12 +17,9 @@ class ArgumentsTests(SynchronousTestCase):
     """What the client is told."""
 
     def test_all(self) -> None:
-        """Everything that is asked of it stands behind its option."""
+        """Everything that is asked of it stands behind its option; a connection for each request is a flag."""
         load = Load("s5,150,20", 50, 2.5, warm_up=1.0, ramp=0.5, most=7)
         self.assertEqual(load.arguments(8080), "-p 8080 -c 50 -x s5,150,20 -d 2.5 -w 1.0 -r 0.5 -m 7".split())
-
-    def test_renew(self) -> None:
-        """A connection for each request is a flag."""
         self.assertEqual(Load("j300", 1, 1, renew=True).arguments(1)[-1], "-n")
 
 
@@ -30,29 +27,20 @@ class FiguresTests(SynchronousTestCase):
     """What the client prints."""
 
     def test_numbers(self) -> None:
-        """Its JSON is read as numbers by name."""
+        """Its JSON is read as numbers by name; a client that ended before it had said all is an error."""
         self.assertEqual(figures('{"errors": 0, "event_p99": 12.5}\n'), {"errors": 0.0, "event_p99": 12.5})
-
-    def test_cut(self) -> None:
-        """A client that ended before it had said all is an error, not a smaller table."""
         self.assertRaises(RuntimeError, figures, '{"errors": 0, "event')
         self.assertRaises(RuntimeError, figures, "")
-
-    def test_not_json(self) -> None:
-        """What is no JSON is no figures."""
         self.assertRaises(json.JSONDecodeError, figures, "segmentation fault}\n")
 
 
 class UpstreamTests(SynchronousTestCase):
     """How an upstream is named."""
 
-    def test_plain(self) -> None:
-        """It is at an address of loopback, and no certificate is trusted for it."""
+    def test_urls(self) -> None:
+        """It is at an address of loopback, or has the name that its certificate has, which is trusted."""
         upstream = Upstream(9000, 9000)
         self.assertEqual((upstream.url, upstream.environment), ("http://127.0.0.1:9000", {}))
-
-    def test_tls(self) -> None:
-        """It has the name that its certificate has, and that certificate is trusted."""
         upstream = Upstream(9001, 9000, Path("/there/certificate.pem"))
         self.assertEqual(upstream.url, "https://localhost:9001")
         self.assertEqual(upstream.environment, {"SSL_CERT_FILE": "/there/certificate.pem"})
@@ -63,21 +51,16 @@ class NginxTests(SynchronousTestCase):
 
     pinned = Pinned(Path("/made"), 0, 4096)
 
-    def test_plain(self) -> None:
-        """It passes on without buffers, to kept connections."""
-        text = nginx_configuration(self.pinned, Upstream(9000, 9000), 8080)
-        for line in ("listen 127.0.0.1:8080", "server 127.0.0.1:9000;", "proxy_pass http://provider;"):
-            self.assertIn(line, text)
-        self.assertIn("proxy_buffering off;", text)
-        self.assertNotIn("$", text)
-        self.assertNotIn("proxy_ssl", text)
-
-    def test_tls(self) -> None:
-        """It verifies whom it speaks to, as the others do."""
-        text = nginx_configuration(self.pinned, Upstream(9001, 9000, Path("/there/certificate.pem")), 8080)
-        self.assertIn("proxy_pass https://provider;", text)
-        self.assertIn("proxy_ssl_trusted_certificate /there/certificate.pem;", text)
-        self.assertIn("proxy_ssl_verify on;", text)
+    def test_lines(self) -> None:
+        """It passes on without buffers, to kept connections, and verifies whom it speaks to, as the others do."""
+        plain = nginx_configuration(self.pinned, Upstream(9000, 9000), 8080)
+        tls = nginx_configuration(self.pinned, Upstream(9001, 9000, Path("/there/certificate.pem")), 8080)
+        for line in ("listen 127.0.0.1:8080", "server 127.0.0.1:9000;", "http://provider;", "proxy_buffering off;"):
+            self.assertIn(line, plain)
+        self.assertNotIn("$", plain)
+        self.assertNotIn("proxy_ssl", plain)
+        for line in ("https://provider;", "certificate /there/certificate.pem;", "proxy_ssl_verify on;"):
+            self.assertIn(line, tls)
 
 
 class ProcessorTimeTests(SynchronousTestCase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import chain
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -50,27 +51,17 @@ def slowly(body: Body, data: bytes) -> int:
 class CorpusTests(SynchronousTestCase):
     """Every entry."""
 
-    def test_requests(self) -> None:
-        """Requests whose heads can be read in two ways are refused by their heads."""
-        for name, message in REQUESTS.items():
-            if name not in _BY_OTHERS:
-                self.assertRaises(Malformed, self.read_request, name, message)
-
-    def read_request(self, name: str, message: bytes) -> None:
-        """Read a head; say which if it was read."""
-        head = parse_request(split(message)[0])
-        self.fail(f"{name}: {head}")
-
-    def test_answers(self) -> None:
-        """So are answers."""
-        for name, message in ANSWERS.items():
-            if name not in _BY_OTHERS:
-                self.assertRaises(Malformed, self.read_answer, name, message)
-
-    def read_answer(self, name: str, message: bytes) -> None:
-        """Read a head; say which if it was read."""
-        head = parse_response(split(message)[0])
-        self.fail(f"{name}: {head}")
+    def test_heads(self) -> None:
+        """Requests and answers whose heads can be read in two ways are refused by their heads."""
+        parsers: tuple[tuple[Mapping[str, bytes], Callable[[bytes], object]], ...] = (
+            (REQUESTS, parse_request),
+            (ANSWERS, parse_response),
+        )
+        for messages, parse in parsers:
+            for name, message in messages.items():
+                if name not in _BY_OTHERS:
+                    with self.assertRaises(Malformed, msg=name):
+                        parse(split(message)[0])
 
     def test_bodies(self) -> None:
         """Chunks that can be read in two ways are refused, in one piece and in many."""
@@ -85,23 +76,22 @@ class CorpusTests(SynchronousTestCase):
 
     def test_at_once(self) -> None:
         """A body that goes wrong is refused with the first byte that cannot stand there, however it is cut."""
-        for sound, wrong in ((b"", b"\r"), (b"", b";"), (b"3", b"g"), (b"3\r", b"x"), (b"3\r\nabc", b"x")):
-            self.refused_at_once(sound, wrong)
         for sound, wrong in (
+            (b"", b"\r"),
+            (b"", b";"),
+            (b"3", b"g"),
+            (b"3\r", b"x"),
+            (b"3\r\nabc", b"x"),
             (b"3\r\nabc\r", b"x"),
             (b"3\r\nabc\r\n", b"\r"),
             (b"3\r\nabc\r\n", b";"),
             (b"0\r\n\r", b"x"),
         ):
-            self.refused_at_once(sound, wrong)
-
-    def refused_at_once(self, sound: bytes, wrong: bytes) -> None:
-        """Assert that it is, in pieces and byte by byte."""
-        for pieces in ([sound], [sound[at : at + 1] for at in range(len(sound))]):
-            body = Chunked()
-            for piece in pieces:
-                self.assertEqual(body.take(piece), -1)
-            self.assertRaises(Malformed, body.take, wrong)
+            for pieces in ([sound], [sound[at : at + 1] for at in range(len(sound))]):
+                body = Chunked()
+                for piece in pieces:
+                    self.assertEqual(body.take(piece), -1)
+                self.assertRaises(Malformed, body.take, wrong)
 
     def test_followed(self) -> None:
         """An answer ends where it ends, whatever follows."""

@@ -14,26 +14,27 @@ class AskTests(Faults):
 
     def test_taken(self) -> None:
         """Texts, numbers, booleans and several of a choice can be asked for; unsaid, nothing is."""
-        for kind in ("string", "integer", "number", "boolean"):
-            (one,) = action(one_input("a", kind, "ask = true")).inputs
-            self.assertTrue(one.ask)
-            self.assertFalse(action(one_input("a", kind)).inputs[0].ask)
-        for items in (
-            'type = "string", enum = ["x", "y"]',
-            'anyOf = [{ const = "x", title = "X" }]',
+        for inputs in (
+            *(one_input("a", kind, "ask = true") for kind in ("string", "integer", "number", "boolean")),
+            one_input("a", "string", 'enum = ["x"]', "ask = true"),
+            *(
+                own(f"{{ {schema} }}", "ask = true")
+                for schema in (
+                    'type = "string", oneOf = [{ const = "x", title = "X" }]',
+                    'type = "string", anyOf = [{ const = "x", title = "X" }]',
+                    'type = "string", enum = ["x"], enumNames = ["X"]',
+                    'type = "string", minLength = 1, maxLength = 9, format = "email"',
+                    'type = "string", pattern = "^x"',
+                    'type = "number", minimum = 1, maximum = 2',
+                    'type = "array", items = { type = "string", enum = ["x", "y"] }',
+                    'type = "array", items = { anyOf = [{ const = "x", title = "X" }] }',
+                    'type = "array", minItems = 1, maxItems = 2, items = { type = "string", enum = ["x", "y"] }',
+                )
+            ),
         ):
-            self.assertTrue(action(own(SEVERAL % items, "ask = true")).inputs[0].ask)
-        for schema in (
-            'type = "string", oneOf = [{ const = "x", title = "X" }]',
-            'type = "string", anyOf = [{ const = "x", title = "X" }]',
-            'type = "string", enum = ["x"], enumNames = ["X"]',
-            'type = "string", minLength = 1, maxLength = 9, format = "email"',
-            'type = "string", pattern = "^x"',
-            'type = "number", minimum = 1, maximum = 2',
-            'type = "array", minItems = 1, maxItems = 2, items = { type = "string", enum = ["x", "y"] }',
-        ):
-            self.assertTrue(action(own(f"{{ {schema} }}", "ask = true")).inputs[0].ask)
-        self.assertTrue(action(one_input("a", "string", 'enum = ["x"]', "ask = true")).inputs[0].ask)
+            (one,) = action(inputs).inputs
+            self.assertTrue(one.ask, inputs)
+            self.assertFalse(action(inputs.replace("ask = true", "")).inputs[0].ask)
 
     def test_goes_with(self) -> None:
         """A default and not being required go with it, and the tool's schema says nothing of it."""

@@ -88,49 +88,52 @@ class ReadingTests(DirectoryTests):
         self.assertEqual(self.names(), ["a"])
 
     def test_unreadable_directory(self) -> None:
-        """A directory that cannot be read is an error and offers nothing, not even what was there before."""
+        """A directory that cannot be read, or is a link, is an error and offers nothing, nor what was there before."""
         self.write("a.md", named("a"))
         self.assertEqual(self.names(), ["a"])
+        link = self.directory.with_name(self.directory.name + "-link")
+        link.symlink_to(self.directory.absolute())
+        found = DirectoryCatalogue(str(link), 1).refresh()
+        self.assertEqual((found.actions, [error.kind for error in found.load_errors]), ({}, ["unreadable"]))
         (self.directory / "a.md").unlink()
         self.directory.rmdir()
         self.directory.write_bytes(b"")
         self.assertEqual(self.names(), [])
         self.assertEqual(self.errors(), [("unreadable", self.directory.name)])
 
-    def test_linked_directory(self) -> None:
-        """A directory that is a symbolic link is not read."""
-        self.write("a.md", named("a"))
-        link = self.directory.with_name(self.directory.name + "-link")
-        link.symlink_to(self.directory.absolute())
-        found = DirectoryCatalogue(str(link), 1).refresh()
-        self.assertEqual((found.actions, [error.kind for error in found.load_errors]), ({}, ["unreadable"]))
-
     def test_only_plain_files(self) -> None:
-        """Neither links, nor pipes (which would block), nor folders are read."""
+        """Neither links, nor pipes (which would block), nor folders are read, and no descriptor stays open for one."""
+        before = len(os.listdir("/dev/fd"))
         target = self.write("target", named("a"))
         (self.directory / "link.md").symlink_to(target.name)
         os.mkfifo(self.directory / "pipe.md")
         (self.directory / "folder.md").mkdir()
         self.assertEqual(self.names(), [])
-        self.assertEqual(
-            self.errors(), [("unreadable", "folder.md"), ("unreadable", "link.md"), ("unreadable", "pipe.md")]
-        )
+        self.assertEqual(self.errors(), [("unreadable", f"{name}.md") for name in ("folder", "link", "pipe")])
+        self.assertEqual(len(os.listdir("/dev/fd")), before)
 
     def test_only_our_own(self) -> None:
-        """A file that everybody may write to is not read, and is once that is put right."""
+        """A file of another user, or that everybody may write to, is not read, and is once that is put right."""
         path = self.write("a.md", named("a"))
         path.chmod(0o666)
         self.assertEqual(self.errors(), [("unreadable", "a.md")])
         path.chmod(0o664)
         self.assertEqual((self.names(), self.errors()), (["a"], []))
-
-    def test_another_user(self) -> None:
-        """A file of another user is not read."""
-        path = pathlib.Path("/etc/passwd")
+        other = pathlib.Path("/etc/passwd")
         if os.geteuid() == 0:
-            path = self.write("a.md", named("a"))
-            os.chown(path, 1, 1)
-        self.assertEqual([error.message for error in check(str(path))], ["the file belongs to another user"])
+            other = self.write("b.md", named("b"))
+            os.chown(other, 1, 1)
+        self.assertEqual([error.message for error in check(str(other))], ["the file belongs to another user"])
+
+    def test_check(self) -> None:
+        """A file that would load has no faults; those of others, or of one that is gone, are the daemon's."""
+        self.assertEqual(check(str(self.write("a.md", named("a")))), [])
+        path = self.write("bad.md", b"+++\nname = 3\n+++\n")
+        self.assertEqual(tuple(check(str(path))), self.catalogue.refresh().load_errors)
+        (error,) = check(str(self.directory / "none.md"))
+        self.assertEqual(
+            (error.kind, error.message), ("unreadable", "the file cannot be opened: No such file or directory")
+        )
 
     def test_name_that_is_no_text(self) -> None:
         """A file name that is no UTF-8 is told in a form that can be sent."""
@@ -139,34 +142,25 @@ class ReadingTests(DirectoryTests):
         self.assertTrue(error.file.endswith("\\xff.md"))
         error.file.encode()
 
-    def test_descriptors(self) -> None:
-        """No descriptor stays open, whatever the file was."""
-        before = len(os.listdir("/dev/fd"))
-        self.test_only_plain_files()
-        self.assertEqual(len(os.listdir("/dev/fd")), before)
-
 
 class ClashTests(DirectoryTests):
     """Actions that cannot be told apart."""
 
-    def test_same_name(self) -> None:
-        """Of two files with one name the later is left out, and told."""
-        self.write("1.md", named("a", "first"))
-        self.write("2.md", named("a", "second"))
-        self.assertEqual(self.catalogue.refresh().actions["a"].body, "first\n")
-        self.assertEqual(self.errors(), [("duplicate", "2.md")])
+    def test_same_names(self) -> None:
+        """Of two files with one name the later is left out, and told; actions of one tool name get marks of their own.
 
-    def test_same_tool_name(self) -> None:
-        """Actions that make one tool name are told apart by a mark of their own, until there is one of them again."""
+        A mark is given up when there is one of them again.
+        """
         self.write("1.md", named("a-b"))
         self.write("2.md", named("a_b"))
         self.write("3.md", named("a.b"))
-        self.write("4.md", named("other"))
+        self.write("4.md", named("other", "first"))
+        self.write("5.md", named("other", "second"))
         first = self.tools()
         self.assertEqual(len(set(first.values())), 4)
         self.assertNotIn("a_b", first.values())
-        self.assertEqual(first["other"], "other")
-        self.assertEqual(self.errors(), [])
+        self.assertEqual((first["other"], self.catalogue.current().actions["other"].body), ("other", "first\n"))
+        self.assertEqual(self.errors(), [("duplicate", "5.md")])
         (self.directory / "1.md").unlink()
         self.assertEqual(self.tools(), {name: tool for name, tool in first.items() if name != "a-b"})
         (self.directory / "2.md").unlink()
@@ -181,15 +175,17 @@ class ChangeTests(DirectoryTests):
     """What is noticed."""
 
     def test_generation(self) -> None:
-        """The generation goes on from the one given, by one for each change, and stays where nothing changed."""
+        """The generation goes on from the one given, by one a change; an unchanged file keeps its very action."""
         self.assertEqual(self.catalogue.refresh().generation, 1000)
         self.write("a.md", named("a"))
-        self.assertEqual(self.catalogue.refresh().generation, 1001)
+        first = self.catalogue.refresh()
+        self.assertEqual(first.generation, 1001)
         self.assertEqual(self.catalogue.refresh().generation, 1001)
         self.write("bad.md", b"")
         self.assertEqual(self.catalogue.refresh().generation, 1002)
         (self.directory / "bad.md").touch()
         self.assertEqual(self.catalogue.refresh().generation, 1002)
+        self.assertIs(self.catalogue.current().actions["a"], first.actions["a"])
 
     def test_same_size_and_time(self) -> None:
         """Another file of the same size, put in its place with the same time, is noticed."""
@@ -200,14 +196,6 @@ class ChangeTests(DirectoryTests):
         os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
         other.rename(path)
         self.assertEqual(self.catalogue.refresh().actions["a"].body, "two\n")
-
-    def test_unchanged_files_are_not_read_again(self) -> None:
-        """An unchanged file keeps its very action."""
-        self.write("a.md", named("a"))
-        self.write("b.md", named("b"))
-        first = self.catalogue.refresh().actions["a"]
-        (self.directory / "b.md").unlink()
-        self.assertIs(self.catalogue.refresh().actions["a"], first)
 
 
 class DirectoryContractTests(CatalogueContract, SynchronousTestCase):
@@ -231,23 +219,3 @@ class MemoryContractTests(CatalogueContract, SynchronousTestCase):
 
     def change(self, number: int) -> None:
         self.memory.put(parse(named(f"action-{number}"), "a.md"))
-
-
-class CheckTests(DirectoryTests):
-    """L{check}."""
-
-    def test_good(self) -> None:
-        """A file that would load has no faults."""
-        self.assertEqual(check(str(self.write("a.md", named("a")))), [])
-
-    def test_bad(self) -> None:
-        """The faults are those that the daemon would tell."""
-        path = self.write("bad.md", b"+++\nname = 3\n+++\n")
-        self.assertEqual(tuple(check(str(path))), self.catalogue.refresh().load_errors)
-
-    def test_missing(self) -> None:
-        """A file that is not there is a fault, not an exception."""
-        (error,) = check(str(self.directory / "none.md"))
-        self.assertEqual(
-            (error.kind, error.message), ("unreadable", "the file cannot be opened: No such file or directory")
-        )

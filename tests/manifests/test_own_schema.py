@@ -45,24 +45,30 @@ class PublishedTests(Faults):
     """What agents and the rest of the daemon see of it."""
 
     def test_as_written(self) -> None:
-        """It stands in the tool's schema as it is written, with a description where it has none."""
-        several = '{ type = "array", items = { anyOf = [{ const = "x", title = "X" }] }, uniqueItems = true }'
-        self.assertEqual(
-            published(own(several)),
-            {
-                "type": "array",
-                "items": {"anyOf": [{"const": "x", "title": "X"}]},
-                "uniqueItems": True,
-                "description": "d",
-            },
-        )
-        said = published(own('{ type = "integer", description = "mine", title = "T" }', 'label = "L"'))
-        self.assertEqual(said, {"type": "integer", "description": "mine", "title": "T"})
-
-    def test_words_beside(self) -> None:
-        """A label and a default stand in it too; an array says that it holds anything."""
-        said = published(own('{ type = "array" }', 'label = "L"', "default = [1]"))
-        self.assertEqual(said, {"type": "array", "title": "L", "description": "d", "default": [1], "items": {}})
+        """It stands in the tool's schema as written, with the words beside it where it has none of its own."""
+        several: dict[str, JSON] = {
+            "type": "array",
+            "items": {"anyOf": [{"const": "x", "title": "X"}]},
+            "uniqueItems": True,
+        }
+        for schema, lines, expected in (
+            (
+                '{ type = "array", items = { anyOf = [{ const = "x", title = "X" }] }, uniqueItems = true }',
+                [],
+                {**several, "description": "d"},
+            ),
+            (
+                '{ type = "integer", description = "mine", title = "T" }',
+                ['label = "L"'],
+                {"type": "integer", "description": "mine", "title": "T"},
+            ),
+            (
+                '{ type = "array" }',
+                ['label = "L"', "default = [1]"],
+                {"type": "array", "title": "L", "description": "d", "default": [1], "items": {}},
+            ),
+        ):
+            self.assertEqual(published(own(schema, *lines)), expected)
 
     def test_length(self) -> None:
         """A string has the usual limit, unless it has its own or is one of a choice."""
@@ -85,15 +91,12 @@ class PublishedTests(Faults):
         self.assertEqual(said["examples"], [{"pattern": "("}])
 
     def test_valid(self) -> None:
-        """The tool's schema says by itself what is taken."""
+        """The tool's schema says by itself what is taken; its type is the input's, and nothing else is said twice."""
         made = action(PLACE)
         Draft202012Validator.check_schema(made.input_schema)
         checks = Draft202012Validator(made.input_schema)
         self.assertTrue(checks.is_valid({"place": {"lat": 1, "lon": 2}}))
         self.assertFalse(checks.is_valid({"place": {"lat": 181, "lon": 2}}))
-
-    def test_input(self) -> None:
-        """Its type is the input's, and nothing else is said of it twice."""
         (one,) = action(own('{ type = "string", enum = ["x"] }', "multiline = true")).inputs
         self.assertEqual((one.type, one.enum, one.max_length, one.multiline), ("string", None, None, True))
         self.assertEqual(one.schema, {"type": "string", "enum": ["x"]})
@@ -217,11 +220,6 @@ class FaultTests(Faults):
         default = f"default = [{'0, ' * 100}]"
         self.assert_fault(manifest(inputs=own(schema, default)), "too much to be checked", "default =")
 
-    def test_words_that_look_like_keywords(self) -> None:
-        """A member may have the name of a keyword that is refused."""
-        schema = '{ type = "object", properties = { "$ref" = { type = "object" }, pattern = { const = "(" } } }'
-        self.assertEqual(check_arguments(action(own(schema)), {"a": {"pattern": "("}}), {"a": {"pattern": "("}})
-
 
 class ArgumentTests(Faults):
     """What a call is told."""
@@ -232,9 +230,24 @@ class ArgumentTests(Faults):
         return [(problem["pointer"], problem["message"]) for problem in problems]
 
     def test_right(self) -> None:
-        """What fits passes as it is."""
-        arguments: JSON = {"place": {"lat": 1.5, "lon": 2, "kind": "sea"}}
-        self.assertEqual(check_arguments(action(PLACE), arguments), arguments)
+        """What fits passes as it is: true is not 1 among elements, nor is a type asked for what it does not have.
+
+        A member may have the name of a keyword that is refused.
+        """
+        keys = 'type = "integer", required = ["x"], additionalProperties = false, pattern = "a", uniqueItems = true'
+        members = '"$ref" = { type = "object" }, pattern = { const = "(" }'
+        cases: tuple[tuple[str, JSON], ...] = (
+            ('type = "array", uniqueItems = true', [1, True, "1", None]),
+            ('type = "array", uniqueItems = false', [1, 1]),
+            ('type = "object", additionalProperties = true', {"b": "x"}),
+            (keys, 1),
+            (f'type = "object", properties = {{ {members} }}', {"pattern": "("}),
+        )
+        for schema, value in cases:
+            arguments: JSON = {"a": value}
+            self.assertEqual(check_arguments(action(own(f"{{ {schema} }}")), arguments), arguments)
+        place: JSON = {"place": {"lat": 1.5, "lon": 2, "kind": "sea"}}
+        self.assertEqual(check_arguments(action(PLACE), place), place)
 
     def test_each_problem(self) -> None:
         """Each problem has its own place and words, the members of an object too."""
@@ -265,23 +278,6 @@ class ArgumentTests(Faults):
             ((found, said),) = self.problems(action(own(f"{{ {schema} }}")), {"a": value})
             self.assertEqual(found, f"/args/a{pointer}")
             self.assertIn(words, said)
-
-    def test_right_words(self) -> None:
-        """True is not 1 among elements that stand once, and a false word asks for nothing."""
-        cases: tuple[tuple[str, JSON], ...] = (
-            ('type = "array", uniqueItems = true', [1, True, "1", None]),
-            ('type = "array", uniqueItems = false', [1, 1]),
-            ('type = "object", additionalProperties = true', {"b": "x"}),
-        )
-        for schema, value in cases:
-            arguments: JSON = {"a": value}
-            self.assertEqual(check_arguments(action(own(f"{{ {schema} }}")), arguments), arguments)
-
-    def test_another_type(self) -> None:
-        """What the type does not have is not asked of it."""
-        keys = 'type = "integer", required = ["x"], additionalProperties = false'
-        made = action(own(f'{{ {keys}, pattern = "a", uniqueItems = true }}'))
-        self.assertEqual(check_arguments(made, {"a": 1}), {"a": 1})
 
     def test_long_words(self) -> None:
         """The author's words are visible and cut; the caller's are not repeated."""

@@ -71,6 +71,11 @@ Creates one.
 """
 
 
+def named(name: str, version: str = "1.0.0") -> str:
+    """The head of a file."""
+    return f'+++\nname = "{name}"\nversion = "{version}"\n'
+
+
 class Faults(SynchronousTestCase):
     """What every test of faults needs."""
 
@@ -124,10 +129,6 @@ class WholeFileTests(SynchronousTestCase):
         self.assertEqual(labels, Input("labels", "array", "Labels", items_type="string", required=False, max_length=5))
         self.assertEqual((weight.required, weight.has_default, weight.default), (False, True, 3))
 
-    def test_digest(self) -> None:
-        """The digest is that of the very bytes."""
-        self.assertEqual(parse(WHOLE, "x").digest, "sha256:" + hashlib.sha256(WHOLE).hexdigest())
-
     def test_defaults(self) -> None:
         """What is left out has its default."""
         found = action()
@@ -137,35 +138,30 @@ class WholeFileTests(SynchronousTestCase):
         self.assertIsNone(found.requires[0].hash)
 
     def test_line_ends(self) -> None:
-        """A byte order mark, blank lines at the top and CRLF change nothing but the body's own line ends."""
+        """A byte order mark, blank lines at the top and CRLF change nothing but the body, which is verbatim."""
         data = b"\xef\xbb\xbf\r\n  \r\n" + WHOLE.replace(b"\n", b"\r\n")
         found = parse(data, "x")
         self.assertEqual(found.steps, parse(WHOLE, "x").steps)
         self.assertEqual(found.body, "# Open a ticket\r\n\r\nCreates one.\r\n")
-
-    def test_body_is_verbatim(self) -> None:
-        """Everything after the second fence is the body, more fences too."""
+        self.assertEqual(found.digest, "sha256:" + hashlib.sha256(data).hexdigest())
         self.assertEqual(parse(manifest(end="\n+++\n  a\n+++\nb"), "x").body, "  a\n+++\nb")
 
 
 class ShapeTests(Faults):
     """Files that cannot be taken apart."""
 
-    def test_no_fence(self) -> None:
-        """Text before the first fence is told with its line; so is a fence that is never closed."""
-        self.assert_fault(b"\n\nhello\n+++\n", "begin with a line `+++`", 3, "parse_error")
-        self.assert_fault(b"", "begin with a line `+++`", 1, "parse_error")
-        self.assert_fault(b'\n+++\nname = "x"\n', "no closing line", 2, "parse_error")
-
-    def test_not_utf8(self) -> None:
-        """The line of the first byte that is no UTF-8 is told."""
-        self.assert_fault(b'+++\nname = "\xff"\n+++\n', "not UTF-8", 2, "parse_error")
-
-    def test_toml_syntax(self) -> None:
-        """A TOML error has the line of the file, not of the front matter."""
-        self.assert_fault(b'\n+++\nname = "x"\nversion = \n+++\nbody', "not TOML", 4, "parse_error")
-        self.assert_fault(b"+++\na = [\n+++\nbody", "not TOML", 3, "parse_error")
-        self.assert_fault(b"+++\na = 1\na = 2\n+++\nbody", "not TOML", 3, "parse_error")
+    def test_not_taken_apart(self) -> None:
+        """Text before the first fence, a fence never closed, what is no UTF-8 and no TOML: each has the file's line."""
+        for data, part, line in (
+            (b"\n\nhello\n+++\n", "begin with a line `+++`", 3),
+            (b"", "begin with a line `+++`", 1),
+            (b'\n+++\nname = "x"\n', "no closing line", 2),
+            (b'+++\nname = "\xff"\n+++\n', "not UTF-8", 2),
+            (b'\n+++\nname = "x"\nversion = \n+++\nbody', "not TOML", 4),
+            (b"+++\na = [\n+++\nbody", "not TOML", 3),
+            (b"+++\na = 1\na = 2\n+++\nbody", "not TOML", 3),
+        ):
+            self.assert_fault(data, part, line, "parse_error")
 
     def test_hostile_toml(self) -> None:
         """Deep nesting and endless digits are faults like others."""
@@ -210,7 +206,7 @@ class EveryFaultTests(Faults):
     """Faults are collected."""
 
     def test_all_at_once(self) -> None:
-        """Every fault is told, in the order of lines, each with its own."""
+        """Every fault is told, in the order of lines, each with its own; as text, for a terminal to make a link of."""
         data = b"""+++
 name = "Bad Name"
 version = "v1"
@@ -233,26 +229,9 @@ op = "post_message"
 inputs = { x = "${args.b}" }
 +++
 """
-        lines = [(fault.line, fault.kind) for fault in self.faults(data)]
-        self.assertEqual(
-            lines,
-            [
-                (1, "validation_error"),
-                (2, "validation_error"),
-                (3, "validation_error"),
-                (4, "validation_error"),
-                (6, "validation_error"),
-                (7, "validation_error"),
-                (9, "validation_error"),
-                (13, "validation_error"),
-                (14, "validation_error"),
-                (18, "validation_error"),
-                (20, "validation_error"),
-            ],
-        )
-
-    def test_text(self) -> None:
-        """As text a fault is what a terminal makes a link of: file, line, message."""
+        faults = self.faults(data)
+        self.assertEqual([fault.line for fault in faults], [1, 2, 3, 4, 6, 7, 9, 13, 14, 18, 20])
+        self.assertEqual({fault.kind for fault in faults}, {"validation_error"})
         fault = self.assertRaises(ManifestFault, parse, b"hello", "dir/x.md")
         self.assertTrue(str(fault).startswith("dir/x.md:1: the file must begin"))
 
@@ -283,23 +262,35 @@ class TopLevelTests(Faults):
         ):
             self.assert_fault(data, f"`{key}` is not a known key", f"{key} =")
 
-    def test_name(self) -> None:
-        """Names are lower case, and no longer than a tool's name may be."""
-        for name in ("", "Ship", "-a", "a b", "é", "a" * 65, "a\\nb"):
-            self.assert_fault(manifest(head=f'+++\nname = "{name}"\nversion = "1.0.0"\n'), "`name` must match", 2)
-        self.assertEqual(parse(manifest(head=f'+++\nname = "{"a" * 64}"\nversion = "1.0.0"\n'), "x").name, "a" * 64)
-
-    def test_reserved(self) -> None:
-        """An action cannot take the name of one of our own tools, however it is written."""
-        for name in (
-            "check-action-status",
-            "check_action.status",
-            "aileron-diagnostics",
-            "search-actions",
-            "run_action",
-            "describe.action",
+    def test_values(self) -> None:
+        """Names are lower case, short and not our own tools'; each other key has a form, and a fault its line."""
+        versions = ("1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0 ")
+        own = "check-action-status check_action.status aileron-diagnostics search-actions run_action describe.action"
+        sources = ("github://o/p", "ftp://o/p@1.0.0", "github://o@1.0.0", "github://o/../p@1.0.0")
+        for head, part, line in (
+            *((named(name), "`name` must match", 2) for name in ("", "Ship", "-a", "a b", "é", "a" * 65, "a\\nb")),
+            *((named(name), "Aileron's own", 2) for name in own.split()),
+            ('+++\nname = ["a"]\nversion = "1.0.0"\n', "`name` must be a string", 2),
+            *((named("a", version), "semantic version", 3) for version in versions),
+            *((HEAD + f'source = "{source}"\n', "`source` must look like", 4) for source in sources),
+            *((HEAD + f"timeout_seconds = {value}\n", "from 1 to", 4) for value in ("0", "-1", "3601")),
+            *(
+                (HEAD + f"timeout_seconds = {value}\n", "must be a number", 4)
+                for value in ("true", "'6'", "nan", "inf")
+            ),
+            (HEAD + "inputs = 3\n", "`inputs` must be an array of tables", 4),
+            *((HEAD + f"{key} = 3\n", f"`{key}` must be a table", 4) for key in ("approval", "match", "output")),
         ):
-            self.assert_fault(manifest(head=f'+++\nname = "{name}"\nversion = "1.0.0"\n'), "Aileron's own", 2)
+            self.assert_fault(manifest(head=head), part, line)
+        self.assertEqual(parse(manifest(head=named("a" * 64)), "x").name, "a" * 64)
+        for version in ("0.0.0", "1.2.3-rc.1+build.5", "1.0.0-0a", "1.0.0--"):
+            self.assertEqual(parse(manifest(head=named("a", version)), "x").version, version)
+
+    def test_intent(self) -> None:
+        """Without a body an intent is needed; an intent that is written is not blank."""
+        self.assertEqual(parse(manifest(tail='\n[match]\nintent = "x"', end="\n+++\n"), "x").intent, "x")
+        self.assert_fault(manifest(end="\n+++\n \n"), "write a body", 1)
+        self.assert_fault(manifest(tail='\n[match]\nintent = " "'), "`intent` must not be blank")
 
     def test_tool_name(self) -> None:
         """Dashes and dots become underscores, and what is too long ends with a mark of its own."""
@@ -317,51 +308,6 @@ class TopLevelTests(Faults):
         self.assertIsNone(parse(manifest(), "x").output_schema)
         self.assert_fault(manifest(tail='\n[output]\ntype = "text"\n'), "must be a JSON Schema")
         self.assert_fault(manifest(tail='\n[output]\n"$ref" = "https://example.org/x"\n'), "must not refer to")
-        self.assert_fault(manifest(head=HEAD + "output = 1\n"), "`output` must be a table", 4)
-
-    def test_version(self) -> None:
-        """Versions are strict SemVer."""
-        for version in ("1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0 "):
-            self.assert_fault(manifest(head=f'+++\nname = "a"\nversion = "{version}"\n'), "semantic version", 3)
-        for version in ("0.0.0", "1.2.3-rc.1+build.5", "1.0.0-0a", "1.0.0--"):
-            parse(manifest(head=f'+++\nname = "a"\nversion = "{version}"\n'), "x")
-
-    def test_source(self) -> None:
-        """A source names scheme, owner, path and version."""
-        for source in ("github://o/p", "ftp://o/p@1.0.0", "github://o@1.0.0", "github://o/../p@1.0.0"):
-            self.assert_fault(manifest(head=HEAD + f'source = "{source}"\n'), "`source` must look like", 4)
-
-    def test_timeout(self) -> None:
-        """The time limit is from one second to an hour."""
-        for value in ("0", "-1", "3601"):
-            self.assert_fault(manifest(head=HEAD + f"timeout_seconds = {value}\n"), "from 1 to", 4)
-        for value in ("true", "'60'", "nan", "inf"):
-            self.assert_fault(manifest(head=HEAD + f"timeout_seconds = {value}\n"), "must be a number", 4)
-
-    def test_wrong_shapes(self) -> None:
-        """A value where a table belongs, and the reverse, are faults."""
-        self.assert_fault(manifest(head=HEAD + "inputs = 3\n"), "`inputs` must be an array of tables", 4)
-        self.assert_fault(manifest(head=HEAD + "approval = 3\n"), "`approval` must be a table", 4)
-        self.assert_fault(manifest(head=HEAD + "match = 3\n"), "`match` must be a table", 4)
-        self.assert_fault(manifest(head='+++\nname = ["a"]\nversion = "1.0.0"\n'), "`name` must be a string", 2)
-
-    def test_intent(self) -> None:
-        """Without a body an intent is needed; an intent that is written is not blank."""
-        self.assertEqual(parse(manifest(tail='\n[match]\nintent = "x"', end="\n+++\n"), "x").intent, "x")
-        self.assert_fault(manifest(end="\n+++\n \n"), "write a body", 1)
-        self.assert_fault(manifest(tail='\n[match]\nintent = " "'), "`intent` must not be blank")
-
-    def test_approval(self) -> None:
-        """An expiry is a duration or seconds, and needs an approval."""
-        for written, seconds in (('"30m"', 1800), ('"7d"', 604800), ('"45s"', 45), ("90", 90), ("0x10", 16)):
-            tail = f"\n[approval]\nrequired = true\nexpires_after = {written}"
-            self.assertEqual(parse(manifest(tail=tail), "x").approval.expires_after_seconds, seconds)
-        for written in ('"0m"', '"1w"', '"m"', '"1.5h"', '"366d"', '"٣m"'):
-            tail = f"\n[approval]\nrequired = true\nexpires_after = {written}"
-            self.assert_fault(manifest(tail=tail), "must be a duration")
-        self.assert_fault(manifest(tail="\n[approval]\nrequired = true\nexpires_after = 0"), "from 1 to")
-        self.assert_fault(manifest(tail="\n[approval]\nexpires_after = 60"), "needs `required = true`")
-        self.assert_fault(manifest(tail='\n[approval]\nrequired = "yes"'), "must be true or false")
 
     def test_limits(self) -> None:
         """Limits are whole numbers for an hour or a day, of all, of a session, or of each value of a declared input."""
@@ -380,36 +326,52 @@ class TopLevelTests(Faults):
             text = manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + tail)
             self.assertIn(problem, " ".join(fault.message for fault in self.faults(text)))
 
-    def test_on_cancel(self) -> None:
-        """What a cancelled call comes to is one of two words; unsaid, it waits on."""
-        self.assertFalse(parse(manifest(), "x").approval.withdrawn_on_cancel)
-        for written, withdrawn in [("withdraw", True), ("keep", False)]:
-            tail = f'\n[approval]\nrequired = true\non_cancel = "{written}"'
-            self.assertEqual(parse(manifest(tail=tail), "x").approval.withdrawn_on_cancel, withdrawn)
-        self.assert_fault(
-            manifest(tail='\n[approval]\nrequired = true\non_cancel = "drop"'), "must be one of: withdraw, keep"
-        )
-        self.assert_fault(manifest(tail='\n[approval]\non_cancel = "keep"'), "needs `required = true`")
 
-    def test_cool_down(self) -> None:
-        """A cool-down is at most a day, may be nothing, and is ten minutes unless it is written."""
-        for written, seconds in (('"0s"', 0.0), ("0", 0.0), ('"24h"', 86400.0), ("90", 90.0)):
-            tail = f"\n[approval]\nrequired = true\ncool_down = {written}"
-            self.assertEqual(parse(manifest(tail=tail), "x").approval.cool_down_seconds, seconds)
-        self.assertEqual(parse(manifest(), "x").approval.cool_down_seconds, 600.0)
-        for written, problem in (('"25h"', "at most 24h"), ("-1", "from 0 to 86400"), ('"soon"', "a duration")):
-            self.assert_fault(manifest(tail=f"\n[approval]\nrequired = true\ncool_down = {written}"), problem)
-        self.assert_fault(manifest(tail='\n[approval]\ncool_down = "1m"'), "needs `required = true`")
+class ApprovalTests(Faults):
+    """C{[approval]}."""
 
-    def test_undo(self) -> None:
-        """An undo window is at most an hour, and needs an approval."""
-        for written, seconds in (("0", 0.0), ("2.5", 2.5), ("3600", 3600.0)):
-            tail = f"\n[approval]\nrequired = true\nundo_seconds = {written}"
-            self.assertEqual(parse(manifest(tail=tail), "x").approval.undo_seconds, seconds)
-        for written in ("-1", "3601"):
-            tail = f"\n[approval]\nrequired = true\nundo_seconds = {written}"
-            self.assert_fault(manifest(tail=tail), "`undo_seconds` must be from 0 to 3600")
-        self.assert_fault(manifest(tail="\n[approval]\nundo_seconds = 5"), "needs `required = true`")
+    def test_values(self) -> None:
+        """Each time is a duration or a number of seconds; what a cancelled call comes to is one of two words."""
+        for written, name, value in (
+            ('expires_after = "30m"', "expires_after_seconds", 1800),
+            ('expires_after = "7d"', "expires_after_seconds", 604800),
+            ('expires_after = "45s"', "expires_after_seconds", 45),
+            ("expires_after = 90", "expires_after_seconds", 90),
+            ("expires_after = 0x10", "expires_after_seconds", 16),
+            ("", "cool_down_seconds", 600.0),
+            ('cool_down = "0s"', "cool_down_seconds", 0.0),
+            ("cool_down = 0", "cool_down_seconds", 0.0),
+            ('cool_down = "24h"', "cool_down_seconds", 86400.0),
+            ("cool_down = 90", "cool_down_seconds", 90.0),
+            ("undo_seconds = 0", "undo_seconds", 0.0),
+            ("undo_seconds = 2.5", "undo_seconds", 2.5),
+            ("undo_seconds = 3600", "undo_seconds", 3600.0),
+            ("", "withdrawn_on_cancel", False),
+            ('on_cancel = "withdraw"', "withdrawn_on_cancel", True),
+            ('on_cancel = "keep"', "withdrawn_on_cancel", False),
+        ):
+            found = parse(manifest(tail=f"\n[approval]\nrequired = true\n{written}"), "x").approval
+            self.assertEqual(getattr(found, name), value, written)
+
+    def test_faults(self) -> None:
+        """Every other value is a fault, and so is each key where no approval is required."""
+        for written, part in (
+            *(
+                (f"expires_after = {each}", "a duration")
+                for each in ('"0m"', '"1w"', '"m"', '"1.5h"', '"366d"', '"٣m"')
+            ),
+            ("expires_after = 0", "from 1 to"),
+            ('cool_down = "25h"', "at most 24h"),
+            ("cool_down = -1", "from 0 to 86400"),
+            ('cool_down = "soon"', "a duration"),
+            ("undo_seconds = -1", "`undo_seconds` must be from 0 to 3600"),
+            ("undo_seconds = 3601", "`undo_seconds` must be from 0 to 3600"),
+            ('on_cancel = "drop"', "must be one of: withdraw, keep"),
+        ):
+            self.assert_fault(manifest(tail=f"\n[approval]\nrequired = true\n{written}"), part)
+        for written in ("expires_after = 60", 'cool_down = "1m"', "undo_seconds = 5", 'on_cancel = "keep"'):
+            self.assert_fault(manifest(tail=f"\n[approval]\n{written}"), "needs `required = true`")
+        self.assert_fault(manifest(tail='\n[approval]\nrequired = "yes"'), "must be true or false")
 
 
 class ConnectorTests(Faults):
@@ -420,30 +382,21 @@ class ConnectorTests(Faults):
         return manifest(pin=pin, step=f'[[execute]]\nid = "a"\nconnector = "{name}"\nop = "o"\n')
 
     def test_names(self) -> None:
-        """A connector's name has a known scheme and an owner, but for those that are built in."""
+        """A name has a known scheme and an owner, but for what is built in; what is from elsewhere has a hash."""
         for name in ("builtin://slack", "local://me/tracker"):
             self.assertEqual(parse(self.pin(name), "x").requires[0].name, name)
         for name in ("builtin://", "builtin://a/b", "local://me", "http://a/b", "local://me/t@1.0.0"):
             self.assertIn("`name` must look like", self.faults(self.pin(name, 'hash = "sha256:a"'))[0].message)
-
-    def test_hash(self) -> None:
-        """What comes from elsewhere is pinned by content."""
         self.assert_fault(self.pin("github://o/p"), "`hash` is missing")
         self.assert_fault(self.pin("github://o/p", 'hash = "sha256:"'), "must begin with sha256:")
         self.assertEqual(parse(self.pin("github://o/p", 'hash = "sha256:ab"'), "x").requires[0].hash, "sha256:ab")
 
     def test_capabilities(self) -> None:
-        """The operations are named, each by a string that is not blank."""
+        """Operations are named, by strings that are not blank; a connector is pinned once, and one at least."""
         for written in ("[]", '[" "]', "[1]", '"post_message"'):
             pin = PIN.replace('["post_message", "list_channels"]', written)
             self.assertIn("`capabilities` must be an array", self.faults(manifest(pin=pin))[0].message)
-
-    def test_twice(self) -> None:
-        """One connector is pinned once."""
         self.assert_fault(manifest(pin=PIN + PIN), "is required twice", "name =")
-
-    def test_wrong_shape(self) -> None:
-        """Nothing but connectors can be required, and at least one is."""
         messages = [fault.message for fault in self.faults(manifest(pin="\n[requires]\nconnectors = []\n"))]
         self.assertIn("`connectors` is missing", messages)
 
@@ -452,71 +405,48 @@ class InputTests(Faults):
     """C{[[inputs]]}."""
 
     def test_names(self) -> None:
-        """Names are lower case identifiers, each once."""
+        """Names are lower case identifiers, each once, 64 at most; a description is there."""
         for name in ("", "A", "1a", "a-b", "a.b", "a" * 65):
             self.assert_fault(manifest(inputs=one_input(name, "string")), "`name` must match")
         self.assert_fault(manifest(inputs=one_input("a", "string") * 2), "declared twice")
-
-    def test_keys_fit_the_type(self) -> None:
-        """A key that means nothing for the type is a fault."""
-        for kind, line in (
-            ("string", 'items_type = "string"'),
-            ("string", "minimum = 1"),
-            ("integer", "max_length = 3"),
-            ("integer", "multiline = true"),
-            ("integer", 'format = "date"'),
-            ("boolean", "enum = [true]"),
-            ("object", "max_length = 3"),
-        ):
-            self.assert_fault(manifest(inputs=one_input("a", kind, line)), "is for inputs of type")
-
-    def test_choices(self) -> None:
-        """Types and formats are from a list."""
-        self.assert_fault(manifest(inputs=one_input("a", "text")), "`type` must be one of: string, integer")
-        self.assert_fault(manifest(inputs=one_input("a", "array", 'items_type = "array"')), "`items_type` must be")
-        self.assert_fault(
-            manifest(inputs=one_input("a", "string", 'format = "ipv4"')), "`format` must be one of: email"
-        )
-
-    def test_bounds(self) -> None:
-        """Bounds are sensible numbers."""
-        self.assert_fault(manifest(inputs=one_input("a", "integer", "minimum = 3", "maximum = 2")), "is greater than")
-        self.assert_fault(manifest(inputs=one_input("a", "integer", "minimum = nan")), "must be a number")
-        self.assert_fault(manifest(inputs=one_input("a", "string", "max_length = 0")), "from 1 to")
-        self.assert_fault(manifest(inputs=one_input("a", "string", "max_length = 1.5")), "must be an integer")
-
-    def test_default_obeys(self) -> None:
-        """A default must be a value that the input would take."""
-        for kind, lines in (
-            ("string", ["default = 3"]),
-            ("integer", ["default = true"]),
-            ("integer", ["default = 5", "maximum = 4"]),
-            ("string", ['default = "abc"', "max_length = 2"]),
-            ("string", ['default = "c"', 'enum = ["a", "b"]']),
-            ("string", ['default = "x"', 'format = "email"']),
-            ("array", ['default = ["a"]', 'items_type = "integer"']),
-        ):
-            self.assert_fault(manifest(inputs=one_input("a", kind, *lines)), "`default` has a value")
-        for value, part in (("1979-05-27", "must be written as a string"), ("nan", "not finite")):
-            self.assert_fault(manifest(inputs=one_input("a", "string", f"default = {value}")), part, "default =")
-        self.assert_fault(manifest(inputs=one_input("a", "string", 'default = "x"', "required = true")), "cannot be")
-
-    def test_enum_obeys(self) -> None:
-        """The values of an enum are of the input's type, at least one, each once."""
-        self.assert_fault(manifest(inputs=one_input("a", "string", "enum = [1]")), "`enum` has a value")
-        for values in ([], list(range(201))):
-            self.assert_fault(manifest(inputs=one_input("a", "integer", f"enum = {values}")), "1 to 200 values")
-        self.assert_fault(manifest(inputs=one_input("a", "string", 'enum = ["x", "x"]')), "a value twice")
-
-    def test_texts(self) -> None:
-        """A description is there; a label, if written, is not blank."""
+        self.assert_fault(manifest(inputs="".join(one_input(f"a{n}", "string") for n in range(65))), "64 are allowed")
         self.assert_fault(manifest(inputs='[[inputs]]\nname = "a"\ntype = "string"\n'), "`description` is missing")
-        self.assert_fault(manifest(inputs=one_input("a", "string", 'label = " "')), "`label` must not be blank")
 
-    def test_most(self) -> None:
-        """64 inputs and no more."""
-        tables = "".join(one_input(f"a{n}", "string") for n in range(65))
-        self.assert_fault(manifest(inputs=tables), "64 are allowed")
+    def test_faults(self) -> None:
+        """Keys fit the type, choices are from a list, bounds are sensible, and defaults and choices obey the rest."""
+        misplaced, default = "is for inputs of type", "`default` has a value"
+        for kind, part, *lines in (
+            ("string", misplaced, 'items_type = "string"'),
+            ("string", misplaced, "minimum = 1"),
+            ("integer", misplaced, "max_length = 3"),
+            ("integer", misplaced, "multiline = true"),
+            ("integer", misplaced, 'format = "date"'),
+            ("boolean", misplaced, "enum = [true]"),
+            ("object", misplaced, "max_length = 3"),
+            ("text", "`type` must be one of: string, integer"),
+            ("array", "`items_type` must be", 'items_type = "array"'),
+            ("string", "`format` must be one of: email", 'format = "ipv4"'),
+            ("integer", "is greater than", "minimum = 3", "maximum = 2"),
+            ("integer", "must be a number", "minimum = nan"),
+            ("string", "from 1 to", "max_length = 0"),
+            ("string", "must be an integer", "max_length = 1.5"),
+            ("string", default, "default = 3"),
+            ("integer", default, "default = true"),
+            ("integer", default, "default = 5", "maximum = 4"),
+            ("string", default, 'default = "abc"', "max_length = 2"),
+            ("string", default, 'default = "c"', 'enum = ["a", "b"]'),
+            ("string", default, 'default = "x"', 'format = "email"'),
+            ("array", default, 'default = ["a"]', 'items_type = "integer"'),
+            ("string", "must be written as a string", "default = 1979-05-27"),
+            ("string", "not finite", "default = nan"),
+            ("string", "cannot be", 'default = "x"', "required = true"),
+            ("string", "`enum` has a value", "enum = [1]"),
+            ("integer", "1 to 200 values", "enum = []"),
+            ("integer", "1 to 200 values", f"enum = {list(range(201))}"),
+            ("string", "a value twice", 'enum = ["x", "x"]'),
+            ("string", "`label` must not be blank", 'label = " "'),
+        ):
+            self.assert_fault(manifest(inputs=one_input("a", kind, *lines)), part)
 
 
 class StepTests(Faults):
@@ -526,21 +456,18 @@ class StepTests(Faults):
         return manifest(inputs=one_input("channel", "string"), step=STEP + f"inputs = {inputs}\n", tail=tail)
 
     def test_pinned(self) -> None:
-        """A step calls an operation that its pinned connector names."""
-        self.assert_fault(
-            manifest(step=STEP.replace("post_message", "delete_all")), "not among the `capabilities`", "op ="
-        )
-        self.assert_fault(
-            manifest(step=STEP.replace("slack", "mail")), "not among `[[requires.connectors]]`", "connector ="
-        )
-
-    def test_ids(self) -> None:
-        """Each step has an id of its own that a reference can name."""
-        self.assert_fault(manifest(step=STEP + STEP), "stands twice", "id =")
-        self.assert_fault(manifest(step=STEP.replace('"post"', '"a.b"')), "`id` must match")
+        """A step calls an operation that its pinned connector names, and has an id of its own; 16 are the most."""
+        for step, part, line in (
+            (STEP.replace("post_message", "delete_all"), "not among the `capabilities`", "op ="),
+            (STEP.replace("slack", "mail"), "not among `[[requires.connectors]]`", "connector ="),
+            (STEP + STEP, "stands twice", "id ="),
+            (STEP.replace('"post"', '"a.b"'), "`id` must match", None),
+            ("".join(STEP.replace('"post"', f'"p{n}"') for n in range(17)), "16 are allowed", None),
+        ):
+            self.assert_fault(manifest(step=step), part, line)
 
     def test_references(self) -> None:
-        """References name declared inputs and earlier steps, and nothing else is a reference."""
+        """References name declared inputs and earlier steps, nothing else is one, and a fault has its key's line."""
         for inputs, part in (
             ('{ a = "${args.nobody}" }', "not a declared input"),
             ('{ a = [{ b = "x ${args.nobody} y" }] }', "not a declared input"),
@@ -556,9 +483,6 @@ class StepTests(Faults):
         ):
             self.assert_fault(self.step(inputs), part, "inputs =")
         parse(self.step('{ a = "${args.channel}", b = "$${args.nobody}" }'), "x")
-
-    def test_line_of_a_reference(self) -> None:
-        """In a table of its own, a bad reference has the line of its key."""
         step = STEP + '\n[execute.inputs]\na = "x"\nb = """\n${args.nobody}"""\n'
         self.assert_fault(manifest(step=step), "not a declared input", "b =")
 
@@ -570,18 +494,10 @@ class StepTests(Faults):
         self.assert_fault(data, "what is approved must be known beforehand", "inputs =")
 
     def test_not_json(self) -> None:
-        """Dates and numbers that JSON cannot say are faults."""
+        """Inputs are a table, without dates and numbers that JSON cannot say."""
+        self.assert_fault(self.step("3"), "`inputs` must be a table")
         for value in ("1979-05-27", "[07:32:00]", "{ x = 1979-05-27T07:32:00Z }"):
             self.assert_fault(self.step(f"{{ a = {value} }}"), "must be written as a string")
         for value in ("nan", "inf", "9007199254740992"):
             self.assert_fault(self.step(f"{{ a = {value} }}"), "not finite, or beyond")
         self.assert_fault(self.step("{ a = " + "[" * 40 + "]" * 40 + " }"), "nested too deeply")
-
-    def test_most(self) -> None:
-        """16 steps and no more."""
-        steps = "".join(STEP.replace('"post"', f'"p{n}"') for n in range(17))
-        self.assert_fault(manifest(step=steps), "16 are allowed")
-
-    def test_wrong_shape(self) -> None:
-        """Inputs are a table."""
-        self.assert_fault(self.step("3"), "`inputs` must be a table")

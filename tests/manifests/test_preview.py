@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aileron.manifests import KnownValues, look_up, parse, preview_paths, resolve, resolve_preview
-from aileron.values import JSON, Action, PreviewRule
+from aileron.values import JSON
 
 from .files import PIN, STEP, manifest, one_input
 from .test_parse import Faults
@@ -32,27 +32,19 @@ def made(tail: str = PREVIEW, step: str = TIED, pin: str = PIN) -> bytes:
 class PreviewTests(Faults):
     """C{[approval.preview]}."""
 
-    def read(self, data: bytes) -> tuple[Action, PreviewRule]:
-        """The action, and its preview."""
-        action = parse(data, "x.md")
-        assert action.approval.preview is not None
-        return action, action.approval.preview
-
     def test_whole(self) -> None:
-        """Every key is kept, the labels in their order; the connector is that of the first step."""
-        action, rule = self.read(made())
+        """Every key is kept, the labels in their order; the connector is the first step's, or one that is required."""
+        action = parse(made(), "x.md")
+        rule = action.approval.preview
+        assert rule is not None
         self.assertEqual((rule.connector, rule.operation), ("builtin://slack", "list_channels"))
         self.assertEqual(rule.render, (("Topic", "topic.value"), ("Members", "members.0")))
         self.assertEqual(rule.multiline, ("Topic",))
         self.assertEqual(resolve_preview(rule, {"channel": "#a"}), {"id": "#a"})
         self.assertEqual(preview_paths(action.steps[0].inputs), ("head.etag",))
         self.assertEqual(resolve(action.steps[0], KnownValues({}, {}, {"head.etag": "v1"})), {"etag": "v1"})
-
-    def test_another_connector(self) -> None:
-        """Another connector can be named, if the action requires it."""
-        tail = PREVIEW + 'connector = "builtin://other"\n'
-        self.assertEqual(self.read(made(tail, pin=PIN + OTHER))[1].connector, "builtin://other")
-        self.assert_fault(made(tail), "not among `[[requires.connectors]]`", "connector =")
+        other = parse(made(PREVIEW + 'connector = "builtin://other"\n', pin=PIN + OTHER), "x.md").approval.preview
+        self.assertEqual(other and other.connector, "builtin://other")
 
     def test_faults(self) -> None:
         """What is wrong is told with its line."""
@@ -72,20 +64,14 @@ class PreviewTests(Faults):
             tail = PREVIEW.replace(old, new)
             shows_topic = "Topic =" in tail or "Topics" in tail
             self.assert_fault(made(tail if shows_topic else tail.replace(_LONG, "")), part, line)
-
-    def test_unknown_key(self) -> None:
-        """A misspelt key is a fault."""
-        self.assert_fault(made(PREVIEW + "show = 1\n"), "`show` is not a known key")
-
-    def test_too_many(self) -> None:
-        """A preview shows at most so many labels."""
         labels = ", ".join(f'L{number} = "a"' for number in range(33))
-        tail = PREVIEW.replace('{ Topic = "topic.value", Members = "members.0" }', f"{{ {labels} }}")
-        self.assert_fault(made(tail.replace(_LONG, "")), "there must be 1 to 32")
-
-    def test_steps_need_it(self) -> None:
-        """A step takes nothing from a preview that is not there."""
-        self.assert_fault(made("\n[approval]\nrequired = true\n"), "needs `[approval.preview]`", "inputs =")
+        many = PREVIEW.replace('{ Topic = "topic.value", Members = "members.0" }', f"{{ {labels} }}")
+        self.assert_fault(made(many.replace(_LONG, "")), "there must be 1 to 32")
+        self.assert_fault(made(PREVIEW + "show = 1\n"), "`show` is not a known key")
+        unpinned = made(PREVIEW + 'connector = "builtin://other"\n')
+        self.assert_fault(unpinned, "not among `[[requires.connectors]]`", "connector =")
+        unseen = made("\n[approval]\nrequired = true\n")
+        self.assert_fault(unseen, "needs `[approval.preview]`", "inputs =")
 
 
 class PathTests(Faults):

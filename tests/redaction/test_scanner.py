@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 from urllib.parse import quote
 
 from hypothesis import given, settings
@@ -12,6 +11,11 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.redaction import REDACTED, Redactor, SecretScanner, forms, written_forms
+
+from .test_redactor import FORMS, SECRET
+
+_MIXED = frozenset(("percent, lower case", "plus", "HTML", "folded"))
+"""Forms that are found in whole texts alone: a stream is not searched for mixtures of writings, or for folded lines."""
 
 KEY = b"sk-proj-AbC_123/4+5=ss"
 _SECRETS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=6, max_size=60)
@@ -22,32 +26,18 @@ class FormTests(SynchronousTestCase):
 
     def test_usual(self) -> None:
         """Whatever usual encoders make of a key, alone or in a text, holds one of its forms."""
-        text = KEY.decode() + "\"'<&>\\%"
-        scanner, raw = SecretScanner(text.encode()), text.encode()
+        scanner, raw = SecretScanner(SECRET.encode()), SECRET.encode()
+        for name, (kind, written) in FORMS.items():
+            self.assertEqual(scanner.kind_in(f"<{written}>".encode("latin-1")), None if name in _MIXED else kind, name)
         for kind, written in (
-            ("plain", text),
-            ("json", json.dumps({"error": text})),
-            ("json", json.dumps(text).replace("/", "\\/")),
-            ("json", json.dumps(json.dumps(text))),
             ("json", "".join(f"\\u{byte:04X}" for byte in raw)),
-            ("json", "".join(f"\\x{byte:02x}" for byte in raw)),
-            ("url", quote(text)),
-            ("url", quote(text, safe="")),
-            ("url", quote(quote(text, safe=""), safe="")),
-            ("url", "".join(f"%{byte:02x}" for byte in raw)),
-            ("html", html.escape(text)),
-            ("html", html.escape(text).replace("&#x27;", "&#39;")),
-            ("html", "".join(f"&#{byte};" for byte in raw)),
             ("html", "".join(f"&#x{byte:X};" for byte in raw)),
-            ("split", text.encode("utf-16-le").decode("latin-1")),
-            ("split", text.encode("utf-16-be").decode("latin-1")),
-            ("hex", raw.hex()),
-            ("hex", raw.hex().upper()),
-            ("base64|base64url", base64.urlsafe_b64encode(raw).decode()),
-            *(("base64", base64.b64encode(b"x" * shift + b"Bearer " + raw + b"yz").decode()) for shift in range(3)),
+            ("split", SECRET.encode("utf-16-be").decode("latin-1")),
         ):
-            found = scanner.kind_in(f"<{written}>".encode("latin-1"))
-            self.assertIn(found, kind.split("|"), written)
+            self.assertEqual(scanner.kind_in(f"<{written}>".encode("latin-1")), kind, written)
+        quoted = SecretScanner(b"it's-a-secret")
+        for written in (html.escape("it's-a-secret"), "it&#39;s-a-secret"):
+            self.assertEqual(quoted.kind_in(written.encode()), "html", written)
 
     def test_escaped_base64(self) -> None:
         """Base64 whose signs are escaped in turn is found too."""
