@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import h11
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import CHUNKED, Body, Chunked, Fixed, Malformed, parse_request, unchunked
+from aileron.http1 import Body, Chunked, Fixed, Malformed, unchunked
 
-NAMES = st.sampled_from(["Host", "A", "X-Y", "Content-Type", "Cookie", "Origin", "Authorization"])
-VALUES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 CHUNKS = st.lists(st.binary(min_size=1, max_size=40), max_size=6)
 CUTS = st.lists(st.integers(0, 400), max_size=8)
 
@@ -79,60 +76,3 @@ class BodyTests(SynchronousTestCase):
     def test_fixed(self, length: int, data: bytes, cuts: list[int]) -> None:
         """A body of known length ends there."""
         self.assertEqual(end_of(Fixed(length), pieces(data, cuts)), length if len(data) >= length else -1)
-
-    @settings(deadline=None, max_examples=300)
-    @given(CHUNKS, st.integers(0, 200), st.binary(min_size=1, max_size=3), CUTS)
-    def test_mutated(self, chunks: list[bytes], where: int, wrong: bytes, cuts: list[int]) -> None:
-        """A damaged body that we accept ends where h11 lets it end, with the content that h11 reads."""
-        framed = bytearray(chunked(chunks))
-        framed[where % len(framed) : where % len(framed) + 1] = wrong
-        try:
-            ours = end_of(Chunked(), pieces(bytes(framed), cuts))
-        except Malformed:
-            return
-        if ours >= 0:
-            self.assertEqual((ours, unchunked(bytes(framed[:ours]))), _h11_body(bytes(framed)))
-
-
-class HeadTests(SynchronousTestCase):
-    """Heads."""
-
-    @settings(deadline=None, max_examples=150)
-    @given(st.lists(st.tuples(NAMES, VALUES), unique_by=lambda pair: pair[0], max_size=6), st.integers(0, 10**9))
-    def test_fields(self, fields: list[tuple[str, str]], length: int) -> None:
-        """What is read of a head is what h11 reads of it."""
-        lines = "".join(f"{name}: {value} \r\n" for name, value in fields if name != "Host")
-        raw = f"PUT /a?b HTTP/1.1\r\nHost: h:1\r\n{lines}Content-Length: {length}\r\n\r\n".encode()
-        head = parse_request(raw)
-        event = _h11_head(raw)
-        self.assertEqual((head.method, head.target, head.minor), (event.method, event.target, 1))
-        theirs = {name: value for name, value in event.headers if name in head.fields}
-        self.assertEqual(dict(head.fields), theirs)
-        self.assertEqual((head.length, head.path), (length, b"/a"))
-
-    def test_chunked(self) -> None:
-        """A chunked body is one in any case of the word."""
-        self.assertEqual(parse_request(b"GET / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n").length, CHUNKED)
-
-
-def _h11_head(raw: bytes) -> h11.Request:
-    connection = h11.Connection(h11.SERVER)
-    connection.receive_data(raw)
-    event = connection.next_event()
-    assert isinstance(event, h11.Request)
-    return event
-
-
-def _h11_body(framed: bytes) -> tuple[int, bytes]:
-    """Where h11 ends a chunked body, and what it holds; -1: not yet, -2: it refuses it."""
-    connection = h11.Connection(h11.SERVER)
-    connection.receive_data(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + framed)
-    content = b""
-    try:
-        while not isinstance(event := connection.next_event(), h11.EndOfMessage):
-            if event is h11.NEED_DATA:
-                return -1, content
-            content += bytes(event.data) if isinstance(event, h11.Data) else b""
-    except h11.RemoteProtocolError:
-        return -2, content
-    return len(framed) - len(connection.trailing_data[0]), content
