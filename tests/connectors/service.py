@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import Deferred, fail, succeed
@@ -113,17 +112,24 @@ class Service:
         return HttpConnector(spec, HttpTransport(opener), self.reactor, lambda: NOW)
 
     def start(
-        self, connector: IConnector, operation: str, inputs: Mapping[str, JSON] | None = None, **how: Any
+        self,
+        connector: IConnector,
+        operation: str,
+        inputs: Mapping[str, JSON] | None = None,
+        *,
+        base_url: str | None = None,
+        key: str = "effect-1",
+        secret: bytes | None = None,
+        seconds: float = 20,
     ) -> Deferred[Outcome]:
         """Start one sending, and let every byte arrive.
 
-        :param how: C{base_url}, effect C{key}, C{secret} and C{seconds}, where they are not the usual ones.
+        :param key: of the effect.
+        :param secret: what the credential opens to; L{None}: there is none.
         """
-        base_url = how.get("base_url", connector.describe().base_url or "")
-        request = connector.prepare(operation, inputs or {}, base_url, how.get("key", "effect-1"))
+        request = connector.prepare(operation, inputs or {}, base_url or connector.describe().base_url or "", key)
         send = connector.read if request.effect == READ else connector.invoke
-        credential = MemoryCredential(how["secret"]) if "secret" in how else None
-        sending = Deferred.fromCoroutine(send(request, credential, how.get("seconds", 20)))
+        sending = Deferred.fromCoroutine(send(request, None if secret is None else MemoryCredential(secret), seconds))
         self.advance(0)
         return sending
 

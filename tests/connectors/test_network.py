@@ -134,14 +134,6 @@ class HandshakeTests(NetworkCase):
         self.unsent(self.successResultOf(sending), "resource_limit_exceeded")
         self.assertTrue(self.service.peers[0].closed)
 
-    def test_next_address(self) -> None:
-        """Where the first address refuses, the next is tried."""
-        self.service.names["api.example"] = ["203.0.114.6", PUBLIC]
-        self.service.refusing.add("203.0.114.6")
-        self.service.replies.append(json_answer({}))
-        self.assertTrue(self.successResultOf(self.sending()).sent)
-        self.assertEqual(["203.0.114.6", PUBLIC], [host for host, _ in self.service.connected])
-
     def test_hung_up(self) -> None:
         """A peer that hangs up after it read the request, or in its answer: sent, and not classified.
 
@@ -193,12 +185,15 @@ class AddressesTests(NetworkCase):
             self.unsent(self.successResultOf(self.sending()), "capability_denied")
         self.assertEqual([], self.service.connected)
 
-    def test_mixed_addresses(self) -> None:
-        """Of several addresses only those that may be connected to are tried."""
-        self.service.names["api.example"] = ["127.0.0.1", PUBLIC]
-        self.service.replies.append(json_answer({}))
-        self.successResultOf(self.sending())
-        self.assertEqual([(PUBLIC, 443)], self.service.connected)
+    def test_several_addresses(self) -> None:
+        """Of several addresses only those that may be connected to are tried, the next where one refuses."""
+        self.service.refusing.add("203.0.114.6")
+        for addresses, tried in ((["127.0.0.1", PUBLIC], [PUBLIC]), (["203.0.114.6", PUBLIC], ["203.0.114.6", PUBLIC])):
+            self.service.names["api.example"] = addresses
+            self.service.connected.clear()
+            self.service.replies.append(json_answer({}))
+            self.assertTrue(self.successResultOf(self.sending()).sent)
+            self.assertEqual([(host, 443) for host in tried], self.service.connected)
 
     def test_own_ports(self) -> None:
         """The daemon's own ports are never connected to on loopback, declared or not."""

@@ -37,11 +37,9 @@ class ScriptedRig:
 
     @property
     def connector(self) -> IConnector:
-        """What is used."""
         return self.inner
 
     def answers(self, output: JSON) -> None:
-        """By script."""
         self.inner.script.append(Outcome(output=output))
 
     def hangs(self) -> None:
@@ -49,11 +47,9 @@ class ScriptedRig:
         self.inner.script.append(Deferred())
 
     def advance(self, seconds: float) -> None:
-        """By the clock."""
         self.clock.advance(seconds)
 
     def sent(self) -> int:
-        """As remembered."""
         return len(self.inner.sendings)
 
 
@@ -62,7 +58,6 @@ class ScreenedRig(ScriptedRig):
 
     @property
     def connector(self) -> IConnector:
-        """What is used."""
         return Screened(self.inner)
 
 
