@@ -52,11 +52,9 @@ class Peer(Protocol):
         self.end = self.transport  # type: ignore[assignment]
 
     def dataReceived(self, data: bytes) -> None:
-        """Keep it."""
         self.heard += data
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note it."""
         self.lost = reason
 
     def take(self) -> bytes:
@@ -89,7 +87,6 @@ class Place:
         self._asked: list[tuple[Deferred[Any], IProtocolFactory]] = []
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[Any]:
-        """See L{IStreamClientEndpoint}."""
         connecting: Deferred[Any] = Deferred(self._give_up)
         self._asked.append((connecting, protocolFactory))
         if self.open:
@@ -137,24 +134,19 @@ class Noted:
         self.ending: Ending | None = None
 
     def sent(self) -> None:
-        """See L{IMeter}."""
         self.told.append("sent")
 
     def arrived(self) -> None:
-        """See L{IMeter}."""
         self.told.append("arrived")
 
     def answered(self, code: int, head: bytes) -> None:
-        """See L{IMeter}."""
         self.told.append("answered")
         self.code = code
 
     def passed(self, data: bytes) -> None:
-        """See L{IMeter}."""
         self.body += data
 
     def ended(self, ending: Ending, uploaded: int) -> None:
-        """See L{IMeter}."""
         assert self.ending is None, "ended twice"
         self.ending, self.uploads = ending, uploaded
 
@@ -167,7 +159,6 @@ class NotedMeters:
         self.all: list[Noted] = []
 
     def begin(self, provider: Provider, session_id: str | None, inference: bool) -> Noted:
-        """See L{IMeters}."""
         self.all.append(Noted((provider.name, session_id, inference)))
         return self.all[-1]
 
@@ -185,7 +176,6 @@ class KnownKeys:
         self.waiting: list[Deferred[None]] = []
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
-        """See L{ISessions}."""
         return self.in_memory.get(gateway_digest)
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
@@ -234,7 +224,6 @@ class GatewayCase(SynchronousTestCase):
     most_connections = 256
 
     def setUp(self) -> None:
-        """Build it."""
         self.net = Net()
         self.clock = Clock()
         self.keys = KnownKeys()

@@ -67,7 +67,6 @@ class End:
             self._producer.pauseProducing()
 
     def writeSequence(self, data: Iterable[bytes]) -> None:
-        """See L{write}."""
         self.write(b"".join(data))
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
@@ -124,11 +123,9 @@ class End:
         return False
 
     def getPeer(self) -> IPv4Address:
-        """Loopback."""
         return IPv4Address("TCP", "127.0.0.1", 40000)
 
     def getHost(self) -> IPv4Address:
-        """Loopback."""
         return IPv4Address("TCP", "127.0.0.1", 7001)
 
     # what the net does -----------------------------------------------------------------------------------------------

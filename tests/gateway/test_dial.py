@@ -19,7 +19,7 @@ from twisted.internet.interfaces import (
     IResolutionReceiver,
     IStreamClientEndpoint,
 )
-from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.protocol import Factory
 from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 from twisted.test.iosim import IOPump, connect, makeFakeClient, makeFakeServer
@@ -111,19 +111,6 @@ class Reactor(MemoryReactorClock):
         return before
 
 
-class Listening(Protocol):
-    """A far end in the clear: notes, and answers when told to."""
-
-    transport: Any
-
-    def __init__(self) -> None:
-        self.received = b""
-
-    def dataReceived(self, data: bytes) -> None:
-        """Note it."""
-        self.received += data
-
-
 @cache
 def sound() -> bytes:
     """The certificate of L{HOST}, with its key."""
@@ -191,7 +178,7 @@ class DirectTests(DialCase):
         ):
             waiting = self.dial(base_url)
             self.assertEqual(self.places()[-1], place)
-            pump = self.accept(Listening())
+            pump = self.accept(Above())
             self.assertIs(self.successResultOf(waiting), self.above)
             self.assertIs(self.above.transport, pump.clientIO)
             self.assertEqual(self.reactor.getDelayedCalls(), [])
@@ -204,8 +191,7 @@ class DirectTests(DialCase):
         peer = TlsPeer(serving(sound()))
         pump = self.accept(peer)
         self.assertIs(self.successResultOf(waiting), self.above)
-        transport: Any = self.above.transport
-        transport.write(b"ping")
+        self.above.transport.write(b"ping")
         peer.transport.write(peer.say(b"pong"))
         pump.flush()
         self.assertEqual((peer.received, self.above.received), (b"ping", b"pong"))
@@ -238,7 +224,7 @@ class DirectTests(DialCase):
         self.assertEqual(self.places(), [("2001:db8::1", 8000)])
         self.reactor.advance(0.5)
         self.assertEqual(self.places(), [("2001:db8::1", 8000), ("192.0.2.1", 8000)])
-        self.accept(Listening())
+        self.accept(Above())
         self.assertIs(self.successResultOf(waiting), self.above)
         self.assertTrue(self.reactor.connectors[0].stoppedConnecting)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
@@ -269,21 +255,18 @@ class FailureTests(DialCase):
             self.reactor.advance(0.5)
             self.assert_unreachable(waiting, cause, *words)
 
-    def test_silent_names(self) -> None:
-        """A look-up without an answer ends after ten seconds."""
-        self.reactor.nameResolver = Names({}, silent=True)
-        self._silent(self.dial("https://llm.example"), "llm.example:443")
-
     def test_silent_host(self) -> None:
-        """A connection that does not come about ends after ten seconds."""
+        """A connection that does not come about, or a look-up without an answer, ends after ten seconds."""
         self._silent(self.dial("https://llm.example"), "llm.example:443")
         self.assertTrue(self.reactor.connectors[0].stoppedConnecting)
+        self.reactor.nameResolver = Names({}, silent=True)
+        self._silent(self.dial("https://llm.example"), "llm.example:443")
 
     def test_silent_peer(self) -> None:
         """A handshake, or a proxy's answer, that does not come ends after ten seconds, and closes the connection."""
         for environment, who in (({}, "llm.example:443"), (PROXY, "The proxy proxy.corp:3128")):
             waiting = self.dial("https://llm.example", **environment)
-            pump = self.accept(Listening())
+            pump = self.accept(Above())
             self._silent(waiting, who)
             self.assertTrue(pump.clientIO.disconnecting)
 
@@ -309,7 +292,7 @@ class FailureTests(DialCase):
     def test_proxy_refuses(self) -> None:
         """A proxy that will not connect is a fault of the proxy, with its status; the connection is closed."""
         waiting = self.dial("https://llm.example", **PROXY)
-        server = Listening()
+        server = Above()
         pump = self.accept(server)
         server.transport.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
         pump.flush()
@@ -336,8 +319,7 @@ class ProxyTests(DialCase):
         self.assertIs(self.successResultOf(waiting), self.above)
         self.assertTrue(proxy.asked.startswith(b"CONNECT llm.example:443 HTTP/1.1\r\nHost: llm.example:443\r\n"))
         self.assertIn(b"\r\nProxy-Authorization: Basic Y2FuYXJ5OmNhbmFyeQ==\r\n", proxy.asked)
-        transport: Any = self.above.transport
-        transport.write(b"ping")
+        self.above.transport.write(b"ping")
         pump.flush()
         self.assertEqual(peer.received, b"ping")
         self.assertEqual(self.reactor.nameResolver.asked, ["proxy.corp"])
@@ -353,7 +335,7 @@ class ProxyTests(DialCase):
         environment = {"http_proxy": "http://me@127.0.0.1:3128"}
         waiting = self.dial("http://127.0.0.1:8000", **environment)
         self.assertEqual(self.places(), [("127.0.0.1", 3128)])
-        pump = self.accept(Listening())
+        pump = self.accept(Above())
         self.successResultOf(waiting)
         self.assertIs(self.above.transport, pump.clientIO)
         told = forwarding(provider("http://127.0.0.1:8000/base"), read_proxies(environment))
@@ -406,7 +388,7 @@ class CancelTests(DialCase):
         """A connection whose proxy has not answered, or that shakes hands, through a proxy too, is closed."""
         for environment, answers in (({}, False), (PROXY, False), (PROXY, True)):
             waiting = self.dial("https://llm.example", **environment)
-            server = Listening()
+            server = Above()
             pump = self.accept(server)
             if answers:
                 server.transport.write(b"HTTP/1.1 200 OK\r\n\r\n")

@@ -63,11 +63,9 @@ class Reactor(Clock):
         """Nothing comes."""
 
     def addWriter(self, writer: Any) -> None:
-        """Note it."""
         self.writers.add(writer)
 
     def removeWriter(self, writer: Any) -> None:
-        """Forget it."""
         self.writers.discard(writer)
 
 
@@ -78,12 +76,10 @@ class Producer:
     told = 0
 
     def pauseProducing(self) -> None:
-        """Wait."""
         self.waits = True
         self.told += 1
 
     def resumeProducing(self) -> None:
-        """Go on."""
         self.waits = False
 
     def stopProducing(self) -> None:

@@ -48,7 +48,6 @@ class FollowingPlace(Place):
         self.heard: list[bytes] = []
 
     def peer(self) -> Following:
-        """See L{Place.peer}."""
         peer = Following()
         peer._place = self
         return peer

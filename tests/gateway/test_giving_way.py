@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from attrs import evolve
-from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.error import ConnectionLost
 
 from aileron.testing import example_session
 from aileron.values import Ending
@@ -182,12 +182,6 @@ class WholeTests(CrowdedCase):
 class UploadTests(CrowdedCase):
     """Requests whose bodies do not come."""
 
-    def test_heads_are_little(self) -> None:
-        """A head whose body has not come is not counted as if bytes of it waited."""
-        self.begun(128)
-        self.assertLess(self.held, 8)
-        self.served()
-
     def test_without_key(self) -> None:
         """However many are begun without a key, there is room for the next: the oldest gives way, and is told."""
         clients = self.begun(600)
@@ -250,41 +244,14 @@ class UploadTests(CrowdedCase):
             self.net.run()
         self.assertEqual([self.after(client) for client in clients], [OK] * 20)
 
-    def test_unconnected(self) -> None:
-        """One that waits for a connection gives way to the next of its session, and its search is given up."""
-        place = self.places["openai"]
-        place.open = False
-        clients = self.begun(60, self.key("a"))
-        for client in clients:
-            client.end.write(b"y" * 99_000)
-        self.net.run()
-        self.gateway._budget.most_session_bytes = 4 * MIB
-        (last,) = self.begun(1, self.key("a"))
-        self.assertLessEqual(self.held, 4)
-        self.assertEqual(place.given_up, sum(bool(client.heard) for client in clients))
-        self.assertEqual(status_of(clients[0].take()), 429)
-        self.assertEqual((last.take(), place.asked), (b"", 61 - place.given_up))
-
 
 class CutTests(CrowdedCase):
     """How an answer is broken off."""
 
     def test_unread(self) -> None:
         """What its client does not read is thrown away with it; what it has read so far shows that it is not whole."""
-        client, there = self.ask(get())
-        client.end.pauseProducing()
-        there.end.write(UNREAD)
-        self.net.run()
+        (client,) = self.unfinished(1)
         self.gateway.close()
         self.addCleanup(self.gateway.open, ())
         self.net.run()
         self.assertEqual((client.end.other.waiting, client.end.other.connected), (b"", False))
-
-    def test_read(self) -> None:
-        """All that came is passed on to a client that reads."""
-        client, there = self.ask(get())
-        there.end.write(UNREAD)
-        self.net.run()
-        there.end.abortConnection()
-        self.net.run()
-        self.assertEqual((client.heard, client.end.reason), (UNREAD, ConnectionDone))

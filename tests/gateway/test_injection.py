@@ -40,44 +40,15 @@ PROVIDER = evolve(OPENAI, credential=NAME)
 BEFORE = b"POST /v1/responses HTTP/1.1\r\nHost: api.openai.com\r\n"
 ADDED = b"authorization: Bearer " + KEY + b"\r\naccept-encoding: identity\r\n\r\n"
 
-_CLIENTS = (
-    b"authorization",
-    b"proxy-authorization",
-    b"x-api-key",
-    b"api-key",
-    b"x_api_key",
-    b"x-goog-api-key",
-    b"ocp-apim-subscription-key",
-    b"x-auth-token",
-    b"x-amz-security-token",
-    b"cookie",
-    b"cookie2",
-    b"accept-encoding",
-    b"x-aileron-gateway-key",
-    b"x-http-method",
-    b"x-http-method-override",
-    b"x-original-url",
-    b"x-forwarded-host",
-    b"helicone-target-url",
-    b"x-litellm-api-base",
+_CLIENTS = tuple(
+    b"authorization proxy-authorization x-api-key api-key x_api_key x-goog-api-key ocp-apim-subscription-key"
+    b" x-auth-token x-amz-security-token cookie cookie2 accept-encoding x-aileron-gateway-key x-http-method"
+    b" x-http-method-override x-original-url x-forwarded-host helicone-target-url x-litellm-api-base".split()
 )
-_KEPT = (
-    b"host",
-    b"content-length",
-    b"content-type",
-    b"accept",
-    b"user-agent",
-    b"openai-organization",
-    b"openai-project",
-    b"openai-beta",
-    b"anthropic-version",
-    b"anthropic-beta",
-    b"idempotency-key",
-    b"x-session-id",
-    b"x-stainless-retry-count",
-    b"xauthorization",
-    b"authorizations",
-    b"hostess",
+_KEPT = tuple(
+    b"host content-length content-type accept user-agent openai-organization openai-project openai-beta"
+    b" anthropic-version anthropic-beta idempotency-key x-session-id x-stainless-retry-count xauthorization"
+    b" authorizations hostess".split()
 )
 _VALUES = st.sampled_from((b"", b"x", b"Bearer sk-agent", b"a:b; authorization: c", b"\xe9\t ~"))
 

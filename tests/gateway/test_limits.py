@@ -155,6 +155,8 @@ class HeldTests(GatewayCase):
         refused = [status_of(line.heard) for line in lines]
         self.assertEqual(refused, sorted(refused, reverse=True))
         self.assertEqual({*refused}, {0, 429})
+        place = self.places["anthropic"]
+        self.assertEqual((place.given_up, place.asked), (refused.count(429), refused.count(0)))  # nobody looks for them
         error = json.loads(lines[0].take().partition(b"\r\n\r\n")[2])["error"]
         self.assertEqual(error["type"], "rate_limit_error")
         for key in ((), (f"X-Aileron-Gateway-Key: {KEY}",)):
@@ -178,7 +180,6 @@ class Quiet:
     told: int = 0
 
     def silent(self, seconds: float) -> None:
-        """See L{Exchange.silent}."""
         self.told += 1
         for each in (self, *self.ends):
             each.over = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from typing import Any
 
 from twisted.internet.interfaces import IProtocol, ITransport
 from twisted.internet.protocol import Protocol, connectionDone
@@ -26,7 +27,6 @@ class Wire(StringTransport):
         self.producer = self.streaming = None
 
     def setTcpNoDelay(self, enabled: bool) -> None:
-        """Note it."""
         self.no_delay = enabled
 
 
@@ -37,6 +37,8 @@ def carry(protocol: IProtocol, wire: Wire) -> None:
 
 class Above(Protocol):
     """Notes what it is told."""
+
+    transport: Any
 
     def __init__(self) -> None:
         self.made = 0
@@ -49,15 +51,12 @@ class Above(Protocol):
         return b"".join(self.pieces)
 
     def connectionMade(self) -> None:
-        """Note it."""
         self.made += 1
 
     def dataReceived(self, data: bytes) -> None:
-        """Note it."""
         self.pieces.append(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note it."""
         self.lost.append(reason)
 
 
@@ -82,13 +81,11 @@ class TlsPeer(Protocol):
         self._shaken = False
 
     def dataReceived(self, data: bytes) -> None:
-        """Answer it."""
         answer = self.hear(data)
         if answer:
             self.transport.write(answer)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note it."""
         self.lost.append(reason)
 
     def hear(self, data: bytes) -> bytes:
