@@ -29,7 +29,7 @@ from ._connectors import (
     Request,
     Sought,
 )
-from ._converter import INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
+from ._converter import FALLBACK, INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
 from ._faults import ADVICE, Advice, Fault, what_then, what_was_kept
 from ._gateway import (
     ANTHROPIC,
@@ -105,6 +105,7 @@ __all__ = [
     "BUILT_IN_PROVIDERS",
     "CHATGPT",
     "DAEMON",
+    "FALLBACK",
     "GATEWAY",
     "INLINE",
     "JSON",

@@ -33,6 +33,7 @@ class Member:
     :ivar omitted: whether it is never written; read, it has its default.
     :ivar optional: whether it is left out where it has its default.
     :ivar inline: whether its own members stand beside the others.
+    :ivar fallback: whether it keeps, as it is, an object that is in another form than the class's.
     :ivar write: makes its JSON.
     :ivar read: makes its value of JSON; a C{ValueError} refuses it.
     """
@@ -41,12 +42,14 @@ class Member:
     omitted: bool = False
     optional: bool = False
     inline: bool = False
+    fallback: bool = False
     write: Callable[[Any], JSON] | None = None
     read: Callable[[Any], Any] | None = None
 
 
 OMITTED = Member(omitted=True)
 INLINE = Member(inline=True)
+FALLBACK = Member(omitted=True, fallback=True)
 
 
 @frozen
@@ -65,6 +68,10 @@ class _JsonForm:
     def inline(self) -> tuple[str, ...]:
         """List the attributes whose own members stand beside the others."""
         return tuple(name for name, member in self.members.items() if member.inline)
+
+    def fallback(self) -> str | None:
+        """Name the attribute that keeps an object in another form, if there is one."""
+        return next((name for name, member in self.members.items() if member.fallback), None)
 
     def names(self, cls: Any) -> tuple[set[str], set[str]]:
         """Return the members that are required, and those that are known."""
@@ -164,10 +171,13 @@ class JsonConverter:
         _check_open(cls, form)
         write: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(cls, self._converter, **form.overrides())
         inline, computed, unstructure = form.inline(), tuple(form.computed.items()), self._converter.unstructure
-        if not (inline or computed or form.constants):
+        fallback = form.fallback()
+        if not (inline or computed or form.constants or fallback):
             return write
 
         def write_all(value: Any) -> dict[str, Any]:
+            if fallback is not None and (kept := getattr(value, fallback)) is not None:
+                return cast("dict[str, Any]", kept)
             written = {**form.constants, **write(value)}
             for name in inline:
                 written |= written.pop(name)
@@ -195,7 +205,8 @@ class JsonConverter:
             _check_members(value, required, known)
             return read(value, type_)
 
-        return structure
+        fallback = form.fallback()
+        return structure if fallback is None else _or_keep(structure, fallback)
 
     def _problems(self, error: BaseException, pointer: str) -> Iterator[tuple[str, str]]:
         """Find where what is wrong. What is no complaint of a reader is raised as it is."""
@@ -245,6 +256,20 @@ def _gather(
     return left
 
 
+def _or_keep(read: Callable[[Any, Any], Any], fallback: str) -> Callable[[Any, Any], Any]:
+    """Make a reader that keeps an object in another form, where C{read} refuses it."""
+
+    def read_or_keep(value: Any, type_: Any) -> Any:
+        try:
+            return read(value, type_)
+        except (ValueError, BaseExceptionGroup):
+            if type(value) is not dict:
+                raise
+            return type_(**{fallback: value})
+
+    return read_or_keep
+
+
 def _check_members(value: dict[str, Any], required: set[str], known: set[str]) -> None:
     missing, unknown = required - value.keys(), value.keys() - known
     if missing:
@@ -276,7 +301,14 @@ def _add_containers(converter: Converter) -> None:
     def tuples(type_: Any) -> Callable[[Any, Any], Any]:
         whole: Any = GenericAlias(list, get_args(type_)[:1])
         inner = converter.get_structure_hook(whole)
-        return lambda value, _type: tuple(inner(_instance(value, list, "is no array"), whole))
+        length = None if get_args(type_)[-1] is ... else len(get_args(type_))
+
+        def read(value: Any, _type: Any) -> Any:
+            if length not in (None, len(_instance(value, list, "is no array"))):
+                raise ValueError(f"is no array of {length}")
+            return tuple(inner(value, whole))
+
+        return read
 
     def mappings(type_: Any) -> Callable[[Any, Any], Any]:
         whole: Any = GenericAlias(dict, get_args(type_))

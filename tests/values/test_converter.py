@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import INLINE, JSON, OMITTED, Fault, JsonConverter, Member, compact, from_json, to_json
+from aileron.values import FALLBACK, INLINE, JSON, OMITTED, Fault, JsonConverter, Member, compact, from_json, to_json
 
 _NOW = datetime(2026, 3, 4, 5, 6, 7, 8, UTC)
 _CANARY = "canary-4711"
@@ -46,6 +46,15 @@ class Outer:
     said: JSON = None
     details: Mapping[str, JSON] = field(factory=dict)
     perhaps: datetime | None = None
+    pair: tuple[str, str] = ("c", "d")
+
+
+@frozen
+class Lenient:
+    """A value that is kept in whatever form it comes."""
+
+    size: float = 0.0
+    kept: Mapping[str, JSON] | None = None
 
 
 @frozen
@@ -69,6 +78,7 @@ _WRITTEN: dict[str, JSON] = {
     "said": [1, None],
     "details": {"c": [True]},
     "perhaps": None,
+    "pair": ["c", "d"],
 }
 _WRONG: tuple[tuple[str, JSON, str], ...] = (
     ("name", 1, "/name is no text"),
@@ -92,6 +102,8 @@ _WRONG: tuple[tuple[str, JSON, str], ...] = (
     ("counts", {"a/b": _CANARY}, "/counts/a~1b is no whole number"),
     ("details", [], "/details is no object"),
     ("perhaps", 1, "/perhaps is no text"),
+    ("pair", "cd", "/pair is no array"),
+    ("pair", ["c", "d", "e"], "/pair is no array of 2"),
 )
 
 _CONTAINERS: tuple[JSON, ...] = ([], [None], {}, {"a": 1}, [{}], "")
@@ -160,6 +172,20 @@ class ConverterTests(SynchronousTestCase):
         del written["size"]
         with self.assertRaisesRegex(ValueError, "^/inner lacks size$"):
             self.converter.from_json(Outer, written)
+
+    def test_fallback(self) -> None:
+        """One attribute can keep an object in another form, written as it was; what is no object is refused."""
+        self.converter.differ(Lenient, kept=FALLBACK)
+        others: tuple[dict[str, JSON], ...] = ({"size": "1"}, {}, {"size": 1.0, "kept": None})
+        for written in others:
+            self.assertEqual(self.converter.from_json(Lenient, written), Lenient(kept=written))
+            self.assertEqual(self.converter.to_json(Lenient(kept=written)), written)
+        self.assertEqual(self.converter.to_json(Lenient(2.0)), {"size": 2.0})
+        self.assertEqual(self.converter.from_json(Lenient, {"size": 2.0}), Lenient(2.0))
+        refused: tuple[JSON, ...] = (None, [], "x")
+        for wrong in refused:
+            with self.assertRaises(ValueError):
+                self.converter.from_json(Lenient, wrong)
 
     def test_base(self) -> None:
         """A converter knows the forms of its base, and has its own before them."""
