@@ -18,7 +18,6 @@ from aileron.runner._scheduler import RunScheduler
 from aileron.runner.denials import Denials
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantService, suggest_predicates
-from aileron.runner.plan import Preview
 from aileron.runner.previews import lacks_preview
 from aileron.runner.requests import require_digest
 from aileron.runner.runs import RunRepository, transition
@@ -34,6 +33,7 @@ from aileron.values import (
     Page,
     Precedents,
     Predicate,
+    Preview,
     Run,
     RunQuery,
     RunState,
@@ -148,10 +148,8 @@ def _others(approval: Approval, last: Approval | None) -> Iterator[str]:
             yield name
 
 
-def _connectors(approval: Approval) -> dict[str, tuple[JSON, JSON]]:
-    steps = approval.review.get("steps")
-    found = [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, (list, tuple)) else []
-    return {str(step.get("connector")): (step.get("version"), step.get("content_hash")) for step in found}
+def _connectors(approval: Approval) -> dict[str, tuple[str, str]]:
+    return {step.connector: (step.version, step.content_hash) for step in approval.review.steps}
 
 
 @implementer(IDecisions)

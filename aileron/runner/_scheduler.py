@@ -17,12 +17,12 @@ from aileron.runner.decisions import UNUSABLE, NotYet
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.limits import Limits
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan, Preview
+from aileron.runner.plan import Plan
 from aileron.runner.reconciler import Reconciler
 from aileron.runner.requests import ApprovalRequests
 from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
-from aileron.values import Actor, Approval, Halt, OwnCap, Pause, Run, RunQuery, RunState, Transition, timestamp
+from aileron.values import Actor, Approval, Halt, OwnCap, Pause, Preview, Run, RunQuery, RunState, Transition, timestamp
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0

@@ -30,7 +30,7 @@ from aileron.runner.decisions import (
 )
 from aileron.runner.grant_check import GrantCheck
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import Plan, Preview
+from aileron.runner.plan import Plan
 from aileron.runner.previews import Previews
 from aileron.runner.requests import ApprovalRequests, describe_approval, describe_difference, require_digest
 from aileron.runner.runs import RunRepository, Verify, make_conflict, transition
@@ -40,6 +40,7 @@ from aileron.values import (
     ApprovalRule,
     Decision,
     NewGrant,
+    Preview,
     Run,
     RunState,
     Transition,
@@ -97,7 +98,7 @@ class ApprovalGate:
         :raises VaultLocked, Paused: it cannot be fetched now.
         """
         approval = await self._runs.approval(run_id)
-        if not decision.approved or approval.review.get("preview") is None:
+        if not decision.approved or not approval.review.may_have_preview:
             return None
         self.requests.planner.offerings.refresh()
         approval = await self.requests.fresh(approval)
@@ -356,7 +357,6 @@ def _check_open(approval: Approval, now: datetime) -> None:
 def _explain_other(approval: Approval, plan: Plan) -> ApprovalStale:
     """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
     before, after = approval.review, plan.review()
-    same_file = before.get("manifest_digest") == after["manifest_digest"]
-    if same_file and before.get("fields") != after["fields"]:
+    if before.manifest_digest == after.manifest_digest and before.arguments != after.arguments:
         return NoDecision("What is on record of the run is not what was approved.")
     return ApprovalStale(describe_difference(approval, plan))

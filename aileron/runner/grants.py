@@ -14,7 +14,7 @@ from aileron.interfaces import IGrants, IGrantService, IVault
 from aileron.runner.gate import ApprovalGate, get_decider
 from aileron.runner.grant_check import bounds_of_plan, collect_bounds, describe_changes, name_decider
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import SHOWN, Plan, Preview
+from aileron.runner.plan import Plan
 from aileron.runner.predicates import allows, array, parse_domain, select_exact, validate_grant
 from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
@@ -29,6 +29,8 @@ from aileron.values import (
     NewGrant,
     Predicate,
     PredicateKind,
+    Preview,
+    PreviewStatus,
     Run,
     RunState,
     StandingGrant,
@@ -106,8 +108,8 @@ class GrantMatcher:
         if run.state is not RunState.PENDING or not first or not self._may_allow(run):
             return None
         plan = self._gate.requests.plan_shown(approval)
-        is_whole = plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None
-        if not is_whole or plan.digest(run) != approval.digest:
+        is_shown = plan.preview is not None and plan.preview.shown.status is PreviewStatus.SHOWN
+        if not is_shown or plan.lacks is not None or plan.digest(run) != approval.digest:
             return None
         decided = await self._decide(approval, plan)
         return None if decided is None else await self._runs.apply(decided)

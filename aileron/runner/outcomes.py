@@ -26,6 +26,7 @@ from aileron.values import (
     Finding,
     Outcome,
     Request,
+    ReviewedRequest,
     Run,
     RunState,
     StepRow,
@@ -108,7 +109,7 @@ def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None)
         "sent": outcome.sent,
         "status": outcome.status,
         **({"output": _measure(outcome.output)} if outcome.fault is None else {"failure": to_json(outcome.fault)}),
-        **({} if built is None else {"request": to_json(built)}),
+        **({} if built is None else {"request": to_json(ReviewedRequest.of(built))}),
     }
 
 

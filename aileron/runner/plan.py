@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import frozen
 
 from aileron.errors import BindingRequired, CapabilityDenied, NotFound
 from aileron.interfaces import IBindings, IConnector, IConnectors
@@ -12,14 +12,25 @@ from aileron.manifests import KnownValues, preview_paths, resolve, resolve_previ
 from aileron.runner.offerings import Offerings
 from aileron.values import (
     JSON,
+    NOT_YET,
     READ,
     Action,
     Binding,
     ConnectorDescription,
     Fault,
     Operation,
+    Preview,
+    PreviewFault,
     PreviewRule,
+    PreviewStatus,
     Request,
+    Review,
+    ReviewedAction,
+    ReviewedArgument,
+    ReviewedBinding,
+    ReviewedPreview,
+    ReviewedRequest,
+    ReviewedStep,
     Run,
     Step,
     digest,
@@ -29,72 +40,10 @@ from aileron.values import (
 _DIGEST_TAG = "aileron.approval.v1"
 _PREVIEW_KEY = "-preview"  # no step is called so
 
-FETCHING, SHOWN, UNAVAILABLE = "fetching", "shown", "unavailable"
-_STATUSES = frozenset((FETCHING, SHOWN, UNAVAILABLE))
-
-
-@frozen
-class Preview:
-    """Holds one look at the service's side, or why there is none.
-
-    :ivar fields: C{label}, C{value} (a text; L{None}: C{missing}), C{multiline}, and of a value that was cut C{cut}:
-        how many C{bytes} it has and the C{digest} of the whole.
-    :ivar fault: C{class} and C{message}, where it is unavailable.
-    :ivar carried: what steps take from it, by path; what is not there they cannot take.
-    """
-
-    status: str
-    fields: tuple[Mapping[str, JSON], ...] = ()
-    fault: Mapping[str, JSON] | None = None
-    carried: Mapping[str, JSON] = field(factory=dict)
-
-    def digest(self) -> str:
-        """Binds all that is shown and carried; of why there is nothing to show only the class: words change."""
-        failure = None if self.fault is None else self.fault["class"]
-        return digest({"status": self.status, "fields": self.fields, "carried": self.carried, "failure": failure})
-
-    def as_json(self) -> dict[str, JSON]:
-        """Return the preview as it is shown and kept."""
-        return {"status": self.status, "fields": list(self.fields), "fault": self.fault, "carried": self.carried}
-
-
-NOT_YET = Preview(FETCHING)
-
 
 def make_unavailable(fault: Fault) -> Preview:
     """Make a preview that could not be had."""
-    return Preview(UNAVAILABLE, fault={"class": fault.kind, "message": fault.message})
-
-
-def parse_preview(review: Mapping[str, JSON]) -> Preview:
-    """Read the preview that a review on record tells of, to compare its digest; L{NOT_YET}: it tells of none."""
-    kept = review.get("preview")
-    if not isinstance(kept, Mapping) or kept.get("status") not in _STATUSES:
-        return NOT_YET
-    fields, fault, carried = (kept.get(name) for name in ("fields", "fault", "carried"))
-    known = fault if isinstance(fault, Mapping) and _holds_texts(fault, "class", "message") else None
-    try:
-        shown = tuple(_fields_of(fields))
-        found = Preview(str(kept["status"]), shown, known, carried if isinstance(carried, Mapping) else {})
-        found.digest()
-    except (TypeError, ValueError, RecursionError):
-        return NOT_YET
-    return found
-
-
-def _fields_of(kept: JSON) -> Iterator[Mapping[str, JSON]]:
-    """Yield the fields of a preview kept on record.
-
-    :raises TypeError: one of them is not a field that L{render_preview} makes.
-    """
-    for each in kept if isinstance(kept, Sequence) and not isinstance(kept, str) else ():
-        if not isinstance(each, Mapping) or not _holds_texts(each, "label") or not {"value", "missing"} <= set(each):
-            raise TypeError("no field of a preview")
-        yield each
-
-
-def _holds_texts(value: Mapping[str, JSON], *names: str) -> bool:
-    return all(isinstance(value.get(name), str) for name in names)
+    return Preview(PreviewStatus.UNAVAILABLE, fault=PreviewFault(fault.kind, fault.message))
 
 
 @frozen
@@ -128,18 +77,22 @@ class PlannedStep:
         """The connector's declaration, which the action may only narrow."""
         return self.operation.idempotent and self.step.idempotent is not False
 
+    def review(self) -> ReviewedStep:
+        """Return what is shown of this step."""
+        return ReviewedStep(
+            id=self.step.id,
+            connector=self.description.fqn,
+            version=self.description.version,
+            content_hash=self.description.content_hash,
+            operation=self.step.operation,
+            base_url=self.base_url,
+            binding=None if self.binding is None else ReviewedBinding.of(self.binding),
+            request=None if self.request is None else ReviewedRequest.of(self.request),
+        )
+
     def pinned(self) -> dict[str, JSON]:
-        """Return what the digest binds of this step."""
-        return {
-            "id": self.step.id,
-            "connector": self.description.fqn,
-            "version": self.description.version,
-            "content_hash": self.description.content_hash,
-            "operation": self.step.operation,
-            "base_url": self.base_url,
-            "binding": None if self.binding is None else to_json(self.binding),
-            "request": None if self.request is None else to_json(self.request),
-        }
+        """Return what the digest binds of this step, and the record tells: all that is shown."""
+        return to_json(self.review())
 
 
 @frozen
@@ -157,6 +110,13 @@ class PlannedPreview:
     def pinned(self) -> dict[str, JSON]:
         """Return what the digest binds of it."""
         return {"read": self.read.pinned(), "shown": self.shown.digest()}
+
+    def review(self, lacking: str | None) -> ReviewedPreview:
+        """Return what is shown of it.
+
+        :param lacking: why the run cannot be approved, where a step lacks what it would take from it.
+        """
+        return ReviewedPreview(self.rule.connector, self.rule.operation, self.shown, self.read.review(), lacking)
 
 
 @frozen
@@ -190,24 +150,19 @@ class Plan:
             }
         )
 
-    def review(self) -> dict[str, JSON]:
+    def review(self) -> Review:
         """Return what the operator is shown: every argument, every request as it will leave, and the preview."""
-        return {
-            "action": {"name": self.action.name, "version": self.action.version, "source": self.action.source},
-            "manifest_digest": self.action.digest,
-            "fields": [
-                {
-                    "name": given.name,
-                    "label": given.label or given.name,
-                    "value": self.arguments[given.name],
-                    "multiline": given.multiline,
-                }
+        return Review(
+            action=ReviewedAction(self.action.name, self.action.version, self.action.source),
+            manifest_digest=self.action.digest,
+            arguments=tuple(
+                ReviewedArgument(given.name, given.label or given.name, self.arguments[given.name], given.multiline)
                 for given in self.action.inputs
                 if given.name in self.arguments
-            ],
-            "steps": [planned.pinned() for planned in self.steps],
-            "preview": self._preview_shown(),
-        }
+            ),
+            steps=tuple(planned.review() for planned in self.steps),
+            preview=None if self.preview is None else self.preview.review(self.lacks),
+        )
 
     def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
         """Build the request of a step, now that earlier steps have answered.
@@ -234,13 +189,6 @@ class Plan:
 
     def _carry(self) -> Mapping[str, JSON]:
         return {} if self.preview is None else self.preview.shown.carried
-
-    def _preview_shown(self) -> JSON:
-        if self.preview is None:
-            return None
-        rule, read = self.preview.rule, self.preview.read.pinned()
-        head: dict[str, JSON] = {"connector": rule.connector, "operation": rule.operation}
-        return {**head, **self.preview.shown.as_json(), "read": read, "lacking": self.lacks}
 
 
 def step_key(effect_key: str, step: Step) -> str:
@@ -338,7 +286,7 @@ _Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]
 def _lacking(step: Step, shown: Preview) -> str | None:
     """Why C{step} cannot take from the preview what it refers to."""
     paths = preview_paths(step.inputs)
-    if paths and shown.status != SHOWN:
+    if paths and shown.status is not PreviewStatus.SHOWN:
         return f"It cannot be approved without its preview, to which the step {step.id} is tied."
     missing = next((path for path in paths if path not in shown.carried), None)
     if missing is None:

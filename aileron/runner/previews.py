@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from attrs import define, field
 from twisted.internet.defer import DeferredSemaphore
@@ -13,19 +13,25 @@ from aileron.errors import AileronError, ApprovalStale, ConnectorRuntimeError, S
 from aileron.manifests import look_up
 from aileron.runner.outcomes import Echoes, find_echoes
 from aileron.runner.pauses import EffectGate
-from aileron.runner.plan import (
-    FETCHING,
-    SHOWN,
-    UNAVAILABLE,
-    PlannedStep,
-    Preview,
-    make_unavailable,
-    parse_preview,
-)
+from aileron.runner.plan import PlannedStep, make_unavailable
 from aileron.runner.requests import ApprovalRequests
 from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import ResultWaiters, Tasks
-from aileron.values import JSON, Approval, Outcome, PreviewRule, Run, RunState, canonical, digest_of_bytes, plain
+from aileron.values import (
+    JSON,
+    Approval,
+    Cut,
+    Outcome,
+    Preview,
+    PreviewField,
+    PreviewRule,
+    PreviewStatus,
+    Run,
+    RunState,
+    canonical,
+    digest_of_bytes,
+    plain,
+)
 from aileron.waiting import afterwards
 
 SECONDS = 5.0
@@ -77,7 +83,7 @@ class Previews:
         run_id, task = approval.run.id, _task(approval.run.id)
         if not lacks_preview(approval):
             return approval
-        unanswered = parse_preview(approval.review).status == FETCHING
+        unanswered = approval.review.shown_preview.status is PreviewStatus.FETCHING
         if run_id in self._recent() and not unanswered and not self._tasks.running(task):
             return approval  # it failed just now
         waiter = self._waiters.enlist(run_id)  # before it is begun: it may end at once
@@ -173,12 +179,8 @@ class Previews:
 
 def lacks_preview(approval: Approval) -> bool:
     """Tell whether what waits for a decision has a preview that is not shown."""
-    kept = approval.review.get("preview")
-    return (
-        approval.run.state is RunState.PENDING
-        and kept is not None
-        and parse_preview(approval.review).status in (FETCHING, UNAVAILABLE)
-    )
+    is_shown = approval.review.shown_preview.status is PreviewStatus.SHOWN
+    return approval.run.state is RunState.PENDING and approval.review.may_have_preview and not is_shown
 
 
 def _task(run_id: str) -> str:
@@ -195,31 +197,31 @@ def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]
     found = {path: look_up(outcome.output, path) for path in carried}
     ties = {path: value for path, value in found.items() if _ties(value)}
     try:
-        return Preview(SHOWN, tuple(_fields(rule, outcome.output)), None, ties)
+        return Preview(PreviewStatus.SHOWN, tuple(_fields(rule, outcome.output)), None, ties)
     except (TypeError, ValueError, RecursionError):
         return make_unavailable(ConnectorRuntimeError("The answer is none that could be shown.").fault())
 
 
-def _fields(rule: PreviewRule, output: JSON) -> Iterator[Mapping[str, JSON]]:
+def _fields(rule: PreviewRule, output: JSON) -> Iterator[PreviewField]:
     left = MOST_BYTES_IN_ALL
     for label, path in rule.render:
         value = look_up(output, path)
-        shown: dict[str, JSON] = {"label": label, "value": None, "missing": value is None, "multiline": False}
-        if value is not None:
-            shown |= _text(value, min(left, MOST_BYTES))
-            shown["multiline"] = label in rule.multiline or not isinstance(value, (str, bool, int, float))
-            left -= len(str(shown["value"]).encode("utf-8"))
-        yield shown
+        if value is None:
+            yield PreviewField(label, None, missing=True, multiline=False)
+            continue
+        text, cut = _text(value, min(left, MOST_BYTES))
+        left -= len(text.encode("utf-8"))
+        multiline = label in rule.multiline or not isinstance(value, (str, bool, int, float))
+        yield PreviewField(label, text, missing=False, multiline=multiline, cut=cut)
 
 
-def _text(value: JSON, room: int) -> dict[str, JSON]:
+def _text(value: JSON, room: int) -> tuple[str, Cut | None]:
     """C{value} in words, cut to C{room} bytes."""
     text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
     data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
     if len(data) <= room:
-        return {"value": data.decode("utf-8")}
-    cut: JSON = {"bytes": len(data), "digest": digest_of_bytes(data)}
-    return {"value": data[:room].decode("utf-8", "ignore"), "cut": cut}
+        return data.decode("utf-8"), None
+    return data[:room].decode("utf-8", "ignore"), Cut(len(data), digest_of_bytes(data))
 
 
 def _ties(value: JSON) -> bool:

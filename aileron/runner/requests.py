@@ -12,7 +12,7 @@ from aileron.errors import AileronError, ApprovalStale, StateConflict, StoreUnav
 from aileron.manifests import check_arguments
 from aileron.runner.decisions import Decisions, NoDecision
 from aileron.runner.outcomes import Echoes
-from aileron.runner.plan import FETCHING, SHOWN, UNAVAILABLE, Plan, Planner, Preview, parse_preview
+from aileron.runner.plan import Plan, Planner
 from aileron.runner.runs import RunRepository, Verify, transition
 from aileron.runner.scheduling import Timers
 from aileron.values import (
@@ -24,6 +24,10 @@ from aileron.values import (
     BindingFlag,
     Change,
     Event,
+    Preview,
+    PreviewStatus,
+    Review,
+    ReviewedAction,
     Run,
     RunState,
     Transition,
@@ -63,7 +67,7 @@ class ApprovalRequests:
 
     def plan_shown(self, approval: Approval) -> Plan:
         """Plan as L{plan} with the preview in the row: the digest shows whether that was tampered with."""
-        return self.plan(approval.run, parse_preview(approval.review))
+        return self.plan(approval.run, approval.review.shown_preview)
 
     async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NOTHING) -> Approval:
         """C{approval} with its preview as it is now: asked anew where that is not what stands there.
@@ -79,7 +83,7 @@ class ApprovalRequests:
         digest_now = plan.digest(run)
         if digest_now == approval.digest:
             return approval
-        status, of_it = preview.status, preview.digest()
+        status, of_it = preview.status.value, preview.digest()
         event = self._runs.events.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
         events = [*found.events, event]
         ask = Ask(digest_now, plan.review(), approval.requested_at, approval.expires_at)
@@ -196,10 +200,9 @@ def require_digest(shown: str) -> Verify:
     return verify
 
 
-def _bare_review(run: Run) -> dict[str, JSON]:
+def _bare_review(run: Run) -> Review:
     """Review what can be shown of a run whose approval is gone and that cannot be worked out."""
-    action: JSON = {"name": run.action, "version": run.action_version, "source": ""}
-    return {"action": action, "manifest_digest": run.manifest_digest, "fields": [], "steps": []}
+    return Review(action=ReviewedAction(run.action, run.action_version), manifest_digest=run.manifest_digest)
 
 
 def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
@@ -209,33 +212,35 @@ def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
     )
 
 
-def compare_reviews(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> tuple[Change, ...]:
+def compare_reviews(before: Review, after: Review) -> tuple[Change, ...]:
     """Compare two reviews; a preview that was or is not there yet is otherwise in nothing."""
-    if FETCHING in (parse_preview(before).status, parse_preview(after).status):
-        before, after = ({**each, "preview": None} for each in (before, after))
-    return differences(before, after)
+    earlier, later = to_json(before), to_json(after)
+    if PreviewStatus.FETCHING in (before.shown_preview.status, after.shown_preview.status):
+        earlier, later = ({**each, "preview": None} for each in (earlier, later))
+    return differences(earlier, later)
 
 
 def describe_difference(approval: Approval, plan: Plan) -> str:
     """Describe in one sentence what is no longer as it was shown."""
     before, after = approval.review, plan.review()
-    if before.get("manifest_digest") != after["manifest_digest"]:
+    if before.unread is not None:
+        return "What was shown before cannot be read any more."
+    if before.manifest_digest != after.manifest_digest:
         return f"The action {plan.action.name} was changed since."
-    if before.get("fields") != after["fields"]:
+    if before.arguments != after.arguments:
         return "The arguments are read differently now."
-    if plan.preview is not None and plan.preview.shown.status != FETCHING:
-        seen, present = parse_preview(before), plan.preview.shown
-        if seen.digest() != present.digest():
-            return _OTHER_PREVIEW.get((seen.status, present.status), "What the preview shows was changed since.")
+    seen, present = before.shown_preview, after.shown_preview
+    if present.status is not PreviewStatus.FETCHING and seen.digest() != present.digest():
+        return _OTHER_PREVIEW.get((seen.status, present.status), "What the preview shows was changed since.")
     if before == after:
         return "It could not run for a while, and can again."
     return "The connector, its binding or the request that would leave was changed since."
 
 
 _OTHER_PREVIEW = {
-    (SHOWN, UNAVAILABLE): "The preview cannot be fetched any more.",
-    (UNAVAILABLE, SHOWN): "The preview could be fetched this time.",
-    (UNAVAILABLE, UNAVAILABLE): "The preview fails in another way than before.",
+    (PreviewStatus.SHOWN, PreviewStatus.UNAVAILABLE): "The preview cannot be fetched any more.",
+    (PreviewStatus.UNAVAILABLE, PreviewStatus.SHOWN): "The preview could be fetched this time.",
+    (PreviewStatus.UNAVAILABLE, PreviewStatus.UNAVAILABLE): "The preview fails in another way than before.",
 }
 
 

@@ -6,11 +6,11 @@ import json
 import sqlite3
 from datetime import datetime
 
-from aileron.values import Approval, Change, Run, RunQuery, RunState, compact, from_json, to_json
+from aileron.values import Approval, Change, Review, Run, RunQuery, RunState, compact, from_json, to_json
 
 from ._queries import moment
 from ._runs_table import RUNS, SIZE, fitting, matching
-from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Codec, Table
+from ._table import FLAG, MOMENT, PLAIN, Codec, Table, value
 
 _CHANGES = Codec(
     lambda changes: compact([to_json(change) for change in changes]) if changes else None,
@@ -18,7 +18,7 @@ _CHANGES = Codec(
 )
 _COLUMNS = {
     "digest": PLAIN,
-    "review": JSON_TEXT,
+    "review": value(Review),
     "requested_at": MOMENT,
     "expires_at": MOMENT.or_null(),
     "stale": PLAIN,

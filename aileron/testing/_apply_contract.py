@@ -15,6 +15,7 @@ from aileron.values import (
     Charge,
     Fault,
     Progress,
+    Review,
     Run,
     RunState,
     StepRow,
@@ -187,9 +188,9 @@ class ApplyContract(RunsCase):
         run = self.pending()
         run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))))
         later, changes = NOON + timedelta(hours=1), (Change("/fields", "changed", None, [1]),)
-        ask = Ask("sha256:new", {"fields": []}, later, later, "changed", changes)
+        ask = Ask("sha256:new", Review(), later, later, "changed", changes)
         run = self.do(self.runs.apply(example_transition(run, _S.PENDING, ask=ask)))
-        again = Approval(run, "sha256:new", {"fields": []}, later, later, "changed", changes=changes)
+        again = Approval(run, "sha256:new", Review(), later, later, "changed", changes=changes)
         self.assertEqual(self.approval(), again)
 
     def test_steps_and_attempts(self) -> None:

@@ -16,6 +16,8 @@ from aileron.values import (
     Ask,
     Decision,
     Event,
+    Review,
+    ReviewedArgument,
     Run,
     RunState,
     Session,
@@ -61,7 +63,8 @@ def example_transition(run: Run, end: RunState, type_: str = "test.moved", **mor
 
 def example_ask(digest: str = "sha256:" + "d" * 64, **more: Any) -> Ask:
     """Return what is put up for decision."""
-    return Ask(**{"digest": digest, "review": {"fields": [["channel", "#engineering"]]}, "requested_at": NOON, **more})
+    review = Review(arguments=(ReviewedArgument("channel", "channel", "#engineering"),))
+    return Ask(**{"digest": digest, "review": review, "requested_at": NOON, **more})
 
 
 def example_decision(approved: bool = True, approval: Approval | None = None, reason: str | None = None) -> Decision:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from attrs import evolve
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, PendingLimits, Run, RunQuery, RunState
+from aileron.values import JSON, PendingLimits, Review, Run, RunQuery, RunState
 
 from ._apply_contract import ApplyContract
 from ._examples import NOON, example_ask, example_decision, example_run, example_transition
@@ -26,7 +26,7 @@ class RunsContract(ReceiveContract, ApplyContract):
     def asked(self, run_id: str, review: dict[str, JSON]) -> Run:
         """Return a run of no session that waits, with what is shown of it."""
         run = example_run(run_id, session_id=None)
-        ask = example_transition(run, _S.PENDING, ask=example_ask(review=review))
+        ask = example_transition(run, _S.PENDING, ask=example_ask(review=Review(unread=review)))
         return self.do(self.runs.receive(run, (ask,), PendingLimits()))[0]
 
     def test_absent(self) -> None:

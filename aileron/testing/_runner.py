@@ -32,6 +32,8 @@ from aileron.values import (
     Offering,
     Page,
     Precedents,
+    Review,
+    ReviewedArgument,
     Run,
     RunQuery,
     RunState,
@@ -388,5 +390,5 @@ class ScriptedRunner(ScriptedLimits):
         await waiting.wait(over=False).addTimeout(seconds, self.clock, lambda _result, _seconds: None)
 
 
-def _review(arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    return {"fields": [{"name": name, "value": value} for name, value in arguments.items()]}
+def _review(arguments: Mapping[str, JSON]) -> Review:
+    return Review(arguments=tuple(ReviewedArgument(name, name, value) for name, value in arguments.items()))

@@ -8,6 +8,7 @@ from itertools import islice
 from attrs import frozen
 
 from ._json import JSON
+from ._reviews import Review
 from ._runs import Change, Run
 from ._strict import json_pointer
 
@@ -63,7 +64,7 @@ def _same(before: JSON, after: JSON) -> bool:
     return isinstance(before, bool) is isinstance(after, bool) and before == after
 
 
-def place(pointer: str, review: JSON) -> str:
+def place(pointer: str, review: Review) -> str:
     """Name what stands at C{pointer} of C{review}: an argument or a line of the preview by its label, a step by its id.
 
     :param pointer: RFC 6901; what it leads to need not be there any more.
@@ -72,30 +73,24 @@ def place(pointer: str, review: JSON) -> str:
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     match parts:
         case ["fields", index, *_]:
-            return _label(review, "fields", index, "label") or pointer
+            return _name([each.label for each in review.arguments], index) or pointer
         case ["preview", "fields", index, *rest]:
-            label = _label(_get(review, "preview"), "fields", index, "label")
+            label = _name([each.label for each in review.shown_preview.fields], index)
             return f"preview: {' '.join([label, *(each for each in rest if each != 'value')])}" if label else pointer
         case ["preview", *rest]:
             return " ".join(["preview:", *rest]).replace("_", " ") if rest else "preview"
         case ["steps", index, *rest]:
-            return " ".join([f"step {_label(review, 'steps', index, 'id') or index}:", *rest]).replace("_", " ")
+            step = _name([each.id for each in review.steps], index) or index
+            return " ".join([f"step {step}:", *rest]).replace("_", " ")
         case ["manifest_digest"]:
             return "the action's file"
     return pointer
 
 
-def _label(value: JSON, name: str, index: str, label: str) -> str | None:
-    """Return what the item at C{index} of the array C{name} is called."""
-    items = _get(value, name)
-    if not isinstance(items, Sequence) or isinstance(items, str) or not index.isdecimal() or len(index) > 6:
-        return None
-    found = _get(items[int(index)], label) if int(index) < len(items) else None
-    return found if isinstance(found, str) else None
-
-
-def _get(value: JSON, name: str) -> JSON:
-    return value.get(name) if isinstance(value, Mapping) else None
+def _name(names: Sequence[str], index: str) -> str | None:
+    """Return what the item at C{index} is called; L{None}: it is not there."""
+    is_there = index.isdecimal() and len(index) <= 6 and int(index) < len(names)
+    return names[int(index)] if is_there else None
 
 
 @frozen

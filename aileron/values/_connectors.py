@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from datetime import datetime
 
 from attrs import field, frozen
 
-from ._converter import OMITTED, Member, differ
 from ._faults import Fault
 from ._json import JSON
 from ._vault import Scope
@@ -94,19 +92,6 @@ class Request:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     credential_header: str | None = None
-
-
-def _text(body: bytes | None) -> JSON:
-    """Write a body for the eyes of people: what is no UTF-8, as base64."""
-    if body is None:
-        return None
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode("ascii")}
-
-
-differ(Request, idempotent=OMITTED, body=Member(write=_text), credential_header=Member("credential"))
 
 
 @frozen

@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from ._audit import Actor, Event
 from ._faults import Fault
 from ._json import JSON
+from ._reviews import Review
 from ._sessions import Session
 from ._vault import BindingFlag
 
@@ -124,7 +125,7 @@ class Approval:
     """The question to the operator, and what was said; one for each gated run.
 
     :ivar digest: binds everything that was shown (see L{aileron.runner}).
-    :ivar review: what is shown: C{fields}, C{steps} with the requests that will leave, C{binding}s, C{preview}.
+    :ivar review: what is shown.
     :ivar stale: why the last decision or view no longer holds, or L{None}.
     :ivar changes: what of the review is otherwise than it was shown before, where it is stale.
     :ivar grant_id: the standing grant that decided, if it was none of the operator's own.
@@ -133,7 +134,7 @@ class Approval:
 
     run: Run
     digest: str
-    review: Mapping[str, JSON]
+    review: Review
     requested_at: datetime
     expires_at: datetime | None = None
     stale: str | None = None
@@ -186,7 +187,7 @@ class Ask:
     """A question that is put up, perhaps anew; it replaces what stood there and forgets an earlier decision."""
 
     digest: str
-    review: Mapping[str, JSON]
+    review: Review
     requested_at: datetime
     expires_at: datetime | None = None
     stale: str | None = None

@@ -9,8 +9,6 @@ from attrs import field, frozen
 
 from aileron.addresses import base_url_problem
 
-from ._converter import OMITTED, differ
-
 
 class VaultState(StrEnum):
     """C{lost}: there is history, but no vault file."""
@@ -62,10 +60,6 @@ class Binding:
     def address_problem(self) -> str | None:
         """Why it opens nowhere, whatever its scope is: what its base URL must be; L{None}: nothing is wrong with it."""
         return None if self.base_url is None else base_url_problem(self.base_url)
-
-
-differ(Binding, service=OMITTED, identity=OMITTED, created_at=OMITTED, scope=OMITTED)
-"""Under a digest and in a review it says whose it is, and nothing that a rebinding keeps."""
 
 
 @frozen

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import cast
 from urllib.parse import quote
 
 from twisted.web.template import Tag, tags
 
 from aileron.values import JSON, Process, Run, RunState, Session, plain, timestamp, visible
-
-from .approvals.review import SentRequest
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 
@@ -54,13 +51,6 @@ def size(text: str) -> str:
     return f"{len(text):,} characters in {lines:,} line{'s' if lines > 1 else ''}, all of them here"
 
 
-def request_text(request: SentRequest) -> str:
-    """Write a request the way it goes over the wire."""
-    head = (f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers))
-    lines = [visible(line) for line in head]
-    return "\n".join(lines if request.body is None else [*lines, "", render_value(_indent(request.body))])
-
-
 def agent(session: Session | None) -> str:
     """Draw what an agent calls itself."""
     return "unknown" if session is None else visible(session.agent)
@@ -92,16 +82,3 @@ def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
     act = f"POST /v1/action-approvals/{segment(run.id)}/withdraw"
     button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo", "data-act": act})
     return moment(at), tags.span(**{"data-begins": timestamp(at)}), button
-
-
-def _indent(body: JSON) -> JSON:
-    """Indent a JSON body, if that loses nothing of what is sent; any other stays as it is."""
-    if not isinstance(body, str):
-        return body
-    try:
-        parsed = json.loads(body)
-    except (ValueError, RecursionError):
-        return body
-    written = (json.dumps(parsed, separators=(",", ":"), ensure_ascii=ascii_) for ascii_ in (False, True))
-    nested = isinstance(parsed, (dict, list)) and body in written
-    return cast(JSON, parsed) if nested else body

@@ -58,6 +58,7 @@ from aileron.values import (
     Process,
     Provider,
     Record,
+    Review,
     Run,
     RunState,
     Scope,
@@ -103,7 +104,7 @@ _RUN = Run(
 _APPROVAL = Approval(
     run=_RUN,
     digest="sha256:b",
-    review={"fields": []},
+    review=Review(unread={"fields": []}),
     requested_at=_NOON,
     expires_at=_NOON,
     stale="It is another.",

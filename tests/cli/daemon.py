@@ -300,8 +300,17 @@ def approval(**changed: Any) -> dict[str, Any]:
                     "content_hash": "sha256:connector",
                     "operation": "post_message",
                     "base_url": "https://slack.com",
-                    "binding": {"name": "api_key/slack/default", "revision": 3, "account": None},
+                    "binding": {
+                        "name": "api_key/slack/default",
+                        "kind": "api_key",
+                        "connector": "builtin://slack",
+                        "revision": 3,
+                        "base_url": None,
+                        "account": None,
+                    },
                     "request": {
+                        "connector": "builtin://slack",
+                        "operation": "post_message",
                         "effect": "write",
                         "method": "POST",
                         "url": "https://slack.com/api/chat.postMessage",
@@ -311,6 +320,7 @@ def approval(**changed: Any) -> dict[str, Any]:
                     },
                 }
             ],
+            "preview": None,
         },
         "requested_at": "2026-01-01T00:00:00.000000Z",
         "expires_at": None,

@@ -53,6 +53,16 @@ class ShowTests(ApprovalCase):
         out = self.as_operator("approval", "show", RUN)[1]
         self.assertIn("built from what an earlier step answers; it goes to https://slack.com.", out)
 
+    def test_unread_review(self) -> None:
+        """A review in another form, such as of another version, is printed as the daemon sent it."""
+        found = approval()
+        found["review"]["steps"][0]["more"] = "than is known\u202e"
+        self.site.answer("GET", ONE, found)
+        code, out, _ = self.as_operator("approval", "show", RUN)
+        self.assertEqual(code, 0)
+        self.assertIn("cannot read the review", out)
+        self.assertIn('"more": "than is known\\u202e"', out)
+
     def test_json(self) -> None:
         """For programs: the approval and its session."""
         found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])

@@ -134,15 +134,18 @@ class ShownTests(EditCase):
     def shown(self, preview: dict[str, Any], **changed: Any) -> str:
         """What is printed."""
         found = asked(**changed)
-        found["review"]["preview"] = {"connector": "builtin://slack", "operation": "get", "fields": [], **preview}
+        read = {**found["review"]["steps"][0], "id": "preview", "operation": "get", "request": None}
+        usual: dict[str, Any] = {"fields": [], "fault": None, "carried": {}, "read": read, "lacking": None}
+        found["review"]["preview"] = {"connector": "builtin://slack", "operation": "get", **usual, **preview}
         self.site.answer("GET", ONE, found)
         return self.as_operator("approval", "show", RUN)[1]
 
     def test_preview(self) -> None:
         """Each line by its label, long ones below it, a missing one as missing, a cut one as cut."""
+        cut = {"bytes": 70000, "digest": "sha256:text"}
         fields = [
             {"label": "Topic", "value": "old\u202e", "missing": False, "multiline": False},
-            {"label": "Text", "value": "one\ntwo", "missing": False, "multiline": True, "cut": {"bytes": 70000}},
+            {"label": "Text", "value": "one\ntwo", "missing": False, "multiline": True, "cut": cut},
             {"label": "Owner", "value": None, "missing": True, "multiline": False},
         ]
         out = self.shown({"status": "shown", "fields": fields})

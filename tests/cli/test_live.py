@@ -83,7 +83,8 @@ class ScreenCase(CommandCase):
     def long(self, lines: int = 60, **changed: Any) -> None:
         """What waits has so many lines more than it usually has."""
         review = approval()["review"]
-        fields = [{"label": "text", "value": "\n".join(f"<{number}>" for number in range(lines)), "multiline": True}]
+        text = "\n".join(f"<{number}>" for number in range(lines))
+        fields = [{"name": "text", "label": "text", "value": text, "multiline": True}]
         self.waits(approval(review={**review, "fields": fields}, **changed))
 
     def chosen(self) -> list[str]:

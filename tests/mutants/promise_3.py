@@ -45,27 +45,28 @@ GUARDS = (
         3,
         "the digest binds the connector's content",
         _PLAN,
-        '            "content_hash": self.description.content_hash,\n',
-        "",
+        "            content_hash=self.description.content_hash,\n",
+        '            content_hash="",\n',
         "ReviewedTests.test_connector_changed",
     ),
     Guard(
         3,
         "the digest binds the credential",
         _PLAN,
-        '            "binding": None if self.binding is None else to_json(self.binding),\n',
-        "",
+        "            binding=None if self.binding is None else ReviewedBinding.of(self.binding),\n",
+        "            binding=None,\n",
         "ReviewedTests.test_binding_changed",
     ),
     Guard(
         3,
         "the digest binds the place and the request",
         _PLAN,
-        '            "base_url": self.base_url,\n'
-        '            "binding": None if self.binding is None else to_json(self.binding),\n'
-        '            "request": None if self.request is None else to_json(self.request),\n',
-        '            "binding": None if self.binding is None else to_json(self.binding),\n'
-        '            "request": None,\n',
+        "            base_url=self.base_url,\n"
+        "            binding=None if self.binding is None else ReviewedBinding.of(self.binding),\n"
+        "            request=None if self.request is None else ReviewedRequest.of(self.request),\n",
+        '            base_url="",\n'
+        "            binding=None if self.binding is None else ReviewedBinding.of(self.binding),\n"
+        "            request=None,\n",
         "ReviewedTests",
     ),
     Guard(

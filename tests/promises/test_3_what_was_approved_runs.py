@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict
-from aileron.values import Decision, NewBinding, Run, to_json
+from aileron.values import Decision, NewBinding, ReviewedRequest, Run
 from tests.runner.kit import manifest, step
 
 from .case import OPERATOR, PromiseCase
@@ -21,9 +20,10 @@ class ReviewedTests(PromiseCase):
     def test_shown_is_sent(self) -> None:
         """The request that leaves is, byte for byte, the one that the operator was shown."""
         run = self.submit("gated", {"text": "exactly this", "times": 3})
-        steps: Any = self.shown(run).review["steps"]
+        steps = self.shown(run).review.steps
         self.approve(run)
-        self.assertEqual([to_json(self.connector.sendings[0].request)], [each["request"] for each in steps])
+        sent = ReviewedRequest.of(self.connector.sendings[0].request)
+        self.assertEqual([sent], [step.request for step in steps])
 
     def test_digest(self) -> None:
         """A decision that does not name what is shown decides nothing."""

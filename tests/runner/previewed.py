@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.testing import ScriptedConnector, scripted_description
 from aileron.testing._connectors import Answer
-from aileron.values import JSON, WRITE, Operation, Outcome, Run, RunState
+from aileron.values import JSON, WRITE, Operation, Outcome, Run, RunState, to_json
 
 from .kit import RunnerCase, manifest, step
 
@@ -72,7 +72,9 @@ class PreviewedCase(RunnerCase):
 
     def preview(self, run: Run) -> Any:
         """Its preview."""
-        return cast(Any, self.shown(run).review["preview"])
+        preview = self.shown(run).review.preview
+        assert preview is not None
+        return to_json(preview)
 
     def looks(self) -> int:
         """How many times the service was asked to show something."""

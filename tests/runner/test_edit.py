@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from twisted.internet.defer import Deferred
 
@@ -129,7 +129,7 @@ class EditedPreviewTests(EditCase):
         run = self.submit()
         self.show(subject="Another mail")
         edited = self.edit(run, {"text": "other"})
-        self.assertEqual(cast(Any, edited.review)["preview"]["fields"][0]["value"], "Another mail")
+        self.assertEqual(edited.review.shown_preview.fields[0].value, "Another mail")
         self.assertEqual(self.connector.sendings[-1].request.body, b'{"text":"other"}')
         self.assertEqual(self.events(run), ["approval.requested", "approval.previewed", "approval.modified"])
         self.decide(run, edited.digest)
@@ -140,7 +140,7 @@ class EditedPreviewTests(EditCase):
         run = self.submit()
         self.vault.lock()
         edited = self.edit(run, {"text": "other"})
-        self.assertEqual(cast(Any, edited.review)["preview"]["status"], "fetching")
+        self.assertEqual(edited.review.shown_preview.status, "fetching")
 
     def test_decided_meanwhile(self) -> None:
         """Who decides while the edit's preview is fetched wins, and what was shown runs."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from attrs import evolve
 
 from aileron.errors import (
@@ -20,11 +22,13 @@ from aileron.values import (
     Decision,
     Outcome,
     PendingLimits,
+    Review,
+    ReviewedArgument,
+    ReviewedRequest,
     Run,
     RunQuery,
     RunState,
     VaultState,
-    to_json,
 )
 
 from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
@@ -39,19 +43,13 @@ class GatedTests(RunnerCase):
         self.assertEqual(self.sync(self.runner.decisions.pending("session-1")), 1)
         shown = self.shown(run)
         self.assertEqual(
-            shown.review["fields"],
-            [
-                {"name": "text", "label": "text", "value": "hello", "multiline": False},
-                {"name": "times", "label": "times", "value": 2, "multiline": False},
-            ],
+            shown.review.arguments, (ReviewedArgument("text", "text", "hello"), ReviewedArgument("times", "times", 2))
         )
         request = self.connector.prepare(
             "post", {"text": "hello", "times": 2}, "https://scripted.invalid", run.effect_key
         )
-        steps = shown.review["steps"]
-        assert isinstance(steps, list)
-        asked = {**to_json(request), "headers": [[EFFECT_HEADER, f"{run.effect_key}.only"]]}
-        self.assertEqual([each["request"] for each in steps], [asked])
+        asked = evolve(ReviewedRequest.of(request), headers=((EFFECT_HEADER, f"{run.effect_key}.only"),))
+        self.assertEqual([step.request for step in shown.review.steps], [asked])
 
     def test_approved(self) -> None:
         """An approved run has its effect once, and the record tells the whole story."""
@@ -73,6 +71,20 @@ class GatedTests(RunnerCase):
         self.assertEqual(self.shown(run).review, shown.review)
         (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual(listed.review, shown.review)
+
+    def test_damaged_review(self) -> None:
+        """A row whose review is in another form opens: worked out anew while it waits, as it was kept once decided."""
+        run, changed = self.submit(), self.submit()
+        shown = self.shown(run)
+        self.sql("UPDATE approvals SET review = json_remove(review, '$.steps[0].version')")
+        self.assertEqual(self.shown(run).review, shown.review)
+        self.approve(run, approved=False)
+        (kept,) = self.sql("SELECT review FROM approvals WHERE run_id = ?", run.id)
+        self.assertEqual(self.shown(run).review, Review(unread=json.loads(str(kept[0]))))
+        self.write("gated", manifest("gated", step("put")))
+        self.assertEqual(self.shown(changed).stale, "What was shown before cannot be read any more.")
+        self.approve(changed)
+        self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
 
     def test_decision_is_not_waited_for(self) -> None:
         """A decision is durable when it is confirmed, and the effect is not waited for."""

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
-from aileron.values import Approval, Page, Precedents, Run, RunQuery, RunState, utc
+from aileron.values import Approval, Page, Precedents, Review, ReviewedStep, Run, RunQuery, RunState, utc
 
 from .kit import START, step
 from .previewed import PreviewedCase
@@ -135,5 +135,8 @@ class RecallTests(SynchronousTestCase):
         """One whose connectors have these contents."""
         now = utc(START)
         run = Run(run_id, "x", "1.0.0", "sha256:x", arguments, RunState.COMPLETED, True, "e", now, now)
-        steps = [{"connector": name, "version": "1.0.0", "content_hash": hash_} for name, hash_ in contents.items()]
-        return Approval(run, "sha256:y", {"steps": steps}, now)
+        steps = [
+            ReviewedStep("do", name, "1.0.0", content, "do", "https://x.example", None, None)
+            for name, content in contents.items()
+        ]
+        return Approval(run, "sha256:y", Review(steps=tuple(steps)), now)

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.plan import NOT_YET, Preview, make_unavailable, parse_preview
+from aileron.runner.plan import make_unavailable
 from aileron.runner.previews import MOST_BYTES, MOST_BYTES_IN_ALL, render_preview
-from aileron.values import JSON, Fault, Outcome, PreviewRule, compact
+from aileron.values import (
+    JSON,
+    NOT_YET,
+    Fault,
+    Outcome,
+    Preview,
+    PreviewRule,
+    PreviewStatus,
+    Review,
+    ReviewedPreview,
+    ReviewedStep,
+    compact,
+    from_json,
+    to_json,
+)
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
     max_leaves=12,
 )
+READ = ReviewedStep("preview", "local://x", "1.0.0", "sha256:x", "look", "https://x.example", None, None)
 RULE = PreviewRule("local://x", "look", render=(("A", "a"), ("B", "b.0"), ("C", "c.a")), multiline=("B",))
 
 
@@ -29,7 +44,8 @@ def shown(output: JSON, carried: tuple[str, ...] = ("a", "b.0")) -> Preview:
 
 def kept(preview: Preview) -> Preview:
     """What a row gives back."""
-    return parse_preview({"preview": json.loads(compact(preview.as_json()))})
+    review = Review(preview=ReviewedPreview("local://x", "look", preview, READ))
+    return from_json(Review, json.loads(compact(to_json(review)))).shown_preview
 
 
 class PreviewTests(SynchronousTestCase):
@@ -38,16 +54,19 @@ class PreviewTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=200)
     @given(ANY)
     def test_kept(self, output: Any) -> None:
-        """Whatever a service answers has a preview, with a digest that the row gives back."""
+        """Whatever a service answers has a preview, which the row gives back, and a digest."""
         preview = shown(output)
-        self.assertEqual(kept(preview).digest(), preview.digest())
+        self.assertEqual((kept(preview), kept(preview).digest()), (preview, preview.digest()))
 
     @settings(deadline=None, max_examples=100)
     @given(ANY)
     def test_forged(self, forged: Any) -> None:
         """Whatever a row holds instead is read without harm."""
-        for review in ({"preview": forged}, {"preview": {"status": "shown", "fields": forged, "carried": forged}}):
-            self.assertTrue(parse_preview(cast(Any, review)).digest())
+        kept: Any = to_json(Review(preview=ReviewedPreview("local://x", "look", NOT_YET, READ)))
+        for preview in (forged, {**kept["preview"], "fields": forged}, {**kept["preview"], "carried": forged}):
+            review = {**kept, "preview": preview}
+            self.assertTrue(from_json(Review, review).shown_preview.digest())
+            self.assertEqual(compact(to_json(from_json(Review, review))), compact(review))
 
     def test_digest(self) -> None:
         """Nothing of what is shown, and nothing that is carried, can be another without another digest."""
@@ -58,7 +77,7 @@ class PreviewTests(SynchronousTestCase):
             shown({"a": "one"}),
             make_unavailable(Fault("network_error", "Gone.")),
             NOT_YET,
-            evolve(preview, status="unavailable"),
+            evolve(preview, status=PreviewStatus.UNAVAILABLE),
         ]
         self.assertEqual(len({preview.digest(), *(other.digest() for other in others)}), len(others) + 1)
 
@@ -66,9 +85,9 @@ class PreviewTests(SynchronousTestCase):
         """One value, and all together, have so many bytes at most; what was cut says how many there are."""
         rule = evolve(RULE, render=tuple((str(number), "a") for number in range(20)))
         fields = render_preview(rule, Outcome({"a": "é" * MOST_BYTES}), ()).fields
-        sizes = [len(str(each["value"]).encode()) for each in fields]
+        sizes = [len(str(each.value).encode()) for each in fields]
         self.assertEqual((max(sizes), sum(sizes)), (MOST_BYTES, MOST_BYTES_IN_ALL))
-        self.assertEqual({cast(Any, each)["cut"]["bytes"] for each in fields}, {2 * MOST_BYTES})
+        self.assertEqual({each.cut and each.cut.size for each in fields}, {2 * MOST_BYTES})
 
     def test_carried(self) -> None:
         """Only texts and numbers tie: not nothing, not an empty text, not true, not what JSON cannot carry."""
@@ -83,4 +102,4 @@ class PreviewTests(SynchronousTestCase):
         for _ in range(100_000):
             deep = [deep]
         found = shown({"a": deep}, ())
-        self.assertEqual((found.status, cast(Any, found.fault)["class"]), ("unavailable", "connector_runtime_error"))
+        self.assertEqual((found.status, found.fault and found.fault.kind), ("unavailable", "connector_runtime_error"))

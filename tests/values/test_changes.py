@@ -11,7 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import JSON, Change, Run, RunState, differences, edits, place
+from aileron.values import (
+    JSON,
+    Change,
+    Preview,
+    PreviewField,
+    PreviewStatus,
+    Review,
+    ReviewedArgument,
+    ReviewedPreview,
+    ReviewedStep,
+    Run,
+    RunState,
+    differences,
+    edits,
+    place,
+)
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab/~", max_size=3),
@@ -19,11 +34,13 @@ ANY = st.recursive(
     max_leaves=10,
 )
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-REVIEW: JSON = {
-    "fields": [{"label": "To whom"}],
-    "steps": [{"id": "send"}],
-    "preview": {"fields": [{"label": "Subject"}]},
-}
+STEP = ReviewedStep("send", "builtin://mail", "1.0.0", "sha256:x", "send", "https://mail.example", None, None)
+SUBJECT = PreviewField("Subject", "Hello", missing=False, multiline=False)
+REVIEW = Review(
+    arguments=(ReviewedArgument("to", "To whom", "ann@example.org"),),
+    steps=(STEP,),
+    preview=ReviewedPreview("builtin://mail", "get", Preview(PreviewStatus.SHOWN, (SUBJECT,)), STEP),
+)
 
 
 class DifferencesTests(SynchronousTestCase):
@@ -98,9 +115,9 @@ class PlaceTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=100)
     @given(
         st.lists(st.sampled_from(["fields", "preview", "steps", "0", "-1", "", "x"])),
-        st.sampled_from([REVIEW, None, [], {"fields": "abc", "steps": {"0": 1}, "preview": 1}]),
+        st.sampled_from([REVIEW, Review(), Review(unread={"fields": "abc", "steps": {"0": 1}, "preview": 1})]),
     )
-    def test_anything(self, parts: list[str], review: JSON) -> None:
+    def test_anything(self, parts: list[str], review: Review) -> None:
         """Whatever the review is, there is a text."""
         self.assertIsInstance(place("".join(f"/{part}" for part in parts), review), str)
 

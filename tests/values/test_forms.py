@@ -13,6 +13,7 @@ from aileron.values import (
     Change,
     ChannelState,
     Checkpoint,
+    Cut,
     Fault,
     Message,
     Notice,
@@ -20,8 +21,19 @@ from aileron.values import (
     Pause,
     Predicate,
     PredicateKind,
+    Preview,
+    PreviewFault,
+    PreviewField,
+    PreviewStatus,
     Process,
     Request,
+    Review,
+    ReviewedAction,
+    ReviewedArgument,
+    ReviewedBinding,
+    ReviewedPreview,
+    ReviewedRequest,
+    ReviewedStep,
     Scope,
     SessionTally,
     Verdict,
@@ -45,6 +57,77 @@ _REQUEST = Request(
     b"\xc3\xa4",
     "Authorization",
 )
+_REQUEST_JSON: dict[str, JSON] = {
+    "connector": "builtin://slack",
+    "operation": "post",
+    "effect": "write",
+    "method": "POST",
+    "url": "https://slack.com/x",
+    "headers": [["A", "b"]],
+    "body": "ä",
+    "credential": "Authorization",
+}
+_LOOK = ReviewedStep("preview", "builtin://slack", "1.0.0", "sha256:c", "get", "https://slack.com", None, None)
+_LOOK_JSON: dict[str, JSON] = {
+    "id": "preview",
+    "connector": "builtin://slack",
+    "version": "1.0.0",
+    "content_hash": "sha256:c",
+    "operation": "get",
+    "base_url": "https://slack.com",
+    "binding": None,
+    "request": None,
+}
+_CUT = Cut(9, "sha256:t")
+_CUT_JSON: dict[str, JSON] = {"bytes": 9, "digest": "sha256:t"}
+_OWNER = PreviewField("Owner", None, missing=True, multiline=False)
+_OWNER_JSON: dict[str, JSON] = {"label": "Owner", "value": None, "missing": True, "multiline": False}
+_FAULT = PreviewFault("network_error", "Gone.")
+_FAULT_JSON: dict[str, JSON] = {"class": "network_error", "message": "Gone."}
+_PREVIEW = ReviewedPreview(
+    connector="builtin://slack",
+    operation="get",
+    shown=Preview(PreviewStatus.UNAVAILABLE, (evolve(_OWNER, cut=_CUT), _OWNER), _FAULT, {"etag": "v1"}),
+    read=_LOOK,
+    lacking="It cannot be approved.",
+)
+_PREVIEW_JSON: dict[str, JSON] = {
+    "connector": "builtin://slack",
+    "operation": "get",
+    "status": "unavailable",
+    "fields": [{**_OWNER_JSON, "cut": _CUT_JSON}, _OWNER_JSON],
+    "fault": _FAULT_JSON,
+    "carried": {"etag": "v1"},
+    "read": _LOOK_JSON,
+    "lacking": "It cannot be approved.",
+}
+_REVIEW = Review(
+    action=ReviewedAction("ship", "1.0.0", "local://me/ship@1.0.0"),
+    manifest_digest="sha256:m",
+    arguments=(ReviewedArgument("to", "To whom", ["you"], multiline=True),),
+    steps=(evolve(_LOOK, binding=ReviewedBinding.of(_BINDING), request=ReviewedRequest.of(_REQUEST)),),
+    preview=_PREVIEW,
+)
+_REVIEW_JSON: dict[str, JSON] = {
+    "action": {"name": "ship", "version": "1.0.0", "source": "local://me/ship@1.0.0"},
+    "manifest_digest": "sha256:m",
+    "fields": [{"name": "to", "label": "To whom", "value": ["you"], "multiline": True}],
+    "steps": [
+        {
+            **_LOOK_JSON,
+            "binding": {
+                "name": "api_key/slack/me",
+                "kind": "api_key",
+                "connector": "builtin://slack",
+                "revision": 2,
+                "base_url": None,
+                "account": "T1",
+            },
+            "request": _REQUEST_JSON,
+        }
+    ],
+    "preview": _PREVIEW_JSON,
+}
 _NOTICE = Notice(NoticeKind.FLOOD, _NOON, "ship", "session-1", "run-1", "It asks.", "claude", "to=you")
 _NOTICE_JSON: dict[str, JSON] = {
     "kind": "session_floods",
@@ -98,34 +181,17 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
             "signature": "ff",
         },
     ),
+    (ReviewedRequest.of(_REQUEST), _REQUEST_JSON),
+    (ReviewedRequest.of(evolve(_REQUEST, body=b"\xff")), {**_REQUEST_JSON, "body": {"base64": "/w=="}}),
+    (_CUT, _CUT_JSON),
+    (_OWNER, _OWNER_JSON),
+    (_FAULT, _FAULT_JSON),
+    (_PREVIEW, _PREVIEW_JSON),
+    (_REVIEW, _REVIEW_JSON),
 )
 """What is read back as well."""
 
 _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
-    (
-        _BINDING,
-        {
-            "name": "api_key/slack/me",
-            "kind": "api_key",
-            "connector": "builtin://slack",
-            "revision": 2,
-            "base_url": None,
-            "account": "T1",
-        },
-    ),
-    (
-        _REQUEST,
-        {
-            "connector": "builtin://slack",
-            "operation": "post",
-            "effect": "write",
-            "method": "POST",
-            "url": "https://slack.com/x",
-            "headers": [["A", "b"]],
-            "body": "ä",
-            "credential": "Authorization",
-        },
-    ),
     (_NOTICE, _NOTICE_JSON),
     (evolve(_NOTICE, arguments=None), {name: value for name, value in _NOTICE_JSON.items() if name != "arguments"}),
     (
@@ -192,6 +258,26 @@ class FormTests(SynchronousTestCase):
         """What is kept is read back as the value that it was."""
         for value, written in _READ:
             self.assertEqual(from_json(type(value), written), value)
+
+    def test_review_in_another_form(self) -> None:
+        """A review that is in any part none of ours is kept as it is, and written as it was."""
+        deep: list[JSON] = []
+        for _ in range(10_000):
+            deep = [deep]
+        others: tuple[tuple[str, JSON], ...] = (
+            ("fields", [{"name": "to", "label": "To whom", "value": 1, "multiline": True, "more": 1}]),
+            ("steps", [{**_LOOK_JSON, "request": {**_REQUEST_JSON, "headers": [["A", "b", "c"]]}}]),
+            ("preview", {**_PREVIEW_JSON, "status": "odd"}),
+            ("preview", {**_PREVIEW_JSON, "carried": {"a": 2**60}}),
+            ("preview", {**_PREVIEW_JSON, "carried": {"a": deep}}),
+            ("more", 1),
+        )
+        for name, wrong in others:
+            other = {**_REVIEW_JSON, name: wrong}
+            found = from_json(Review, other)
+            self.assertEqual((found, to_json(found)), (Review(unread=other), other))
+            self.assertTrue(found.may_have_preview)
+        self.assertRaises(ValueError, from_json, Review, [])
 
     def test_every_form(self) -> None:
         """No class has a form of its own that is not frozen here."""

@@ -23,6 +23,13 @@ from aileron.values import (
     ChannelState,
     Event,
     Page,
+    Preview,
+    PreviewField,
+    PreviewStatus,
+    ReviewedBinding,
+    ReviewedPreview,
+    ReviewedRequest,
+    ReviewedStep,
     Run,
     RunQuery,
     Session,
@@ -208,31 +215,45 @@ class WebCase(ApiCase):
         return run
 
 
-def planned(request: Mapping[str, JSON] | None, **more: JSON) -> dict[str, JSON]:
+def planned(request: ReviewedRequest | None, **more: Any) -> ReviewedStep:
     """One step of a review."""
-    usual: dict[str, JSON] = {
-        "id": "post",
-        "connector": "local://test/scripted",
-        "version": "1.0.0",
-        "operation": "post",
-        "base_url": "https://example.org",
-        "binding": None,
-        "request": request,
-    }
-    return {**usual, **more}
+    usual = ReviewedStep(
+        id="post",
+        connector="local://test/scripted",
+        version="1.0.0",
+        content_hash="sha256:content",
+        operation="post",
+        base_url="https://example.org",
+        binding=None,
+        request=request,
+    )
+    return evolve(usual, **more)
 
 
-def sent(body: JSON = None, **more: JSON) -> dict[str, JSON]:
+def sent(body: JSON = None, **more: Any) -> ReviewedRequest:
     """The request of a step."""
-    usual: dict[str, JSON] = {
-        "effect": "write",
-        "method": "POST",
-        "url": "https://example.org/api/post",
-        "headers": [["Content-Type", "application/json"]],
-        "body": body,
-        "credential": "Authorization",
-    }
-    return {**usual, **more}
+    usual = ReviewedRequest(
+        connector="local://test/scripted",
+        operation="post",
+        effect="write",
+        method="POST",
+        url="https://example.org/api/post",
+        headers=(("Content-Type", "application/json"),),
+        body=body,
+        credential_header="Authorization",
+    )
+    return evolve(usual, **more)
+
+
+def bound(account: str, name: str = "api_key/slack/default") -> ReviewedBinding:
+    """The binding of a step."""
+    return ReviewedBinding(name, "api_key", "builtin://slack", 1, None, account)
+
+
+def previewed(*lines: PreviewField, lacking: str | None = None, **shown: Any) -> ReviewedPreview:
+    """The preview of a review."""
+    preview = Preview(**{"status": PreviewStatus.SHOWN, "fields": lines, **shown})
+    return ReviewedPreview("builtin://slack", "get", preview, planned(None), lacking)
 
 
 @define

@@ -7,14 +7,15 @@ from typing import Any
 from attrs import evolve
 from twisted.web.template import Tag
 
-from aileron.values import JSON, Change, Precedents, RunState, utc
+from aileron.values import Change, Cut, Precedents, PreviewField, PreviewStatus, Review, RunState, utc
 from aileron.web._texts import countdown, segment
 from aileron.web.approvals.decision import deny_all
 from tests.api.case import NOW
 
-from .case import WebCase, planned, read, sent
+from .case import WebCase, bound, planned, previewed, read, sent
 
-STEPS: list[JSON] = [planned(sent("x"), binding={"name": "api_key/slack/default", "account": "me"})]
+REVIEW = Review(steps=(planned(sent("x"), binding=bound("me")),))
+TOPIC = PreviewField("Topic", "Old", missing=False, multiline=False)
 
 
 class RowTests(WebCase):
@@ -22,7 +23,7 @@ class RowTests(WebCase):
 
     def tick(self, text: str = "Dark mode", **shown: Any) -> tuple[str, str]:
         """Whether a request can be ticked, and all that its row says."""
-        run = self.ask(text, **{"review": {"steps": STEPS}, **shown})
+        run = self.ask(text, **{"review": REVIEW, **shown})
         shown_now = read(self.fragment("/approvals").text)
         (box,) = [each for _, each in shown_now.tags if each.get("data-id") == run.id]
         self.assertIn("disabled", box, "the script brings it to life")
@@ -39,7 +40,7 @@ class RowTests(WebCase):
 
     def test_digest(self) -> None:
         """The tick names the digest of what the row shows."""
-        self.ask("x", review={"steps": STEPS}, digest="sha256:abc")
+        self.ask("x", review=REVIEW, digest="sha256:abc")
         boxes = [each for tag, each in read(self.fragment("/approvals").text).tags if tag == "input"]
         self.assertEqual([each["data-digest"] for each in boxes], ["sha256:abc"])
 
@@ -51,28 +52,31 @@ class RowTests(WebCase):
 
     def test_not_now(self) -> None:
         """What changed, has no plan, or has a preview that is not all there is to be opened first."""
-        fetching: JSON = {"status": "fetching"}
-        field: dict[str, JSON] = {"label": "Topic", "value": "Old"}
+        unready_previews = (
+            previewed(status=PreviewStatus.FETCHING),
+            previewed(TOPIC, lacking="It cannot be approved."),
+            previewed(evolve(TOPIC, cut=Cut(7, "sha256:x"))),
+            previewed(evolve(TOPIC, value="a\nb")),
+        )
         unready: tuple[dict[str, Any], ...] = (
             {"stale": "The action was changed."},
             {"changes": (Change("/fields/0/value", "changed", "a", "b"),)},
-            {"review": {"steps": []}},
-            {"review": {"steps": [planned(None)]}},
-            {"review": {"steps": STEPS, "preview": fetching}},
-            {"review": {"steps": STEPS, "preview": {"fields": [{**field, "cut": {"bytes": 7}}]}}},
-            {"review": {"steps": STEPS, "preview": {"fields": [{**field, "value": "a\nb"}]}}},
+            {"review": Review()},
+            {"review": Review(unread={"steps": "x"})},
+            {"review": Review(steps=(planned(None),))},
+            *({"review": evolve(REVIEW, preview=each)} for each in unready_previews),
         )
         for number, shown in enumerate(unready):
             self.assertEqual(self.tick(**shown)[0], "no", number)
-        tickable, text = self.tick(review={"steps": STEPS, "preview": {"fields": [field]}})
+        tickable, text = self.tick(review=evolve(REVIEW, preview=previewed(TOPIC)))
         self.assertEqual(tickable, "yes")
         self.assertIn("Topic: Old", text)
 
     def test_chips(self) -> None:
         """What makes one to look at twice is said in a word or two."""
-        run = self.ask("ann@a.example", review={"steps": STEPS})
+        run = self.ask("ann@a.example", review=REVIEW)
         self.runner.earlier[run.id] = Precedents(9, True, {"text": ("ann@a.example",)}, action_changed=True)
-        self.ask("x", review={"steps": [planned(sent(url="http://10.0.0.1/"))]})
+        self.ask("x", review=Review(steps=(planned(sent(url="http://10.0.0.1/")),)))
         text = read(self.fragment("/approvals").text).text
         for words in ("new recipient", "changed since last time", "private network", "first time"):
             self.assertIn(words, text)

@@ -8,14 +8,31 @@ import unicodedata
 from datetime import timedelta
 from typing import Any
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.values import JSON, Actor, Change, Fault, Process, RunQuery, RunState, utc, visible
+from aileron.values import (
+    Actor,
+    Change,
+    Cut,
+    Fault,
+    PreviewFault,
+    PreviewField,
+    PreviewStatus,
+    Process,
+    Review,
+    ReviewedArgument,
+    ReviewedStep,
+    RunQuery,
+    RunState,
+    utc,
+    visible,
+)
 from tests.api.case import NOW
 
-from .case import WebCase, planned, read, sent
+from .case import WebCase, bound, planned, previewed, read, sent
 
 HOSTILE = st.one_of(
     st.text(max_size=60),
@@ -109,9 +126,9 @@ class ApprovalTests(WebCase):
         self.assertEqual(heard.status, 200)
         return read(heard.text)
 
-    def review(self, *steps: JSON, **more: JSON) -> str:
+    def review(self, *steps: ReviewedStep, **more: Any) -> str:
         """The text of an approval that is shown so."""
-        return str(self.shown(self.ask(review={"steps": list(steps), **more}).id).text)
+        return str(self.shown(self.ask(review=Review(steps=steps, **more)).id).text)
 
     def test_waiting(self) -> None:
         """It can be decided, and names the digest of what it shows."""
@@ -165,29 +182,25 @@ class ApprovalTests(WebCase):
     def test_every_argument(self) -> None:
         """Every argument of the run is there in full, whatever its review leaves out or says instead."""
         long = "\n".join(f"line {number}" for number in range(3000))
-        fields = [{"name": "text", "label": "What was shipped", "value": "something harmless"}]
-        shown = self.shown(self.ask(long, review={"fields": fields}).id).text
+        review = Review(arguments=(ReviewedArgument("text", "What was shipped", "something harmless"),))
+        shown = self.shown(self.ask(long, review=review).id).text
         self.assertIn("What was shipped", shown)
         self.assertTrue(long in shown)
         self.assertIn("28,889 bytes in 3,000 lines, all of them here", shown)
         self.assertNotIn("harmless", shown)
-        self.assertTrue(long in self.shown(self.ask(long, review={}).id).text)
+        self.assertTrue(long in self.shown(self.ask(long, review=Review()).id).text)
 
     def test_defaults(self) -> None:
         """What the review adds to the agent's arguments is shown as well, whatever its type."""
-        fields: list[JSON] = [
-            {"name": "text", "label": "text", "value": "x"},
-            {"name": "options", "value": {"deep": [1, True, None]}},
-        ]
-        shown = self.review(fields=fields)
+        options = ReviewedArgument("options", "options", {"deep": [1, True, None]})
+        shown = self.review(arguments=(ReviewedArgument("text", "text", "x"), options))
         self.assertIn("options", shown)
         self.assertIn(json.dumps({"deep": [1, True, None]}, indent=2), shown)
 
     def test_request(self) -> None:
         """The request is shown as it leaves, its JSON indented, the credential a placeholder."""
         body = json.dumps({"channel": "#a", "text": "1\n2 \u00e9"}, separators=(",", ":"), ensure_ascii=False)
-        binding: JSON = {"name": "api_key/slack/default", "account": "me@example.org"}
-        text = self.review(planned(sent(body), binding=binding))
+        text = self.review(planned(sent(body), binding=bound("me@example.org")))
         for words in (
             "POST https://example.org/api/post\nContent-Type: application/json\nAuthorization: (the credential,",
             '{\n  "channel": "#a",\n  "text": "1\\n2 \u00e9"\n}',
@@ -195,7 +208,7 @@ class ApprovalTests(WebCase):
             "may change something there",
         ):
             self.assertIn(words, text)
-        reads = self.review(planned(sent(effect="read", credential=None)))
+        reads = self.review(planned(sent(effect="read", credential_header=None)))
         self.assertIn("without a credential; only reads", reads)
         self.assertNotIn("Authorization", reads)
 
@@ -211,22 +224,21 @@ class ApprovalTests(WebCase):
         self.assertIn("built from what an earlier step answers. It goes to https://example.org", text)
         self.assertIn("POST https://example.org/api/post", text)
 
-    def test_malformed_review(self) -> None:
-        """A review that lacks everything hides neither the arguments nor the other approvals."""
-        for review in ({}, {"fields": None, "steps": "x"}, {"fields": [1, {}], "steps": [None, {}, {"request": {}}]}):
-            run = self.ask("Dark mode", review=review)
-            self.assertIn("Dark mode", self.shown(run.id).text)
+    def test_unread_review(self) -> None:
+        """A review in another form is shown as it was kept, and hides neither the arguments nor other approvals."""
+        run = self.ask("Dark mode", review=Review(unread={"fields": None, "steps": [{"url": "https://example.org/x"}]}))
+        text = self.shown(run.id).text
+        for words in ("Dark mode", "cannot read the review", '"url": "https://example.org/x"'):
+            self.assertIn(words, text)
+        self.assertNotIn("cannot read the review", self.review())
         self.assertEqual(self.fragment("/approvals").status, 200)
 
     def test_preview(self) -> None:
         """What the service shows is there by its labels; what is missing or cut says so."""
-        fields: JSON = [
-            {"label": "Topic", "value": "Old", "missing": False},
-            {"label": "Text", "value": "x" * 1200, "missing": False, "cut": {"bytes": 70000}},
-            {"label": "Owner", "value": None, "missing": True},
-        ]
-        preview: JSON = {"connector": "builtin://slack", "status": "shown", "fields": fields, "fault": None}
-        shown = self.shown(self.ask(review={"preview": preview}).id)
+        topic = PreviewField("Topic", "Old", missing=False, multiline=False)
+        long = PreviewField("Text", "x" * 1200, missing=False, multiline=False, cut=Cut(70000, "sha256:x"))
+        owner = PreviewField("Owner", None, missing=True, multiline=False)
+        shown = self.shown(self.ask(review=Review(preview=previewed(topic, long, owner))).id)
         for words in (
             "What builtin://slack shows",
             "Topic",
@@ -240,19 +252,18 @@ class ApprovalTests(WebCase):
 
     def test_no_preview(self) -> None:
         """Why there is none is said; where it is on its way the page exchanges itself."""
-        fault: JSON = {"class": "network_error", "message": "Gone."}
-        lacking = "It cannot be approved without."
-        preview: JSON = {"status": "unavailable", "fault": fault, "fields": [], "lacking": lacking}
+        fault = PreviewFault("network_error", "Gone.")
+        preview = previewed(status=PreviewStatus.UNAVAILABLE, fault=fault, lacking="It cannot be approved without.")
         text = self.review(planned(None), preview=preview)
         self.assertIn("It could not be fetched: Gone. (network_error) It cannot be approved without.", text)
         self.assertNotIn("built from what an earlier step answers", text)
-        shown = self.shown(self.ask(review={"preview": {"status": "fetching"}}).id)
+        shown = self.shown(self.ask(review=Review(preview=previewed(status=PreviewStatus.FETCHING))).id)
         self.assertIn("It is being fetched", shown.text)
         self.assertEqual(shown.tags[0][1]["data-fetching"], "yes")
 
     def test_changes(self) -> None:
         """What is otherwise than it was shown is told by label, with what was and what is."""
-        review: JSON = {"fields": [{"name": "text", "label": "What was shipped"}]}
+        review = Review(arguments=(ReviewedArgument("text", "What was shipped", "b"),))
         changes = (Change("/fields/0/value", "changed", "a", "b"), Change("/steps/0", "added", None, {"x": 1}))
         text = self.shown(self.ask(review=review, changes=changes).id).text
         self.assertIn("What changed since it was shown before", text)
@@ -331,18 +342,22 @@ class HostileTests(WebCase):
     def everything(self, words: str) -> dict[str, Any]:
         """An approval with C{words} wherever they can come from."""
         step = planned(
-            sent(words, method=words, url=words, headers=[[words, words]], credential=words),
+            sent(words, method=words, url=words, headers=((words, words),), credential_header=words),
             connector=words,
             version=words,
             operation=words,
-            binding={"name": words, "account": words},
+            binding=bound(words, words),
         )
-        line = {"label": words, "value": words, "missing": False, "cut": {"bytes": words}}
-        fault = {"class": words, "message": words}
-        preview = {"connector": words, "status": words, "fields": [line], "fault": fault, "lacking": words}
-        fields = [{"name": "text", "label": words}, {"name": words, "label": words, "value": {words: [words]}}]
+        line = PreviewField(words, words, missing=False, multiline=False, cut=Cut(7, words))
+        fault = PreviewFault(words, words)
+        preview = previewed(line, status=PreviewStatus.UNAVAILABLE, fault=fault, lacking=words)
+        arguments = (ReviewedArgument("text", words, None), ReviewedArgument(words, words, {words: [words]}))
         return {
-            "review": {"fields": fields, "steps": [step, planned(None, base_url=words)], "preview": preview},
+            "review": Review(
+                arguments=arguments,
+                steps=(step, planned(None, base_url=words)),
+                preview=evolve(preview, connector=words),
+            ),
             "changes": (Change("/" + words, "changed", words, {words: words}), Change("", "more", None, words)),
             "digest": words,
             "stale": words,

@@ -17,6 +17,7 @@ from aileron.testing import SoftwareAuthenticator
 from aileron.values import (
     Actor,
     Change,
+    Cut,
     Decision,
     Event,
     Fault,
@@ -24,6 +25,11 @@ from aileron.values import (
     PasskeyRule,
     Predicate,
     PredicateKind,
+    PreviewFault,
+    PreviewField,
+    PreviewStatus,
+    Review,
+    ReviewedArgument,
     RunState,
     TrustKind,
     utc,
@@ -33,7 +39,7 @@ from aileron.web._table import FRAGMENTS
 from tests.api.case import NOW
 from tests.hostile import MANY, hostile_strings
 
-from .case import ADDRESS, Heard, OneChannel, Reading, WebCase, planned, sent
+from .case import ADDRESS, Heard, OneChannel, Reading, WebCase, bound, planned, previewed, sent
 from .hostility import Misled, Words
 
 _OUR_OWN = frozenset(
@@ -111,17 +117,15 @@ class HostileCase(WebCase):
     def furnish(self) -> Iterator[str]:
         """Runs in every state that shows more than others, and files to read; the ids of the runs."""
         agent, session = self.agent(), {"session": self.agent()}
-        preview = {
-            "status": "failed",
-            "connector": "x",
-            "fields": [{"label": "x", "value": "x", "cut": {"bytes": "x"}}],
-            "fault": {"message": "x", "class": "x"},
-        }
-        steps = [planned(sent("x", headers=[["x", "x"]]), binding={"name": "x", "account": "x"}), planned(None)]
-        review = {"fields": [{"name": "text", "label": "x", "value": "x"}], "steps": steps, "preview": preview}
+        line = PreviewField("x", "x", missing=False, multiline=False)
+        preview = previewed(
+            evolve(line, cut=Cut(7, "x")), status=PreviewStatus.UNAVAILABLE, fault=PreviewFault("x", "x")
+        )
+        step = planned(sent("x", headers=(("x", "x"),)), binding=bound("x"))
+        review = Review(arguments=(ReviewedArgument("text", "x", "x"),), steps=(step, planned(None)), preview=preview)
         changes = (Change("/fields/0/value", "changed", "x", {"x": ["x"]}),)
         yield self.ask("x", agent, review=review, stale="x", changes=changes).id
-        yield self.ask("x").id
+        yield self.ask("x", review=Review(unread={"steps": ["x"]})).id
         for state in (RunState.DENIED, RunState.FAILED, RunState.UNKNOWN, RunState.COMPLETED, RunState.APPROVED):
             run = self.ask("x", **session)
             decided = {"approved": state is not RunState.DENIED, "decided_at": utc(NOW), "decided_by": "x"}

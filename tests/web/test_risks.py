@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import scripted_offer
-from aileron.values import Approval, Precedents, Run, RunState, utc
+from aileron.values import Approval, Precedents, Review, ReviewedStep, Run, RunState, utc
 from aileron.web.approvals.risks import Risks, new_here, recipients, risks
 from tests.api.case import NOW
 
@@ -20,11 +20,11 @@ from .case import planned, sent
 DONE = Precedents(3, True, {})
 
 
-def approval(*steps: Any, **arguments: Any) -> Approval:
+def approval(*steps: ReviewedStep, **arguments: Any) -> Approval:
     """One that waits, with these steps in its review."""
     now = utc(NOW)
     run = Run("1", "send-mail", "1.0.0", "sha256:x", arguments, RunState.PENDING, True, "e", now, now)
-    return Approval(run, "sha256:y", {"steps": list(steps)}, now)
+    return Approval(run, "sha256:y", Review(steps=steps), now)
 
 
 class RisksTests(SynchronousTestCase):

@@ -202,6 +202,7 @@ COMPONENTS: Mapping[str, Schema] = {
             Approval,
             id=TEXT,
             approval_id=TEXT,
+            review=ANY_OBJECT,
             review_url=TEXT,
             changes=_says("what of the review is otherwise than it was shown before"),
             grant_id=_says("the standing grant that decided; null: a person did, or nobody yet"),

@@ -18,7 +18,6 @@ from aileron.values import (
     Approval,
     ApprovalRule,
     AttemptRow,
-    Binding,
     BindingFlag,
     ConnectorDescription,
     ConnectorPin,
@@ -190,7 +189,6 @@ ANSWERS.differ(
     computed={"pruned": attrgetter("pruned"), "attributes": lambda record: _attributes(record.event)},
 )
 ANSWERS.differ(Event, id=Member("audit_id"), failure_class=Member("class"))
-ANSWERS.differ(Binding)
 ANSWERS.differ(BindingFlag, binding=OMITTED, revision=OMITTED)
 ANSWERS.differ(
     ConnectorDescription,

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aileron.cli._output import block, heading, in_words, say, value, values
-from aileron.values import cautions, place, strings_in
+from aileron.values import (
+    PreviewField,
+    PreviewStatus,
+    Review,
+    ReviewedArgument,
+    ReviewedBinding,
+    ReviewedPreview,
+    ReviewedRequest,
+    ReviewedStep,
+    cautions,
+    from_json,
+    place,
+    strings_in,
+)
 
 _IN = "  "
 
@@ -17,9 +30,8 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
     :param approval: as the daemon shows it.
     :param session: who asks, or L{None}: the operator, without a session.
     """
-    run, review = approval["run"], approval.get("review") or {}
-    named = review.get("action") or {}
-    heading("{name} {version}", name=named.get("name", run["action"]), version=named.get("version", ""))
+    run, review = approval["run"], from_json(Review, approval["review"])
+    heading("{name} {version}", name=review.action.name or run["action"], version=review.action.version)
     if approval.get("stale"):
         say("  CHANGED SINCE IT WAS FIRST SHOWN: {why}", why=approval["stale"])
     values(
@@ -28,18 +40,24 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
             "run": approval["id"],
             "asked at": approval["requested_at"],
             **({"expires at": approval["expires_at"]} if approval.get("expires_at") else {}),
-            "source": named.get("source"),
-            "manifest": review.get("manifest_digest"),
+            "source": review.action.source,
+            "manifest": review.manifest_digest,
         },
         _IN,
     )
-    show_changes(approval)
+    if approval.get("changes"):
+        heading("What changed since it was shown before")
+        _show(approval["changes"], review)
     _show_session(session)
     show_edits(run)
-    _show_fields(review.get("fields") or (), run)
-    show_preview(review)
-    for number, step in enumerate(review.get("steps") or (), 1):
-        _show_step(number, step, (review.get("preview") or {}).get("lacking"))
+    _show_arguments(review.arguments, run)
+    if review.preview is not None:
+        _show_preview(review.preview)
+    for number, step in enumerate(review.steps, 1):
+        _show_step(number, step, None if review.preview is None else review.preview.lacking)
+    if review.unread is not None:
+        heading("This version of Aileron cannot read the review of this request; this is how it was kept")
+        block(in_words(review.unread), _IN * 2)
     say()
     values({"digest": approval["digest"]})
     _show_suggested(approval.get("suggested") or ())
@@ -63,59 +81,58 @@ def process(peer: Mapping[str, Any] | None) -> str:
     return f"{peer['pid']} {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
 
 
-def _show_fields(fields: Any, run: Mapping[str, Any]) -> None:
+def _show_arguments(shown: Sequence[ReviewedArgument], run: Mapping[str, Any]) -> None:
     heading("With these arguments")
     arguments = run.get("arguments") or {}
-    if fields:
-        width = max(len(str(field["label"])) for field in fields)
-        for field in fields:
-            value(str(field["label"]), field["value"], _IN, multiline=bool(field.get("multiline")), width=width)
+    if shown:
+        width = max(len(each.label) for each in shown)
+        for each in shown:
+            value(each.label, each.value, _IN, multiline=each.multiline, width=width)
     else:
         values(arguments, _IN)
     for caution in dict.fromkeys(caution for text in strings_in(arguments, keys=True) for caution in cautions(text)):
         say("  Caution: {caution}", caution=caution)
 
 
-def _show_step(number: int, step: Mapping[str, Any], lacking: str | None) -> None:
-    request = step.get("request")
-    heading("What will leave this machine: step {number}, {id}", number=number, id=step["id"])
+def _show_step(number: int, step: ReviewedStep, lacking: str | None) -> None:
+    request = step.request
+    heading("What will leave this machine: step {number}, {id}", number=number, id=step.id)
     values(
         {
-            "connector": f"{step['connector']} {step['version']}",
-            "operation": f"{step['operation']} ({request['effect']})" if request else step["operation"],
-            "content": step["content_hash"],
-            "with": _binding(step.get("binding")),
+            "connector": f"{step.connector} {step.version}",
+            "operation": step.operation if request is None else f"{step.operation} ({request.effect})",
+            "content": step.content_hash,
+            "with": _binding(step.binding),
         },
         _IN,
     )
     if request is None and lacking:
         say("  There is no request: {why}", why=lacking)
     elif request is None:
-        say("  The request is built from what an earlier step answers; it goes to {url}.", url=step["base_url"])
+        say("  The request is built from what an earlier step answers; it goes to {url}.", url=step.base_url)
     else:
         _show_request(request)
 
 
-def _show_request(request: Mapping[str, Any]) -> None:
-    lines = [f"{request['method']} {request['url']}"]
-    lines += [f"{name}: {text}" for name, text in request.get("headers") or ()]
-    if request.get("credential"):
-        lines.append(f"{request['credential']}: (the credential; filled in when it leaves)")
-    for line in lines:
-        say("    {line}", line=line)
-    body = request.get("body")
-    if isinstance(body, Mapping):
-        say("    {length} characters of base64, for these bytes are no text:", length=len(str(body.get("base64"))))
-        block(str(body.get("base64")), _IN * 2)
-    elif body is not None:
-        block(str(body), _IN * 2)
+def _show_request(request: ReviewedRequest) -> None:
+    say("    {method} {url}", method=request.method, url=request.url)
+    for name, text in request.headers:
+        say("    {name}: {text}", name=name, text=text)
+    if request.credential_header:
+        say("    {name}: (the credential; filled in when it leaves)", name=request.credential_header)
+    if isinstance(request.body, Mapping):
+        data = str(request.body.get("base64"))
+        say("    {length} characters of base64, for these bytes are no text:", length=len(data))
+        block(data, _IN * 2)
+    elif request.body is not None:
+        block(str(request.body), _IN * 2)
 
 
-def _binding(binding: Mapping[str, Any] | None) -> str:
+def _binding(binding: ReviewedBinding | None) -> str:
     if binding is None:
         return "no credential"
-    account = f", account {binding['account']}" if binding.get("account") else ""
-    return f"{binding['name']} (revision {binding['revision']}{account})"
+    account = f", account {binding.account}" if binding.account else ""
+    return f"{binding.name} (revision {binding.revision}{account})"
 
 
 def _show_suggested(predicates: Any) -> None:
@@ -127,50 +144,38 @@ def _show_suggested(predicates: Any) -> None:
         say("  --allow {name}=domain:{names}", name=each["argument"], names=",".join(map(str, each["given"])))
 
 
-def show_preview(review: Mapping[str, Any]) -> None:
-    """Print the preview, or why there is none; nothing where the action has none."""
-    preview = review.get("preview")
-    if not preview:
-        return
-    heading("What {connector} shows now", connector=preview.get("connector"))
-    fault = preview.get("fault")
-    if fault:
-        say("  NOT AVAILABLE: {message} ({kind})", message=fault.get("message"), kind=fault.get("class"))
-    elif preview.get("status") != "shown":
+def _show_preview(preview: ReviewedPreview) -> None:
+    """Print the preview, or why there is none."""
+    shown = preview.shown
+    heading("What {connector} shows now", connector=preview.connector)
+    if shown.fault is not None:
+        say("  NOT AVAILABLE: {message} ({kind})", message=shown.fault.message, kind=shown.fault.kind)
+    elif shown.status is not PreviewStatus.SHOWN:
         say("  It is not there yet; look again in a moment.")
-    width = max((len(str(field["label"])) for field in preview.get("fields") or ()), default=0)
-    for field in preview.get("fields") or ():
-        _show_field(field, width)
-    if preview.get("lacking"):
-        say("  {why}", why=preview["lacking"])
+    width = max((len(each.label) for each in shown.fields), default=0)
+    for each in shown.fields:
+        _show_field(each, width)
+    if preview.lacking:
+        say("  {why}", why=preview.lacking)
 
 
-def _show_field(field: Mapping[str, Any], width: int) -> None:
-    label = str(field["label"])
-    if field.get("missing"):
-        say("  {label}  (there is none)", label=label.ljust(width))
+def _show_field(field: PreviewField, width: int) -> None:
+    if field.value is None:
+        say("  {label}  (there is none)", label=field.label.ljust(width))
         return
-    value(label, field.get("value"), _IN, multiline=bool(field.get("multiline")), width=width)
-    cut = field.get("cut")
-    if cut:
-        say("    This is only its beginning; the whole has {bytes} bytes.", bytes=cut.get("bytes"))
-
-
-def show_changes(approval: Mapping[str, Any]) -> None:
-    """Print what is otherwise than it was shown before."""
-    if approval.get("changes"):
-        heading("What changed since it was shown before")
-        _show(approval["changes"], approval.get("review") or {})
+    value(field.label, field.value, _IN, multiline=field.multiline, width=width)
+    if field.cut is not None:
+        say("    This is only its beginning; the whole has {bytes} bytes.", bytes=field.cut.size)
 
 
 def show_edits(run: Mapping[str, Any]) -> None:
     """Print what was edited of what the agent asked for."""
     if run.get("edited"):
         heading("What was edited of what was asked for")
-        _show(run["edited"], {})
+        _show(run["edited"], Review())
 
 
-def _show(changes: Iterable[Mapping[str, Any]], review: Mapping[str, Any]) -> None:
+def _show(changes: Iterable[Mapping[str, Any]], review: Review) -> None:
     for change in changes:
         where, kind = str(change.get("path")), change.get("kind")
         if kind == "more":

@@ -16,6 +16,9 @@ from aileron.values import (
     MOST_PAGE_BYTES,
     Approval,
     Precedents,
+    PreviewStatus,
+    ReviewedPreview,
+    ReviewedStep,
     Run,
     RunQuery,
     RunState,
@@ -30,8 +33,8 @@ from aileron.web._texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
 from .reading import reading
-from .review import SentStep, arguments, seen, steps
-from .risks import host_of, risks
+from .review import account, arguments, host_of
+from .risks import risks
 
 _ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
 _MOST_CHARACTERS = 160
@@ -62,21 +65,21 @@ class Listed:
 
     def lines(self) -> list[Line]:
         """Every argument, every line of the preview, and where each request goes."""
-        found = seen(self.approval)
-        given = [(each.label, each.value) for each in arguments(self.approval)]
-        shown = [] if found is None else [(each.label, each.value) for each in found.lines]
-        leaving = [Line(_leaving(step), step.request is not None) for step in steps(self.approval)]
-        return [*(_line(label, value) for label, value in (*given, *shown)), *leaving]
+        review = self.approval.review
+        given = [_line(each.label, each.value) for each in arguments(self.approval)]
+        shown = [_line(each.label, each.value) for each in review.shown_preview.fields]
+        leaving = [Line(_leaving(step), step.request is not None) for step in review.steps]
+        return [*given, *shown, *leaving]
 
     @property
     def whole(self) -> bool:
         """True if its lines are all that there is to know, so that it can be decided by them."""
-        approval = self.approval
-        if approval.stale or approval.changes or edits(approval.run) or not steps(approval):
+        approval, preview, lines = self.approval, self.approval.review.preview, self.lines()
+        if approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
             return False
-        found, lines = seen(approval), self.lines()
-        missing = found is not None and (found.trouble or found.lacking or any(line.cut for line in found.lines))
-        return not missing and len(lines) <= _MOST_LINES and all(line.whole for line in lines)
+        if preview is not None and not _is_whole(preview):
+            return False
+        return len(lines) <= _MOST_LINES and all(line.whole for line in lines)
 
 
 def _row(listed: Listed) -> Fragment:
@@ -112,8 +115,13 @@ def _line(label: str, value: JSON) -> Line:
     return Line(visible(f"{label}: {words}"), "\n" not in words and reading(value).harmless)
 
 
-def _leaving(step: SentStep) -> str:
-    return f"→ {visible(step.operation)} at {visible(host_of(step))}, {visible(step.account)}"
+def _is_whole(preview: ReviewedPreview) -> bool:
+    cut = any(each.cut is not None for each in preview.shown.fields)
+    return preview.shown.status is PreviewStatus.SHOWN and preview.lacking is None and not cut
+
+
+def _leaving(step: ReviewedStep) -> str:
+    return f"→ {visible(step.operation)} at {visible(host_of(step))}, {visible(account(step.binding))}"
 
 
 MOST_LISTED = 100

@@ -9,15 +9,33 @@ from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import JSON, Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
+from aileron.values import (
+    JSON,
+    READ,
+    Approval,
+    Offer,
+    Precedents,
+    Predicate,
+    PreviewField,
+    PreviewStatus,
+    Review,
+    ReviewedArgument,
+    ReviewedPreview,
+    ReviewedStep,
+    RunState,
+    Session,
+    StepRow,
+    edits,
+    visible,
+)
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
-from aileron.web._texts import STATES, agent, countdown, moment, process, render_value, request_text, sending
+from aileron.web._texts import STATES, agent, countdown, moment, process, render_value, sending
 
 from .decision import decision_form
 from .edit_form import edit_form
 from .reading import box, differences, reading
-from .review import Argument, Seen, SeenLine, SentStep, arguments, seen, steps
-from .risks import host_of, new_here, risks
+from .review import account, arguments, host_of, preview_trouble, step_text
+from .risks import new_here, risks
 
 _TEMPLATE = template("approval.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
@@ -82,40 +100,42 @@ def _page(
     :param history: the steps that ended, in order.
     :param asked: what there is to know while it waits; L{None}: it does not.
     """
-    run = approval.run
+    run, review, preview = approval.run, approval.review, approval.review.preview
     before, edited, given = None if asked is None else asked.before, edits(run), arguments(approval)
-    found = seen(approval)
+    lacking = None if preview is None else preview.lacking
     undoable = run.state is RunState.APPROVED and run.start_after is not None
     ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, history)]
     offer = None if asked is None else asked.offer
     return Fragment(
         _TEMPLATE,
-        root=_root(approval, found),
+        root=_root(approval),
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
         asked=lambda tag: tag(*_asked_by(approval, session)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
         outcome=lambda tag: tag(ended) if ended else "",
         risks="" if asked is None else _risks(approval, asked),
         changes=bool(approval.changes),
-        changed=list(differences(approval.changes, approval.review, "change")),
+        changed=list(differences(approval.changes, review, "change")),
         edits=bool(edited),
-        edited=list(differences(edited, {}, "edited")),
+        edited=list(differences(edited, Review(), "edited")),
         fields=[_argument(number, each, new_here(each.name, before)) for number, each in enumerate(given)],
         no_fields=not given,
-        preview=False if found is None else _preview(found),
-        seen=[] if found is None else [_draw_seen(number, line) for number, line in enumerate(found.lines)],
-        steps=[_draw_sent(number, step, found) for number, step in enumerate(steps(approval), 1)],
+        preview=False if preview is None else _preview(preview),
+        seen=[_draw_seen(number, each) for number, each in enumerate(review.shown_preview.fields)],
+        steps=[_draw_sent(number, step, lacking) for number, step in enumerate(review.steps, 1)],
+        unread="" if review.unread is None else _unread(review.unread),
         edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
         decide="" if asked is None else decision_form(run, asked.offer, asked.suggested, asked.waiting),
     )
 
 
-def _root(approval: Approval, found: Seen | None) -> Callable[[Tag], Tag]:
+def _root(approval: Approval) -> Callable[[Tag], Tag]:
     """Draw what the script needs to decide: the id, and the digest of what is on this page."""
     run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
     said = f"{visible(run.action)}: {state}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
-    if found is not None and found.awaited:
+    preview = approval.review.preview
+    if preview is not None and preview.shown.status is PreviewStatus.FETCHING:
         marks["data-fetching"] = "yes"
     words = {"action": visible(run.action), "version": visible(run.action_version)}
     slots = {**words, "state": state, "sending": sending(run.state), "digest": digest}
@@ -147,39 +167,44 @@ def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
     return tags.section(tags.h2("Look twice"), tags.ul([tags.li(sentence) for sentence in found]), id="risks")
 
 
-def _argument(number: int, given: Argument, new: str) -> dict[str, Flattenable]:
+def _argument(number: int, given: ReviewedArgument, new: str) -> dict[str, Flattenable]:
     """Draw an argument, in full."""
     label, read = visible(given.label), reading(given.value, new)
     return {"label": label, "size": read.size, "value": box(read, f"argument-{number}", label), "notes": read.notes}
 
 
-def _preview(found: Seen) -> dict[str, Flattenable]:
+def _preview(preview: ReviewedPreview) -> dict[str, Flattenable]:
     """Draw what the service shows now."""
-    trouble = " ".join(filter(None, (found.trouble, found.lacking)))
-    return {"connector": visible(found.connector), "trouble": visible(trouble)}
+    trouble = " ".join(filter(None, (preview_trouble(preview.shown), preview.lacking)))
+    return {"connector": visible(preview.connector), "trouble": visible(trouble)}
 
 
-def _draw_seen(number: int, line: SeenLine) -> dict[str, Flattenable]:
+def _draw_seen(number: int, line: PreviewField) -> dict[str, Flattenable]:
     """Draw a line of the preview; one that was cut says so."""
     label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
-    cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else read.size
+    cut = f"only the beginning of {line.cut.size} bytes" if line.cut else read.size
     return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
 
 
-def _draw_sent(number: int, step: SentStep, found: Seen | None) -> dict[str, Flattenable]:
+def _draw_sent(number: int, step: ReviewedStep, lacking: str | None) -> dict[str, Flattenable]:
     """Draw a request as it will leave."""
-    lacking = "" if found is None else found.lacking
-    sent = reading(request_text(step.request) if step.request else _draw_later(step, lacking))
+    sent = reading(step_text(step, lacking))
     return {
         "number": str(number),
         "operation": visible(step.operation),
-        "connector": visible(step.connector),
-        "effect": "only reads" if step.request and not step.request.changes else "may change something there",
-        "account": visible(step.account),
+        "connector": visible(f"{step.connector} {step.version}"),
+        "effect": "only reads" if step.request and step.request.effect == READ else "may change something there",
+        "account": visible(account(step.binding)),
         "host": visible(host_of(step)),
         "size": sent.size,
         "request": box(sent, f"request-{number}", code=True),
     }
+
+
+def _unread(review: JSON) -> Tag:
+    """Draw a review in a form that is not read here as it was kept."""
+    words = "This version of Aileron cannot read the review of this request. This is how it was kept:"
+    return tags.section(tags.h2("Review"), tags.p(words), box(reading(review), "unread", code=True))
 
 
 async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
@@ -201,7 +226,3 @@ async def _draw_asked(deps: Dependencies, approval: Approval) -> ApprovalQuestio
     waiting = 0 if session_id is None else await deps.decisions.pending(session_id)
     offer = deps.submission.offering().offers.get(approval.run.action)
     return ApprovalQuestion(before, offer, deps.decisions.suggested(approval), waiting)
-
-
-def _draw_later(step: SentStep, lacking: str) -> str:
-    return visible(lacking or f"The request is built from what an earlier step answers. It goes to {step.base_url}")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
 
-from aileron.values import JSON, Change, cautions, comparing_steps, place, strings_in, visible
+from aileron.values import JSON, Change, Review, cautions, comparing_steps, place, strings_in, visible
 from aileron.web._texts import render_value
 
 from .addresses import addresses
@@ -122,7 +122,7 @@ _FEW_LINES = 4
 _MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are there whole
 
 
-def differences(changes: Iterable[Change], review: JSON, name: str) -> Iterator[dict[str, Flattenable]]:
+def differences(changes: Iterable[Change], review: Review, name: str) -> Iterator[dict[str, Flattenable]]:
     """Yield the slots of a row for each of C{changes}: the place in words, what was there, and what is.
 
     :param name: with which the ids of the texts begin.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from attrs import astuple, frozen
 
-from aileron.addresses import host_shown, may_be_private
+from aileron.addresses import may_be_private
 from aileron.values import JSON, Approval, Offer, Precedents, visible
 
-from .review import SentStep, steps
+from .review import host_of
 
 _WHO = ("recipient", "receiver", "mail", "channel", "chat", "user", "person", "phone", "address", "url", "link", "host")
 _WHO_ELSE = ("domain", "webhook", "account", "iban")
@@ -51,10 +51,9 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     """
     names = ", ".join(visible(name) for name in recipients(before))
     others = ", ".join(map(visible, before.connectors_changed))
-    where = ", ".join(
-        visible(host) for host in dict.fromkeys(map(host_of, steps(approval))) if host and may_be_private(host)
-    )
-    unknown = any(step.request is None for step in steps(approval))
+    steps = approval.review.steps
+    where = ", ".join(visible(host) for host in dict.fromkeys(map(host_of, steps)) if host and may_be_private(host))
+    unknown = any(step.request is None for step in steps)
     once = offer is not None and not (offer.idempotent or offer.read_only)
     return Risks(
         first="" if before.looked_at else f"{visible(approval.run.action)} was never done before.",
@@ -103,8 +102,3 @@ def _is_address(piece: JSON) -> bool:
     mail = at > 0 and piece.rfind(".", at + 2, len(piece) - 1) > 0
     url = any(piece.startswith(scheme) and piece != scheme for scheme in ("http://", "https://"))
     return piece[0] in "@#" or mail or url or _PHONE(piece) is not None
-
-
-def host_of(step: SentStep) -> str:
-    """To which host a step goes; nothing where nobody can tell."""
-    return host_shown(step.base_url if step.request is None else step.request.url)

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import AileronError
-from aileron.values import Run, VaultState
+from aileron.values import ReviewedRequest, Run, VaultState
 
 from .home import Home
 from .model import Model
@@ -46,7 +46,9 @@ class Acting(RuleBasedStateMachine):
         self.home.world.heard = self.model.arrived
         self.runs: list[str] = []
         self.pending: list[str] = []
-        self.meant: set[tuple[str, bytes]] = set()  # a run's request that the operator has seen and approved
+        self.meant: set[tuple[str, ReviewedRequest | None]] = (
+            set()
+        )  # a run's request that the operator has seen and approved
         self.last: dict[str, Run] = {}
         self.read: dict[str, str] = {}  # the file that the operator saw when a run was approved
         self.began: Counter[str] = Counter()

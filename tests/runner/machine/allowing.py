@@ -46,7 +46,7 @@ class Allowing(Calling):
         run = shown.run
         until = float(int(self.now + seconds))
         text, whose = str(run.arguments["text"]) if exact else None, run.session_id if own else None
-        made = (run.id, str(shown.review["manifest_digest"]), self.home.content())
+        made = (run.id, shown.review.manifest_digest, self.home.content())
         wish = Allowance(run.action, text, whose, uses, until, *made)
         self.model.wishes.append(wish)
         self.mean(shown)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from aileron.values import Approval, Decision, Run, canonical
+from aileron.values import Approval, Decision, Run
 from tests.runner.kit import OPERATOR
 
 from .acting import FATE, NUMBER, UNCLEAR, Acting, Begin, Fate
@@ -129,9 +127,8 @@ class Calling(Acting):
 
     def mean(self, shown: Approval, later: float = 0.0) -> None:
         """The operator has read what is shown, and is about to say yes to it."""
-        steps: Any = shown.review["steps"]
-        self.meant |= {(shown.run.id, canonical(each["request"])) for each in steps}
-        self.read[shown.run.id] = str(shown.review["manifest_digest"])
+        self.meant |= {(shown.run.id, step.request) for step in shown.review.steps}
+        self.read[shown.run.id] = shown.review.manifest_digest
         self.model.approving(shown.run.id, shown.run.action, self.now, self.now + later)
 
     def decided(self, shown: Approval, approved: bool, told: object) -> None:

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.audit import check_chain
 from aileron.errors import StoreUnavailable
 from aileron.runner.runs import LEGAL
-from aileron.values import AuditQuery, Decision, Run, RunQuery, RunState, TrustKind, VaultState, canonical, to_json
+from aileron.values import AuditQuery, Decision, ReviewedRequest, Run, RunQuery, RunState, TrustKind, VaultState
 from tests.runner.kit import OPERATOR
 
 from .home import FILES, SESSIONS
@@ -123,7 +123,7 @@ class Machine(Judging):
             if run.id not in self.forged:
                 assert run.state not in _NOTHING_SENT, run
             if self.gated[run.id] and arrival.by.grant_id is None:
-                assert (run.id, canonical(to_json(request))) in self.meant, "sent without an approval of exactly this"
+                assert (run.id, ReviewedRequest.of(request)) in self.meant, "sent without an approval of exactly this"
             if not request.idempotent and arrival.kind != "unreached":
                 sent[run.id, arrival.sending.effect_key] += 1
         assert all(times <= begun[run_id] for (run_id, _), times in sent.items()), sent
