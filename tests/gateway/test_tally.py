@@ -79,19 +79,16 @@ class CountingTests(TallyCase):
         self.assertEqual([before.begun, self.traffic().begun, self.traffic(ANTHROPIC).begun], [1, 2, 1])
 
     def test_answers(self) -> None:
-        """Answers are counted by class; where none came, as none."""
+        """Answers are counted by class, where none came as none, and by their endings; what has none is under way."""
         for code in (200, 201, 404, 429, 503, 599, 304):
             self.call(code=code)
         self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE, 0)
         self.assertEqual(self.traffic().answers, {"none": 1, "1xx": 0, "2xx": 2, "3xx": 1, "4xx": 2, "5xx": 2})
-
-    def test_endings(self) -> None:
-        """Each way to end is counted, and what has not ended is under way."""
         for ending in Ending:
-            self.call(ending=ending)
-        self.call(ending=Ending.CUT)
-        self.tally.begin(OPENAI, None, True)
-        traffic = self.traffic()
+            self.call(provider=ANTHROPIC, ending=ending)
+        self.call(provider=ANTHROPIC, ending=Ending.CUT)
+        self.tally.begin(ANTHROPIC, None, True)
+        traffic = self.traffic(ANTHROPIC)
         self.assertEqual(traffic.endings, {**dict.fromkeys(Ending, 1), Ending.CUT: 2})
         self.assertEqual((traffic.begun, traffic.under_way), (len(Ending) + 2, 1))
 
