@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import evolve
@@ -113,13 +114,15 @@ class HandshakeTests(NetworkCase):
     def test_not_sent(self) -> None:
         """A certificate that nobody vouches for, or of another name, a refused port, an unknown name: not sent."""
         mallory, ours = Certificate.made("mallory.example"), Certificate.made("api.example")
-        for names, certificate, trusted, refusing in (
-            ({"api.example": [PUBLIC]}, mallory, ours, set[str]()),
-            ({"api.example": [PUBLIC]}, mallory, mallory, set[str]()),
-            ({"api.example": [PUBLIC]}, ours, ours, {PUBLIC}),
-            (dict[str, list[str]](), ours, ours, set[str]()),
-        ):
-            self.service = Service(names=names, certificate=certificate, trusted=trusted, refusing=refusing)  # type: ignore[arg-type]
+        known: dict[str, Sequence[str]] = {"api.example": [PUBLIC]}
+        cases: tuple[tuple[dict[str, Sequence[str]], Certificate, Certificate, set[str]], ...] = (
+            (known, mallory, ours, set()),
+            (known, mallory, mallory, set()),
+            (known, ours, ours, {PUBLIC}),
+            ({}, ours, ours, set()),
+        )
+        for names, certificate, trusted, refusing in cases:
+            self.service = Service(names=names, certificate=certificate, trusted=trusted, refusing=refusing)
             outcome = self.successResultOf(self.sending())
             self.unsent(outcome, "network_error")
             self.assertTrue(outcome.fault and outcome.fault.retriable)
