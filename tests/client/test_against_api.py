@@ -16,7 +16,6 @@ from aileron.api import MAX_BODY_BYTES, AgentSite
 from aileron.api._sessions import MOST_WAITS
 from aileron.client import Daemon, DaemonClient, DaemonError, DaemonFault, DaemonUnreachable, InProcessClient, Operator
 from aileron.interfaces import IAgentRoutes
-from aileron.mcp._definitions import read_definitions
 from tests.api.case import LAUNCH_KEY, ApiCase
 
 
@@ -56,14 +55,6 @@ class AgainstApiTests(BothWaysCase):
         self.assertEqual(self.of(agent.end_session(opened.id, 137))["exit_code"], 137)
         self.assertEqual(self.failureResultOf(Deferred.fromCoroutine(agent.status()), DaemonFault).value.status, 401)
 
-    def test_tools(self) -> None:
-        """What the daemon lists becomes tools, the gated ones saying so."""
-        listed = self.of(self.daemon(self.agent_token()).actions())
-        definitions = {definition.name: definition for definition in read_definitions(listed["items"])}
-        self.assertEqual(sorted(definitions), ["look_up", "ship_update"])
-        self.assertIn("approval", definitions["ship_update"].description)
-        self.assertNotIn("user's approval", definitions["look_up"].description)
-
     def test_run_and_decide(self) -> None:
         """A gated run is pending for the agent, is decided by the operator, and its result is found."""
         agent, operator = self.daemon(self.agent_token()), self.operating()
@@ -81,20 +72,17 @@ class AgainstApiTests(BothWaysCase):
         self.assertEqual(self.of(operator.runs({"limit": 1}))["items"][0]["id"], run_id)
 
     def test_withdraw(self) -> None:
-        """An agent takes its run back, with or without a reason."""
+        """An agent takes its run back, with or without a reason; what JSON cannot say is a bad request."""
         agent = self.daemon(self.agent_token())
         for key, reason in [("K1", None), ("K2", "changed my mind")]:
             run_id = self.of(agent.run("ship-update", {"text": "hi"}, key, 0)).body["run_id"]
             self.assertEqual(self.of(agent.withdraw(run_id, reason))["status"], "cancelled")
-
-    def test_not_json(self) -> None:
-        """A number that JSON cannot say is refused by the daemon as a bad request."""
         asking = self.daemon(self.agent_token()).run("ship-update", {"text": float("nan")})
         caught = self.failureResultOf(Deferred.fromCoroutine(_whole(asking)), DaemonFault).value
         self.assertEqual(caught.fault.kind, "invalid_request")
 
     def test_operator(self) -> None:
-        """What the operator looks at and changes."""
+        """What the operator looks at and changes; locking the vault ends the login."""
         operator = self.operating()
         self.assertEqual(len(self.of(operator.actions())["items"]), 2)
         self.assertFalse(self.of(operator.set_enabled("ship-update", False))["enabled"])
@@ -103,6 +91,8 @@ class AgainstApiTests(BothWaysCase):
         self.assertEqual(self.of(operator.sessions())["items"], [])
         self.assertTrue(self.of(operator.hand_over())["code"])
         self.assertIn("items", self.of(operator.audit({"limit": 1})))
+        operator = self.operating()
+        self.assertEqual(self.of(operator.lock_vault())["state"], "locked")
 
     def test_bindings(self) -> None:
         """A credential is bound, listed without its secret, and revoked by its name, slashes and all."""
@@ -115,11 +105,6 @@ class AgainstApiTests(BothWaysCase):
         self.assertNotIn("xoxb-canary", str(listed))
         self.of(operator.revoke_binding(name))
         self.assertEqual(self.of(operator.bindings())["items"], [])
-
-    def test_lock(self) -> None:
-        """The vault is locked, which ends the login."""
-        operator = self.operating()
-        self.assertEqual(self.of(operator.lock_vault())["state"], "locked")
 
 
 Call = Callable[[Daemon], Awaitable[Any]]

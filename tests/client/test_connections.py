@@ -1,4 +1,4 @@
-"""Connections that are kept alive tell the truth about what was sent on them."""
+"""Connections that are kept alive tell the truth about what was sent on them, and streams end for every reason."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
 from twisted.internet.interfaces import ISSLTransport, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import ResponseDone
 from zope.interface import alsoProvides, implementer
 
 from aileron.client import Connections, DaemonUnreachable
 from aileron.client._connections import MAX_IDLE_CONNECTIONS
-from aileron.client._transport import MAX_HEAD_BYTES, GuardedEndpoint, NotConnected
+from aileron.client._tls import why_untrusted
+from aileron.client._transport import MAX_HEAD_BYTES, SILENCE_SECONDS, EventStream, GuardedEndpoint, NotConnected
 
 HEALTHY = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"status": "ok"}'
 
@@ -67,7 +70,6 @@ class KeptConnectionTests(ConnectionsCase):
     """One connection, used twice."""
 
     def setUp(self) -> None:
-        """A client that has connected once."""
         super().setUp()
         self.connect()
 
@@ -135,15 +137,6 @@ class AnswerTests(ConnectionsCase):
             transport.protocol.dataReceived(part)
         return transport
 
-    def test_chunked(self) -> None:
-        """An answer may come in chunks, after one that says that it will."""
-        self.hear(
-            b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r",
-            b"\n0\r\n\r\n",
-        )
-        self.assertEqual(self.successResultOf(self.under_way), {})
-
     def test_endless_head(self) -> None:
         """A head that does not end is cut off; how long a body is, is another matter."""
         line = b"A: " + b"x" * 1000 + b"\r\n"
@@ -164,6 +157,15 @@ class AnswerTests(ConnectionsCase):
             transport.protocol.dataReceived(head + b"{" + b" " * (2 * MAX_HEAD_BYTES - 2) + b"}")
         self.successResultOf(self.under_way)
         self.assertFalse(transport.disconnecting)
+
+    def test_chunked(self) -> None:
+        """An answer may come in chunks, after one that says that it will."""
+        self.hear(
+            b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r",
+            b"\n0\r\n\r\n",
+        )
+        self.assertEqual(self.successResultOf(self.under_way), {})
 
     def test_no_end(self) -> None:
         """An answer that does not say where it ends may be half of one; what is no answer ends the connection."""
@@ -198,7 +200,7 @@ class SiteTests(ConnectionsCase):
     """Where a connection leads."""
 
     def test_addresses(self) -> None:
-        """Each site is asked at its own address, which may be one of IPv6 in brackets."""
+        """Each site is asked at its own address, also of IPv6; where that says https, nothing leaves in the clear."""
         for url, port in (("127.0.0.1:9", 9), ("127.0.0.1:10", 10), ("[::1]:9", 9)):
             self.daemon = self.connections.daemon(f"http://{url}", None)
             asking = self.asking()
@@ -207,9 +209,6 @@ class SiteTests(ConnectionsCase):
             self.assertIn(f"\r\nHost: {url}\r\n".encode(), transport.value())
             transport.protocol.dataReceived(HEALTHY)
             self.successResultOf(asking)
-
-    def test_https(self) -> None:
-        """Where the address says https, nothing leaves in the clear."""
         self.daemon = self.connections.daemon("https://127.0.0.1:9", "t")
         self.assertNoResult(self.asking())
         self.assertEqual(self.accept().value()[:1], b"\x16", "not the handshake of TLS")
@@ -223,7 +222,6 @@ class Endpoint:
         self._transport = transport
 
     def connect(self, protocolFactory: Any) -> Deferred[Any]:
-        """See L{IStreamClientEndpoint.connect}."""
         connecting: Deferred[Any] = Deferred()
         if self._transport is None:
             connecting.errback(ConnectionRefusedError())
@@ -238,20 +236,16 @@ class GuardTests(SynchronousTestCase):
     """By TLS a connection is made when its handshake is over."""
 
     def connect(self, transport: Transport | None) -> Deferred[Any]:
-        """Connect to it."""
         return GuardedEndpoint(Endpoint(transport)).connect(Factory.forProtocol(Protocol))
 
     def test_made(self) -> None:
-        """Without TLS it is made at once; with it nobody has anything to write to before the handshake is over."""
+        """With TLS a connection is made when its handshake is over; what breaks before had nothing of ours."""
         self.assertTrue(self.successResultOf(self.connect(Transport())).connected)
         transport = Transport(tls=True)
         connecting = self.connect(transport)
         self.assertNoResult(connecting)
         transport.protocol.handshakeCompleted()
         self.assertTrue(self.successResultOf(connecting).connected)
-
-    def test_not_made(self) -> None:
-        """What breaks before, or where nobody listens, had nothing of ours; it is told with its reason."""
         transport = Transport(tls=True)
         broken, refused = self.connect(transport), self.connect(None)
         transport.end(ConnectionDone("why"))
@@ -259,7 +253,7 @@ class GuardTests(SynchronousTestCase):
             self.assertIsInstance(self.failureResultOf(connecting, NotConnected).value.reason, reason)
 
     def test_refused_within(self) -> None:
-        """A connection that is being closed while the handshake ends is none."""
+        """A connection that is being closed while the handshake ends is none, nor one for which nobody waits."""
         transport = Transport(tls=True)
         connecting = self.connect(transport)
         transport.loseConnection()
@@ -267,12 +261,91 @@ class GuardTests(SynchronousTestCase):
         self.assertNoResult(connecting)
         transport.end(ConnectionDone())
         self.failureResultOf(connecting, NotConnected)
-
-    def test_cancelled(self) -> None:
-        """Whoever waits no longer for the handshake ends the connection."""
         transport = Transport(tls=True)
         connecting = self.connect(transport)
         connecting.cancel()
         self.failureResultOf(connecting, CancelledError)
         self.assertTrue(transport.disconnecting)
         transport.end(ConnectionLost())
+
+
+class StreamTransport(StringTransport):
+    """One that tells its protocol when it is cut."""
+
+    stream: EventStream
+
+    def stopProducing(self) -> None:
+        """Cut it."""
+        super().stopProducing()  # type: ignore[no-untyped-call]
+        self.stream.connectionLost(Failure(ResponseDone()))
+
+
+class EventStreamTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock, self.count, transport = Clock(), 0, StreamTransport()
+        self.stream = transport.stream = EventStream(self.clock, self._count_event)
+        self.stream.makeConnection(transport)  # type: ignore[no-untyped-call]
+
+    def _count_event(self) -> None:
+        self.count += 1
+
+    def test_events(self) -> None:
+        """Each whole event is heard once, however it is cut; a comment is none, and an endless one is not kept."""
+        for piece in (b"id: 1\nev", b"ent: ready\n", b"\n: still here\n\n", b"event: a\n\nevent: b\n\nevent: c"):
+            self.stream.dataReceived(piece)
+        self.assertEqual(self.count, 3)
+        self.assertNoResult(self.stream.ended)
+        self.stream.dataReceived(b"x" * 70_000)
+        self.assertIsNone(self.successResultOf(self.stream.ended))
+
+    def test_silence(self) -> None:
+        """Where the daemon is silent too long it is over; anything that comes puts that off."""
+        self.clock.advance(SILENCE_SECONDS - 1)
+        self.stream.dataReceived(b": still here\n\n")
+        self.clock.advance(SILENCE_SECONDS - 1)
+        self.assertNoResult(self.stream.ended)
+        self.clock.advance(1)
+        self.assertIsNone(self.successResultOf(self.stream.ended))
+
+    def test_over(self) -> None:
+        """When the daemon ends it, it is over, and no clock runs on."""
+        self.stream.connectionLost(Failure(ResponseDone()))
+        self.assertIsNone(self.successResultOf(self.stream.ended))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_cancelled(self) -> None:
+        """Cancelling cuts it, and is told as that."""
+        self.stream.ended.cancel()
+        self.failureResultOf(self.stream.ended, CancelledError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class Error(Exception):
+    """What breaks TLS, as Twisted hands it on."""
+
+    __module__ = "OpenSSL.SSL"
+
+
+class VerificationError(Exception):
+    """The same, where a certificate is another's."""
+
+    __module__ = "service_identity.exceptions"
+
+
+UNVERIFIED = Error([("SSL routines", "", "certificate verify failed")])
+BROKEN = Error([("SSL routines", "", "wrong version number")])
+
+
+class WhyTests(SynchronousTestCase):
+    """Why somebody was not let in."""
+
+    def test_certificate(self) -> None:
+        """What is wrong with a certificate is told apart; broken TLS was never spoken, or says nothing of whom."""
+        for error in (UNVERIFIED, NotConnected(UNVERIFIED)):
+            self.assertIn("an authority that is not trusted here", str(why_untrusted(error)))
+        for named in (VerificationError(), NotConnected(VerificationError())):
+            self.assertIn("another name", str(why_untrusted(named)))
+        self.assertIn("does not speak TLS", str(why_untrusted(NotConnected(BROKEN))))
+        self.assertIsNone(why_untrusted(BROKEN))
+        self.assertIsNone(why_untrusted(NotConnected(ConnectionDone())))
+        self.assertIsNone(why_untrusted(ConnectionDone()))

@@ -12,7 +12,15 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.iweb import IAgent
 
-from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonClient, DaemonFault, DaemonUnreachable
+from aileron.client import (
+    AnswerNotUnderstood,
+    Daemon,
+    DaemonAnswer,
+    DaemonClient,
+    DaemonFault,
+    DaemonUnreachable,
+    OpenedSession,
+)
 from aileron.testing import RefusingAgent, ScriptedSite
 
 ENVELOPE = {
@@ -57,49 +65,40 @@ class RequestTests(ClientCase):
             self.assertEqual(asked.headers.get("authorization"), sent)
             self.assertNotIn("ail_a_secret", asked.path + repr(client))
 
-    def test_scheme(self) -> None:
-        """A scheme may be written in capitals."""
-        client = DaemonClient(self.site.agent, "HTTP://127.0.0.1:9/", None, self.clock)
-        self.assertEqual(client.base_url, "http://127.0.0.1:9")
-
-    def test_body(self) -> None:
-        """A body is sent as JSON with its type."""
-        self.site.answer(200, {})
-        self.successResultOf(Deferred.fromCoroutine(self.client().ask("POST", "v1", "sessions", body={"agent": "é"})))
-        asked = self.site.asked[0]
-        self.assertEqual((asked.method, asked.body), ("POST", {"agent": "é"}))
-        self.assertEqual(asked.headers["content-type"], "application/json")
-
     def test_path_and_query_are_encoded(self) -> None:
-        """Whatever a name holds, it stays one segment; what is not given is left out of the query."""
+        """Whatever a name holds stays one segment, what is not given is left out of the query, and a body is JSON."""
         self.site.answer(200, {})
         client = self.client()
         asking = client.ask("GET", "v1", "actions", "../x?y/z", query={"wait": 3, "generation": None, "q": "a b&c"})
         self.successResultOf(Deferred.fromCoroutine(asking))
         self.assertEqual(self.site.asked[0].path, "/v1/actions/..%2Fx%3Fy%2Fz?wait=3&q=a+b%26c")
+        self.site.answer(200, {})
+        self.successResultOf(Deferred.fromCoroutine(self.client().ask("POST", "v1", "sessions", body={"agent": "é"})))
+        asked = self.site.asked[-1]
+        self.assertEqual((asked.method, asked.body), ("POST", {"agent": "é"}))
+        self.assertEqual(asked.headers["content-type"], "application/json")
 
     def test_malformed_address_or_token(self) -> None:
-        """A mis-wired client dies when it is made, and its message repeats no token."""
+        """A mis-wired client dies when it is made, and its message repeats no token; a scheme may be in capitals."""
         for url, token in [("ftp://x", None), ("http://", None), ("http://u:p@x", None), ("http://x", "ail\r\nX: 1")]:
             with self.assertRaises(ValueError) as caught:
                 DaemonClient(self.site.agent, url, token, self.clock)
             self.assertNotIn("X: 1", str(caught.exception))
+        client = DaemonClient(self.site.agent, "HTTP://127.0.0.1:9/", None, self.clock)
+        self.assertEqual(client.base_url, "http://127.0.0.1:9")
 
 
 class AnswerTests(ClientCase):
     """What comes back."""
 
     def test_success(self) -> None:
-        """A success is its status and its body; where there is none, an empty object."""
+        """A success is its status and its body, which may be empty; nothing comes before the daemon answers."""
         for status, body, read in (
             (202, {"status": "pending_approval"}, {"status": "pending_approval"}),
             (200, b"", {}),
         ):
             self.site.answer(status, body)
             self.assertEqual(self.successResultOf(self.ask()), DaemonAnswer(status, read))
-
-    def test_waits(self) -> None:
-        """Nothing comes before the daemon answers, and its answer then."""
         asking = self.ask(wait_seconds=30)
         self.clock.advance(29)
         self.assertNoResult(asking)
@@ -116,13 +115,10 @@ class AnswerTests(ClientCase):
         self.assertEqual(str(caught), "Slack answered channel_not_found")
 
     def test_not_a_daemon(self) -> None:
-        """Whatever else answers is not taken for the daemon."""
+        """Whatever else answers is not taken for the daemon; what stands before one may have sent the request on."""
         for status, body in [(200, b"<html>"), (404, {}), (500, [1]), (302, {}), (400, {"error": "x"}), (200, [])]:
             self.site.answer(status, body)
             self.assertEqual(self.failureResultOf(self.ask(), AnswerNotUnderstood).value.status, status)
-
-    def test_front(self) -> None:
-        """What stands before a daemon, and does not reach it, may have sent the request on."""
         for status in (502, 503, 504):
             for body in (b"<html>", b"", {"error": "upstream"}):
                 self.site.answer(status, body)
@@ -191,6 +187,37 @@ class NoAnswerTests(ClientCase):
         self.site.agent.flush()
         self.assertEqual(self.site.waiting, 0)
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class MethodTests(ClientCase):
+    """Calls of the agent site that are more than their route."""
+
+    def test_session(self) -> None:
+        """A session is opened with what it claims, and its secrets are shown in no repr; a part of one is none."""
+        daemon = Daemon(self.client())
+        self.site.answer(201, {"id": "S", "token": "ail_a_x", "gateway_key": "gk", "started_at": "…"})
+        opened = self.successResultOf(Deferred.fromCoroutine(daemon.open_session("opencode", "/w")))
+        self.assertEqual(opened, OpenedSession("S", "ail_a_x", "gk"))
+        self.assertEqual(self.site.asked[0].body, {"agent": "opencode", "working_dir": "/w"})
+        self.assertNotIn("ail_a_x", repr(opened))
+        self.assertNotIn("gk", repr(opened))
+        self.site.answer(201, {"id": "S"})
+        self.failureResultOf(Deferred.fromCoroutine(daemon.open_session("a", "/")), AnswerNotUnderstood)
+
+    def test_run(self) -> None:
+        """A run prefers the wait that is given; without one the deadline outlasts the daemon's default."""
+        daemon = Daemon(self.client())
+        self.site.answer(200, {})
+        self.successResultOf(Deferred.fromCoroutine(daemon.run("x", {"n": 1}, "K", 45)))
+        self.assertEqual(self.site.asked[-1].headers["prefer"], "wait=45")
+        self.assertEqual(self.site.asked[-1].body, {"args": {"n": 1}, "idempotency_key": "K"})
+        asking = Deferred.fromCoroutine(daemon.run("x", {}))
+        self.assertNotIn("prefer", self.site.asked[-1].headers)
+        self.assertEqual(self.site.asked[-1].body, {"args": {}})
+        self.clock.advance(3600)
+        self.assertNoResult(asking)
+        self.site.answer(202, {})
+        self.assertEqual(self.successResultOf(asking).status, 202)
 
 
 class ImportTests(SynchronousTestCase):

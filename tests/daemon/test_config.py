@@ -18,8 +18,15 @@ from aileron.errors import InvalidRequest
 from aileron.home import Home, prepare
 from aileron.interfaces import IConfigFile
 from aileron.testing import MemoryTrust
-from aileron.values import McpSettings, PendingLimits, Trusted, TrustKind, digest_of_bytes
-from tests.daemon.case import ConfigCase
+from aileron.values import (
+    ChannelSettings,
+    McpSettings,
+    NoticeSettings,
+    PendingLimits,
+    Trusted,
+    TrustKind,
+    digest_of_bytes,
+)
 
 _WHOLE = """\
 # where the container's own network reaches us
@@ -33,15 +40,30 @@ pending:
 """
 
 
+class ConfigCase(SynchronousTestCase):
+    """Reads configurations."""
+
+    def refused(self, text: str, line: int | None, word: str) -> None:
+        """Assert that a text is refused, with the line and a word of the reason."""
+        error = self.assertRaises(NotConfig, read_config, text)
+        self.assertEqual(error.line, line, error)
+        self.assertIn(word, error.problem)
+
+
 class ReadingTests(ConfigCase):
     """What is a configuration."""
 
     def test_whole(self) -> None:
-        """Every key is read; a limit that is not said stays the product's."""
+        """Every key is read; a limit that is not said stays the product's, and an empty file says nothing."""
         limits = PendingLimits(5, PendingLimits().per_home, 7)
         listens = ("tcp:8081:interface=0.0.0.0", "tcp:8082")
         said = Config(*listens, ("aileron.internal", "box"), (1001, 1002), pending=limits)
         self.assertEqual(read_config(_WHOLE), said)
+        for text in ("", "# nothing\n", "---\n"):
+            self.assertEqual(read_config(text), Config())
+        bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
+        self.assertEqual(bound.host_names(()), bound.hosts)
+        self.assertEqual(bound.host_names(("box",)), ("127.0.0.1:8081", "box:8081"))
 
     def test_mcp(self) -> None:
         """MCP over HTTP is off unless it is said; each of its numbers has bounds."""
@@ -64,11 +86,6 @@ class ReadingTests(ConfigCase):
         self.refused("audit:\n  anchor:\n    file: relative\n", 3, "absolute")
         self.refused("audit:\n  anchor:\n    webhook: ftp://x\n", 3, "address")
         self.refused("audit:\n  keep: 1\n", 2, "unknown key")
-
-    def test_empty(self) -> None:
-        """An empty file, and one with comments only, says nothing."""
-        for text in ("", "# nothing\n", "---\n"):
-            self.assertEqual(read_config(text), Config())
 
     def test_unknown(self) -> None:
         """A key that is not known, or said twice, is refused at its line, and never repeated."""
@@ -114,12 +131,6 @@ class ReadingTests(ConfigCase):
         except NotConfig as error:
             self.assertTrue(error.problem)
 
-    def test_hosts(self) -> None:
-        """Further names are answered to at the port that was given, beside the address itself."""
-        bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
-        self.assertEqual(bound.host_names(()), bound.hosts)
-        self.assertEqual(bound.host_names(("box",)), ("127.0.0.1:8081", "box:8081"))
-
 
 class FileTests(SynchronousTestCase):
     """Which configuration is in force."""
@@ -147,13 +158,16 @@ class FileTests(SynchronousTestCase):
         return error.message
 
     def test_absent(self) -> None:
-        """Without a file nothing is said and nothing is wrong."""
+        """Without a file nothing is said and nothing is wrong; a link is not followed."""
         file = self.found()
         self.assertTrue(verifyObject(IConfigFile, file))
         self.assertEqual((file.config, file.candidate(), file.problems()), (Config(), None, ()))
+        self.home.config.symlink_to("/etc/hostname")
+        file = self.found()
+        self.assertEqual((file.candidate(), len(file.problems())), (None, 1))
 
     def test_untrusted(self) -> None:
-        """A sound file that nobody trusts is not obeyed; it is shown, and said to be untrusted."""
+        """A sound file that nobody trusts is shown, not obeyed; trusted later it counts from the next start."""
         self.write(_WHOLE)
         file = self.found()
         self.assertEqual(file.config, Config())
@@ -161,15 +175,6 @@ class FileTests(SynchronousTestCase):
         candidate = file.candidate()
         assert candidate is not None
         self.assertEqual((candidate.text, candidate.digest), (_WHOLE, digest_of_bytes(_WHOLE.encode())))
-
-    def test_trusted(self) -> None:
-        """A trusted file is obeyed from the start on."""
-        self.write(_WHOLE, trusted=True)
-        file = self.found()
-        self.assertEqual((file.config, file.problems()), (read_config(_WHOLE), ()))
-
-    def test_trusted_later(self) -> None:
-        """A file that is trusted while the daemon runs counts from the next start."""
         self.write(_WHOLE)
         file = self.found()
         self.write(_WHOLE, trusted=True)
@@ -177,8 +182,11 @@ class FileTests(SynchronousTestCase):
         self.assertIn("next start", self.problem(file))
         self.assertEqual(self.found().config, read_config(_WHOLE))
 
-    def test_changed(self) -> None:
-        """One byte more in a trusted file, and it is obeyed no longer; what is in force stays until the next start."""
+    def test_trusted(self) -> None:
+        """A trusted file is obeyed from the start on; with one byte more not any longer, from the next start."""
+        self.write(_WHOLE, trusted=True)
+        file = self.found()
+        self.assertEqual((file.config, file.problems()), (read_config(_WHOLE), ()))
         self.write(_WHOLE, trusted=True)
         file = self.found()
         self.write(_WHOLE + "\n")
@@ -186,28 +194,90 @@ class FileTests(SynchronousTestCase):
         self.assertIn("not trusted", self.problem(file))
         self.assertEqual(self.found().config, Config())
 
-    def test_locked(self) -> None:
-        """While the vault was never open the operator's word is not known, so nothing is obeyed."""
-        self.write(_WHOLE)
-        self.assertIn("not trusted", self.problem(ConfigFile(self.home, MemoryTrust())))
-
     def test_unsound(self) -> None:
-        """A file with a fault is told with its line, cannot be trusted, and does not keep the daemon from starting."""
+        """A file with a fault is told with its line and cannot be trusted; if it was before, it refuses the start."""
         self.write("hosts: []\nnonsense: 1\n")
         file = self.found()
         (error,) = file.problems()
         self.assertEqual((error.line, file.candidate(), file.config), (2, None, Config()))
         self.home.config.write_bytes(b"\xff")
         self.assertIn("UTF-8", self.problem(file))
-
-    def test_unsound_and_trusted(self) -> None:
-        """A file that was trusted and has a fault, as of a newer version, refuses the start with file and line."""
         self.write("hosts: []\nnonsense: 1\n", trusted=True)
         error = self.assertRaises(InvalidRequest, self.found)
         self.assertIn(f"{self.home.config}:2: ", error.message)
 
-    def test_link(self) -> None:
-        """A link is not followed."""
-        self.home.config.symlink_to("/etc/hostname")
-        file = self.found()
-        self.assertEqual((file.candidate(), len(file.problems())), (None, 1))
+
+WHOLE = """\
+notifications:
+  contents: true
+  desktop: true
+  webhooks:
+    office:
+      url: https://example.com/hook
+      signed: true
+    local:
+      url: http://127.0.0.1:8800/hook
+  apprise: [phone, mail]
+"""
+
+
+def notices_of(text: str) -> NoticeSettings | None:
+    """What a text says."""
+    return read_config(text).notices
+
+
+class NoticesTests(ConfigCase):
+    def test_whole(self) -> None:
+        """Everything is read; what is not said is not told."""
+        channels = (
+            ChannelSettings("office", "https://example.com/hook", signed=True),
+            ChannelSettings("local", "http://127.0.0.1:8800/hook"),
+            ChannelSettings("phone"),
+            ChannelSettings("mail"),
+        )
+        self.assertEqual(notices_of(WHOLE), NoticeSettings(contents=True, desktop=True, channels=channels))
+        self.assertEqual(notices_of(""), NoticeSettings())
+        self.assertEqual(notices_of("notifications: {}"), NoticeSettings())
+        self.assertEqual(notices_of("notifications: {desktop: false}"), NoticeSettings())
+
+    def test_desktop(self) -> None:
+        """The desktop's program may be another, by its whole path."""
+        said = notices_of("notifications: {desktop: {command: /opt/tell}}")
+        self.assertEqual(said, NoticeSettings(desktop=True, desktop_command=Path("/opt/tell")))
+        self.refused("notifications:\n  desktop:\n    command: tell\n", 3, "absolute")
+        self.refused("notifications:\n  desktop: maybe\n", 2, "mapping")
+
+    def test_secrets(self) -> None:
+        """Which channels want a secret, and for what it is sealed: an address for itself, a key for its webhook."""
+        said = notices_of(WHOLE)
+        assert said is not None
+        self.assertEqual([each.name for each in said.channels if each.needs_secret], ["office", "phone", "mail"])
+        self.assertEqual(said.bound_by("notice://phone"), ChannelSettings("phone"))
+        for fqn in ("notice://local", "notice://canary", "gateway://phone"):
+            self.assertIsNone(said.bound_by(fqn))
+        scopes = {each.scope() for each in said.channels}
+        self.assertIn(None, scopes)
+        self.assertEqual(len({scope.base_url for scope in scopes if scope}), 2)
+
+    def test_webhook(self) -> None:
+        """A webhook's address is plain: https, or to this machine, without a query where a secret could stand."""
+        for url, word in (
+            ("http://example.com/hook", "https"),
+            ("https://example.com/hook?token=canary", "query"),
+            ("https://user:canary@example.com/hook", "user"),
+            ("canary", "must"),
+        ):
+            text = f"notifications:\n  webhooks:\n    office:\n      url: {url}\n"
+            self.refused(text, 4, word)
+            self.assertNotIn("canary", str(self.assertRaises(NotConfig, read_config, text)))
+        self.refused("notifications:\n  webhooks:\n    office: {signed: true}\n", 3, "url")
+
+    def test_names(self) -> None:
+        """Each channel has a plain name of its own; the desktop's is taken, and an unknown key refused."""
+        self.refused("notifications:\n  apprise:\n    - Phone\n", 3, "name")
+        self.refused("notifications:\n  apprise: [desktop]\n", 2, "desktop")
+        self.refused("notifications:\n  apprise: 'ntfy://canary'\n", 2, "vault")
+        self.refused("notifications:\n  apprise: [a, a]\n", 2, "of its own")
+        names = ", ".join(f"n{number}" for number in range(17))
+        self.refused(f"notifications:\n  apprise: [{names}]\n", 2, "at most")
+        self.refused("notifications:\n  email: me\n", 2, "unknown key")

@@ -1,21 +1,24 @@
-"""The gateway's part of the configuration."""
+"""The gateway's part of the configuration, and what the environment and the command line say over it."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_gateway import TAKEN
 from aileron.daemon._nodes import NotConfig
-from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
-from tests.daemon.case import ConfigCase
+from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
+from aileron.errors import InvalidRequest
+from aileron.home import Home
+from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Dialect, GatewaySettings, PendingLimits, Provider, UpstreamSource
+from tests.daemon.test_config import ConfigCase
 
 _WHOLE = """\
 gateway:
@@ -53,7 +56,7 @@ class GatewayTests(GatewayCase):
     """What may be said of the gateway as a whole."""
 
     def test_whole(self) -> None:
-        """Every key is read; what a built-in provider is not told stays as it is."""
+        """Every key is read; what a built-in provider is not told stays as it is, and so does all unsaid."""
         found = read_config(_WHOLE % ("0f" * 32))
         said = UpstreamSource.CONFIG
         binding = "api_key/openai/default"
@@ -74,9 +77,6 @@ class GatewayTests(GatewayCase):
         )
         self.assertEqual(found.metrics_token_digest, bytes.fromhex("0f" * 32))
         self.assertNotIn("0f" * 4, repr(found))
-
-    def test_little(self) -> None:
-        """A gateway of which nothing is said is the product's own; a credential alone moves no provider."""
         self.assertEqual(read_config("hosts: []").gateway, GatewaySettings())
         self.assertEqual(self.read("gateway: {}"), GatewaySettings())
         self.assertEqual(self.read("gateway: {providers: {}}"), GatewaySettings())
@@ -126,15 +126,6 @@ class GatewayTests(GatewayCase):
         self.refused(f"gateway: {{ca_certificates: '{'é' * 9}'}}", 1, "certificates")
         self.refused(f"gateway: {{ca_certificates: {'x' * (2**18 + 1)}}}", 1, "at most")
 
-    @settings(deadline=None, max_examples=100)
-    @given(st.text(st.sampled_from("gateway:providers_/ {}\n-&*!'\"#1|>?x")))
-    def test_wild(self, text: str) -> None:
-        """Any part of a gateway is a configuration or a refusal with its line."""
-        try:
-            self.assertIsInstance(read_config(f"gateway: {{providers: {{openai: {text}}}}}"), Config)
-        except NotConfig as error:
-            self.assertTrue(error.problem)
-
 
 class ProviderTests(GatewayCase):
     """What may be said of a provider."""
@@ -144,16 +135,18 @@ class ProviderTests(GatewayCase):
         return "gateway:\n  providers:\n" + "".join(f"    {line}\n" for line in lines)
 
     def test_names(self) -> None:
-        """A name is short and plain."""
+        """A name is short and plain, 32 are the most, dialects are known, and only a built-in has no URL."""
         for name in ("Groq", "9x", "-x", "x_y", "'x y'", "x" * 33, "'x\\n'", "ü", "''", "[a]", "<<"):
             self.refused(self.providers(f"? {name}\n    : {{base_url: 'https://x.test'}}"), 3, "name")
         name = "x" * 32
         found = self.read(self.providers(f"{name}: {{base_url: 'https://x.test'}}"))
         self.assertEqual(found.providers[-1].prefix, f"/{name}")
-
-    def test_base_url_needed(self) -> None:
-        """Only a built-in provider may be silent of where it is."""
         self.refused(self.providers("openai: {}", "groq: {prefix: /x}"), 4, "base_url")
+        lines = [f"x{number}: {{base_url: 'https://x.test'}}" for number in range(33)]
+        self.assertEqual(len(self.read(self.providers(*lines[:32])).providers), 35)
+        self.refused(self.providers(*lines), 3, "32")
+        self.refused(self.providers("x: {base_url: 'https://x.test', dialect: gemini}"), 3, "anthropic, openai")
+        self.refused(self.providers("x: {base_url: 'https://x.test', dialect: 5}"), 3, "anthropic, openai")
 
     def test_base_url(self) -> None:
         """A base URL that could lead elsewhere is refused at its line, and not repeated."""
@@ -185,25 +178,17 @@ class ProviderTests(GatewayCase):
         self.assertEqual(found.providers[-1].prefix, "/a/b-c_d.e/1")
 
     def test_taken(self) -> None:
-        """A prefix that begins as another route of the site does is refused, chosen or from the name."""
+        """No prefix is, begins or continues another, or begins as another route of the site does."""
         for name in TAKEN:
             self.refused(self.providers(f"x: {{base_url: 'https://x.test', prefix: /{name}/x}}"), 3, "another prefix")
         self.refused(self.providers("api: {base_url: 'https://x.test'}"), 3, "another prefix")
         self.refused(self.providers("openai: {prefix: /v1}"), 3, "another prefix")
-
-    def test_nested(self) -> None:
-        """No prefix is, begins or continues another; one that only spells alike is no such."""
         for prefix in ("/openai", "/openai/x", "/a/b", "/a", "/a/b/c"):
             said = self.providers("y: {base_url: 'https://y.test', prefix: /a/b}", "openai: {}").rstrip()
             self.refused(f"{said}\n    x: {{base_url: 'https://x.test', prefix: {prefix}}}\n", 5, "another's")
         self.refused(self.providers("x: {base_url: 'https://x.test', prefix: /anthropic}"), 3, "another's")
         found = self.read(self.providers("x: {base_url: 'https://x.test', prefix: /openai2}", "openai: {prefix: /o}"))
         self.assertEqual([each.prefix for each in found.providers], ["/o", "/anthropic", "/chatgpt", "/openai2"])
-
-    def test_dialects(self) -> None:
-        """A dialect is one of those that there are."""
-        self.refused(self.providers("x: {base_url: 'https://x.test', dialect: gemini}"), 3, "anthropic, openai")
-        self.refused(self.providers("x: {base_url: 'https://x.test', dialect: 5}"), 3, "anthropic, openai")
 
     def test_credentials(self) -> None:
         """A credential names a binding of the vault; a key in its place is refused, and not repeated."""
@@ -212,8 +197,59 @@ class ProviderTests(GatewayCase):
             self.assertEqual((error.line, "canary" in error.problem), (3, False))
             self.assertIn("vault:api_key/", error.problem)
 
-    def test_many(self) -> None:
-        """There are 32 at most."""
-        lines = [f"x{number}: {{base_url: 'https://x.test'}}" for number in range(33)]
-        self.assertEqual(len(self.read(self.providers(*lines[:32])).providers), 35)
-        self.refused(self.providers(*lines), 3, "32")
+
+_SECRET = "http://user:canary@proxy.test:3128"
+
+
+class EnvironmentTests(SynchronousTestCase):
+    """Base URLs and proxies by variables."""
+
+    def settings(self, environ: dict[str, str], config: str = "") -> DaemonSettings:
+        """What a daemon with this environment and configuration is told."""
+        given = DaemonSettings(Home(Path("/h")), None, environment=GatewayEnvironment.read(environ))
+        return given.over(read_config(config))
+
+    def test_base_urls(self) -> None:
+        """A base URL by variable wins over the configuration; the rest of what that says of the provider stays."""
+        config = (
+            "gateway: {silence_seconds: 5, providers: {openai: "
+            '{base_url: "https://a.test", prefix: /o, credential: "vault:api_key/o/d"}}}'
+        )
+        gateway = self.settings({"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/"}, config).config.gateway
+        openai, anthropic, _ = gateway.providers
+        self.assertEqual(
+            (openai.base_url, openai.prefix, openai.credential, openai.source),
+            ("http://127.0.0.1:9", "/o", "api_key/o/d", UpstreamSource.ENVIRONMENT),
+        )
+        self.assertEqual((anthropic, gateway.silence_seconds), (ANTHROPIC, 5.0))
+        moved = self.settings({"AILERON_ANTHROPIC_BASE_URL": "https://b.test/x"}).config.gateway.providers
+        self.assertEqual((moved[0], moved[1].base_url), (OPENAI, "https://b.test/x"))
+        self.assertEqual(self.settings({"PATH": "p"}).config.gateway, GatewaySettings())
+        self.assertEqual(
+            self.settings({"AILERON_OPENAI_BASE_URL": "", "HTTPS_PROXY": ""}).config.gateway, GatewaySettings()
+        )
+
+    def test_bad_base_url(self) -> None:
+        """A bad one is refused by its variable's name, whatever the configuration says, and not repeated."""
+        for text in ("http://evil.test", "https://user:canary@x.test", "canary"):
+            error = self.assertRaises(InvalidRequest, GatewayEnvironment.read, {"AILERON_OPENAI_BASE_URL": text})
+            self.assertIn("AILERON_OPENAI_BASE_URL must ", error.message)
+            self.assertNotIn("canary", error.message)
+
+    def test_proxies(self) -> None:
+        """Proxies go by lower-case names; what is written so goes first, and no representation shows a password."""
+        environ = {"HTTPS_PROXY": _SECRET, "NO_PROXY": "a.test", "ALL_PROXY": "http://b.test", "http_proxy": ""}
+        gateway = self.settings({**environ, "HTTP_PROXY": "http://c.test", "no_proxy": "*"}).config.gateway
+        self.assertEqual(
+            gateway.environment, (("https_proxy", _SECRET), ("all_proxy", "http://b.test"), ("no_proxy", "*"))
+        )
+        settings = self.settings({"HTTPS_PROXY": _SECRET})
+        for each in (settings, settings.environment, settings.config.gateway):
+            self.assertNotIn("canary", repr(each))
+
+    def test_command_line(self) -> None:
+        """What the command line says wins; where it says nothing the file does, and where neither does, the product."""
+        given = DaemonSettings(Home(Path("/h")), None, listens={"listen": "tcp:1"}, pending={"per_home": 3})
+        said = "{listen: 'tcp:2', operator_listen: 'tcp:3', hosts: [box], pending: {per_home: 4, per_action: 5}}"
+        limits = PendingLimits(PendingLimits().per_session, 3, 5)
+        self.assertEqual(given.over(read_config(said)).config, Config("tcp:1", "tcp:3", ("box",), pending=limits))

@@ -45,38 +45,29 @@ class PageTests(SynchronousTestCase):
         self.assertEqual({named.get(part, part) for part in parts}, set(Config.__annotations__))
 
     def test_limits(self) -> None:
-        """The numbers that hold without the file are those of the table."""
+        """The numbers and addresses that hold without the file are those of the page."""
         limits = PendingLimits()
-        told = {name.removeprefix("pending."): int(text) for name, text in _ROWS.items() if name.startswith("pending")}
-        self.assertEqual({name: getattr(limits, name) for name in told}, told)
-
-    def test_mcp(self) -> None:
-        """So are those of MCP over HTTP."""
+        pending = {name: _ROWS[f"pending.{name}"] for name in PendingLimits.__annotations__}
+        self.assertEqual(pending, {name: str(getattr(limits, name)) for name in pending})
         settings = McpSettings()
         told = {name: _ROWS[f"mcp.{name}"].strip("`") for name in McpSettings.__annotations__}
         self.assertEqual(told, {name: str(getattr(settings, name)).lower() for name in told})
-
-    def test_gateway(self) -> None:
-        """What the page says of a gateway that is told nothing is so."""
-        settings = GatewaySettings()
-        self.assertEqual(float(_ROWS["gateway.silence_seconds"]), settings.silence_seconds)
-        self.assertEqual(_ROWS["gateway.accounting"], f"`{str(settings.accounting).lower()}`")
-        self.assertEqual((settings.max_body_bytes, settings.ca_certificates), (None, ""))
+        gateway = GatewaySettings()
+        self.assertEqual(float(_ROWS["gateway.silence_seconds"]), gateway.silence_seconds)
+        self.assertEqual(_ROWS["gateway.accounting"], f"`{str(gateway.accounting).lower()}`")
+        self.assertEqual((gateway.max_body_bytes, gateway.ca_certificates), (None, ""))
         for text in (*(f"`/{first}`" for first in TAKEN), *(f"`{dialect}`" for dialect in Dialect)):
             self.assertIn(text, _PAGE)
-        for provider in settings.providers:
+        for provider in gateway.providers:
             self.assertIn(f"`{provider.base_url}`", _PAGE)
         for variable in (*BASE_URL_VARIABLES.values(), *(name.upper() for name in PROXY_VARIABLES)):
             self.assertIn(f"`{variable}`", _PAGE)
 
     def test_example(self) -> None:
-        """The first example is a configuration that says what the page says of it."""
+        """The examples are configurations that say what the page says of them."""
         config = read_config(_EXAMPLES[0])
         self.assertEqual((config.listen, config.hosts), ("tcp:8081:interface=0.0.0.0", ("aileron.internal",)))
         self.assertEqual(config.pending.per_session, 5)
-
-    def test_gateway_example(self) -> None:
-        """The second one moves OpenAI behind a company's proxy, and adds a provider and a model of this machine."""
         gateway = read_config(_EXAMPLES[1]).gateway
         found = {each.name: (each.base_url, each.prefix, each.credential) for each in gateway.providers}
         self.assertEqual(found["openai"], ("https://llm.example.com/openai/v2", "/openai", None))

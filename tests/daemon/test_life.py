@@ -46,7 +46,6 @@ class FailedStartTests(SynchronousTestCase):
     """The reactor, before and while it runs."""
 
     def setUp(self) -> None:
-        """A reactor that does not run yet."""
         self.reactor = Loop()
         self.said = io.StringIO()
         self.patch(sys, "stderr", self.said)

@@ -55,7 +55,6 @@ class Network(MemoryReactor):
         self.backlogs: list[int] = []
 
     def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> Any:
-        """See L{IReactorTCP}."""
         if interface in self.refused:
             raise CannotListenError(interface, port, OSError(self.refused[interface], "no"))
         kind = IPv6Address if ":" in interface else IPv4Address
@@ -64,7 +63,6 @@ class Network(MemoryReactor):
         return self.bound[-1]
 
     def listenUNIX(self, address: str, *_arguments: Any, **_named: Any) -> Any:
-        """See L{IReactorUNIX}."""
         self.bound.append(Port(object()))
         return self.bound[-1]
 
@@ -78,23 +76,17 @@ class ListeningTests(SynchronousTestCase):
         return found
 
     def test_operator(self) -> None:
-        """Where both addresses of localhost are ours it is announced, and all three names are answered to."""
+        """Where localhost is ours it is announced and answered to, with or without IPv6, for hundreds at once."""
         bound = self.bind(bind_operator_site, Network())
         self.assertEqual(bound.url, "http://localhost:4242")
         self.assertEqual(set(bound.hosts), {"localhost:4242", "127.0.0.1:4242", "[::1]:4242"})
-
-    def test_backlog(self) -> None:
-        """Hundreds may connect while the daemon is busy, at each address."""
+        bound = self.bind(bind_operator_site, Network({"::1": errno.EADDRNOTAVAIL}))
+        self.assertEqual(bound.url, "http://localhost:4242")
+        self.assertEqual(set(bound.hosts), {"localhost:4242", "127.0.0.1:4242"})
         network = Network()
         self.bind(bind_agent_site, network)
         self.bind(bind_operator_site, network)
         self.assertEqual(network.backlogs, [4096] * 3)
-
-    def test_operator_without_ipv6(self) -> None:
-        """Where there is no IPv6 localhost is 127.0.0.1 and nobody else's."""
-        bound = self.bind(bind_operator_site, Network({"::1": errno.EADDRNOTAVAIL}))
-        self.assertEqual(bound.url, "http://localhost:4242")
-        self.assertEqual(set(bound.hosts), {"localhost:4242", "127.0.0.1:4242"})
 
     def test_operator_endpoint(self) -> None:
         """At one chosen address localhost might be another's by its other one: it is neither announced nor known."""

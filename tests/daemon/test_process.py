@@ -22,13 +22,17 @@ class IdsTests(SynchronousTestCase):
     """L{fresh_ids}."""
 
     def test_form(self) -> None:
-        """An id is a ULID: its first ten letters are the milliseconds, as the published example has them."""
+        """An id is a ULID: its first ten letters are the milliseconds, and those of one moment differ in all others."""
         clock = Clock()
         clock.advance(1469922850.259)
         found = fresh_ids(clock)()
         self.assertEqual(found[:10], "01ARZ3NDEK")
         self.assertEqual(len(found), 26)
         self.assertLessEqual(set(found), set(_LETTERS))
+        ids = fresh_ids(Clock())
+        drawn = [ids() for _ in range(1000)]
+        self.assertEqual(len(set(drawn)), 1000)
+        self.assertTrue(all(len({one[place] for one in drawn}) > 16 for place in range(10, 26)))
 
     @settings(deadline=None, max_examples=50)
     @given(st.floats(0, 2**33), st.floats(0.001, 2**33))
@@ -42,13 +46,6 @@ class IdsTests(SynchronousTestCase):
         if int(clock.seconds() * 1000) > began:
             self.assertLess(before, ids())
 
-    def test_fresh(self) -> None:
-        """Ids of one moment differ, in all of their last letters."""
-        ids = fresh_ids(Clock())
-        drawn = [ids() for _ in range(1000)]
-        self.assertEqual(len(set(drawn)), 1000)
-        self.assertTrue(all(len({one[place] for one in drawn}) > 16 for place in range(10, 26)))
-
 
 class Reactor(UnthreadedReactor):
     """One whose threads are stepped by hand."""
@@ -59,7 +56,6 @@ class Reactor(UnthreadedReactor):
         self.threads.hold()
 
     def getThreadPool(self) -> UnthreadedPool:
-        """See L{twisted.internet.interfaces.IReactorThreads}."""
         return self.threads
 
 
@@ -67,22 +63,13 @@ class InThreadTests(SynchronousTestCase):
     """L{in_thread}."""
 
     def setUp(self) -> None:
-        """Two pieces of work at once, of which it is told which were done."""
         self.reactor = Reactor()
         self.threads = self.reactor.threads
         self.call = in_thread(self.reactor, at_once=2)
         self.done: list[int] = []
 
-    def test_answers(self) -> None:
-        """What the work answers or raises comes here."""
-        answers = [self.call(int, text) for text in ("7", "seven")]
-        self.assertNoResult(answers[0])
-        self.threads.release()
-        self.assertEqual(self.successResultOf(answers[0]), 7)
-        self.failureResultOf(answers[1], ValueError)
-
     def test_bounded(self) -> None:
-        """So much is done at once; the rest follows, whatever became of what was before it."""
+        """What the work answers or raises comes here; so much is done at once, and the rest follows."""
         answers = [self.call(int, text) for text in ("x", "1", "2", "3")]
         self.assertEqual(len(self.threads.todo), 2)
         self.threads.step()
@@ -90,6 +77,12 @@ class InThreadTests(SynchronousTestCase):
         self.threads.release()
         self.failureResultOf(answers[0], ValueError)
         self.assertEqual([self.successResultOf(each) for each in answers[1:]], [1, 2, 3])
+        self.threads.hold()
+        answers = [self.call(int, text) for text in ("7", "seven")]
+        self.assertNoResult(answers[0])
+        self.threads.release()
+        self.assertEqual(self.successResultOf(answers[0]), 7)
+        self.failureResultOf(answers[1], ValueError)
 
     def test_given_up(self) -> None:
         """What is given up before it began is not done, be it in a thread's queue or not yet there."""
@@ -118,14 +111,11 @@ class LimitTests(SynchronousTestCase):
     """The limit that is set."""
 
     def test_raised_limit(self) -> None:
-        """It is raised to what is wanted, or to what may be had; what is more already stays."""
+        """It is raised to what is wanted or may be had, what is more already stays, and the process has it then."""
         self.assertEqual(
             [raised_limit(1024, hard) for hard in (1024, 4096, 1 << 20, _INFINITE)], [1024, 4096, WANTED, WANTED]
         )
         self.assertEqual([raised_limit(1 << 18, 1 << 20), raised_limit(_INFINITE, _INFINITE)], [1 << 18, _INFINITE])
-
-    def test_set(self) -> None:
-        """The process has it then, and asking again changes nothing."""
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
         resource.setrlimit(resource.RLIMIT_NOFILE, (600, before[1]))
@@ -139,11 +129,8 @@ class ConnectionsTests(SynchronousTestCase):
     """How many connections the agent site may hold."""
 
     def test_rest(self) -> None:
-        """Each takes two descriptors, and the operator site's 256 connections and enough more are left."""
+        """Each connection takes two descriptors and enough are left; who has more holds more, who has few some."""
         for limit in (1024, 4096, WANTED, 1 << 20, _INFINITE):
             used = 2 * most_connections(limit)
             self.assertLess(used + 256 + 100, min(limit, WANTED) if limit > 0 else WANTED)
-
-    def test_grows(self) -> None:
-        """Who has more descriptors holds more connections; where there are hardly any, some are held."""
         self.assertEqual([most_connections(limit) for limit in (256, 1024, 4096, WANTED)], [64, 320, 1856, 4928])
