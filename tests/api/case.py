@@ -64,7 +64,6 @@ class ApiCase(SynchronousTestCase):
     vault_state = VaultState.UNLOCKED
 
     def setUp(self) -> None:
-        """Build everything anew."""
         self.clock = Clock()
         self.clock.advance(NOW)
         self.vault = MemoryVault(self.vault_state)

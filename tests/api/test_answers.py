@@ -10,6 +10,7 @@ from typing import Any
 from attrs import AttrsInstance, fields, has
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron import values
 from aileron.api.shapes.gateway import totals_json
 from aileron.api.shapes.values import (
     ANSWERS,
@@ -20,73 +21,17 @@ from aileron.api.shapes.values import (
     to_json,
     trust_item_json,
 )
-from aileron.values import (
-    JSON,
-    Action,
-    Actor,
-    Approval,
-    ApprovalRule,
-    AttemptRow,
-    Binding,
-    BindingFlag,
-    Candidate,
-    Cap,
-    Change,
-    ConnectorDescription,
-    ConnectorPin,
-    CredentialNeed,
-    Dialect,
-    Ending,
-    Event,
-    Fault,
-    GatewayTotals,
-    Grant,
-    GrantState,
-    Histogram,
-    Input,
-    LoadError,
-    Offer,
-    Operation,
-    OperatorSession,
-    OwnCap,
-    Passkey,
-    PasskeyRule,
-    Pause,
-    Predicate,
-    PredicateKind,
-    PreviewRule,
-    Process,
-    Provider,
-    Record,
-    Review,
-    Run,
-    RunState,
-    Scope,
-    Session,
-    SessionEnding,
-    StandingGrant,
-    Step,
-    StepRow,
-    Traffic,
-    Trusted,
-    TrustItem,
-    TrustKind,
-    TrustState,
-    UpstreamSource,
-    Usage,
-    utc,
-)
 
 _FROZEN = Path(__file__).with_name("answers.json")
-_NOON = utc(1_700_000_000.25)
-_FAULT = Fault("network_error", "Nobody is there.", "external", True, {"host": "slack.com"})
-_RUN = Run(
+_NOON = values.utc(1_700_000_000.25)
+_FAULT = values.Fault("network_error", "Nobody is there.", "external", True, {"host": "slack.com"})
+_RUN = values.Run(
     id="run-1",
     action="ship",
     action_version="1.0.0",
     manifest_digest="sha256:a",
     arguments={"to": "you"},
-    state=RunState.APPROVED,
+    state=values.RunState.APPROVED,
     gated=True,
     effect_key="effect-1",
     received_at=_NOON,
@@ -101,10 +46,10 @@ _RUN = Run(
     parent_id="run-0",
     start_after=_NOON,
 )
-_APPROVAL = Approval(
+_APPROVAL = values.Approval(
     run=_RUN,
     digest="sha256:b",
-    review=Review(unread={"fields": []}),
+    review=values.Review(unread={"fields": []}),
     requested_at=_NOON,
     expires_at=_NOON,
     stale="It is another.",
@@ -115,13 +60,13 @@ _APPROVAL = Approval(
     not_before=_NOON,
     not_after=_NOON,
     mark=b"mark",
-    changes=(Change("/preview", "added", None, 1),),
+    changes=(values.Change("/preview", "added", None, 1),),
     grant_id="grant-1",
 )
-_GRANT = Grant(
+_GRANT = values.Grant(
     id="grant-1",
     action="ship",
-    predicates=(Predicate("to", PredicateKind.ONE_OF, ["you", "me"]),),
+    predicates=(values.Predicate("to", values.PredicateKind.ONE_OF, ["you", "me"]),),
     exact={"count": 1.0},
     uses=3,
     not_after=_NOON,
@@ -134,20 +79,20 @@ _GRANT = Grant(
     used_at=_NOON,
     revoked_at=_NOON,
 )
-_ACTION = Action(
+_ACTION = values.Action(
     name="ship-it",
     version="1.0.0",
     source="local",
     intent="Ship",
     body="# Ship",
     tool_name="ship_it",
-    requires=(ConnectorPin("builtin://slack", "1.0.0", ("post",), "sha256:c"),),
-    inputs=(Input("to", "string", "Whom", ask=True), Input("count", "integer", "How many")),
-    steps=(Step("first", "builtin://slack", "post"),),
-    approval=ApprovalRule(
+    requires=(values.ConnectorPin("builtin://slack", "1.0.0", ("post",), "sha256:c"),),
+    inputs=(values.Input("to", "string", "Whom", ask=True), values.Input("count", "integer", "How many")),
+    steps=(values.Step("first", "builtin://slack", "post"),),
+    approval=values.ApprovalRule(
         required=True,
         expires_after_seconds=60.0,
-        preview=PreviewRule("builtin://slack", "look", {"a": 1}, (("Title", "a.b"),), ("Title",)),
+        preview=values.PreviewRule("builtin://slack", "look", {"a": 1}, (("Title", "a.b"),), ("Title",)),
         undo_seconds=5.0,
         cool_down_seconds=7.0,
         withdrawn_on_cancel=True,
@@ -157,10 +102,10 @@ _ACTION = Action(
     digest="sha256:d",
     path="/home/me/ship-it.md",
     text="canary",
-    caps=(Cap(3, 3600.0, "to", True),),
+    caps=(values.Cap(3, 3600.0, "to", True),),
     output_schema={"type": "array"},
 )
-_BINDING = Binding(
+_BINDING = values.Binding(
     name="api_key/slack/me",
     kind="api_key",
     service="slack",
@@ -170,19 +115,21 @@ _BINDING = Binding(
     revision=2,
     base_url="https://slack.com",
     account="T1",
-    scope=Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}"),
+    scope=values.Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}"),
 )
-_CONNECTOR = ConnectorDescription(
+_CONNECTOR = values.ConnectorDescription(
     fqn="builtin://slack",
     version="1.0.0",
     content_hash="sha256:e",
     base_url="https://slack.com",
     bindable=True,
     hosts=("slack.com:443",),
-    operations={"post": Operation("post", "write", False, "Posts.", 7.0, ("etag",), True, False, {"type": "object"})},
-    credential=CredentialNeed("api_key", "Authorization", "Bearer {key}"),
+    operations={
+        "post": values.Operation("post", "write", False, "Posts.", 7.0, ("etag",), True, False, {"type": "object"})
+    },
+    credential=values.CredentialNeed("api_key", "Authorization", "Bearer {key}"),
 )
-_SESSION = Session(
+_SESSION = values.Session(
     id="session-1",
     agent="claude",
     working_dir="/home/me",
@@ -190,16 +137,16 @@ _SESSION = Session(
     seen_at=_NOON,
     ended_at=_NOON,
     exit_code=1,
-    peer=Process(7, "/bin/agent", "/home/me"),
+    peer=values.Process(7, "/bin/agent", "/home/me"),
     leased=True,
     ends_at=_NOON,
-    ending=SessionEnding.ORPHANED,
+    ending=values.SessionEnding.ORPHANED,
 )
-_EVENT = Event(
+_EVENT = values.Event(
     id="audit-1",
     type="run.failed",
     at=_NOON,
-    actor=Actor("agent", "session-1"),
+    actor=values.Actor("agent", "session-1"),
     payload={"failure": {"message": "Nobody is there.", "retriable": False}},
     run_id="run-1",
     session_id="session-1",
@@ -207,39 +154,56 @@ _EVENT = Event(
     connector="builtin://slack",
     failure_class="network_error",
 )
-_FILE = Candidate(TrustKind.ACTION, "ship-it", "sha256:d", "/home/me/ship-it.md", "one\ntwo", ("builtin://slack",))
-_WORD = Trusted(TrustKind.ACTION, "ship-it", "sha256:0", _NOON, "operator-1", False)
-_WAITS = Histogram((1.0,), (1, 0), 0.5)
-_TRAFFIC = Traffic(
-    3, {"2xx": 1}, {Ending.COMPLETE: 1, Ending.CUT: 1}, 4, 5, Usage(6, 7, 8), 1, 2, _WAITS, _WAITS, _WAITS
+_FILE = values.Candidate(
+    values.TrustKind.ACTION, "ship-it", "sha256:d", "/home/me/ship-it.md", "one\ntwo", ("builtin://slack",)
 )
-_LOGIN = OperatorSession("operator-1", _NOON, _NOON, _NOON, _NOON, True)
-_TRUST = TrustItem(TrustState.CHANGED, TrustKind.ACTION, "ship-it", _FILE, _WORD, "one\n")
-_PROVIDER = Provider(
-    "claude", "https://api.example.com", "/claude", Dialect.ANTHROPIC, "api_key/claude/me", UpstreamSource.CONFIG
+_WORD = values.Trusted(values.TrustKind.ACTION, "ship-it", "sha256:0", _NOON, "operator-1", False)
+_WAITS = values.Histogram((1.0,), (1, 0), 0.5)
+_TRAFFIC = values.Traffic(
+    3,
+    {"2xx": 1},
+    {values.Ending.COMPLETE: 1, values.Ending.CUT: 1},
+    4,
+    5,
+    values.Usage(6, 7, 8),
+    1,
+    2,
+    _WAITS,
+    _WAITS,
+    _WAITS,
 )
-_EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, JSON]] | None]] = {
+_LOGIN = values.OperatorSession("operator-1", _NOON, _NOON, _NOON, _NOON, True)
+_TRUST = values.TrustItem(values.TrustState.CHANGED, values.TrustKind.ACTION, "ship-it", _FILE, _WORD, "one\n")
+_PROVIDER = values.Provider(
+    "claude",
+    "https://api.example.com",
+    "/claude",
+    values.Dialect.ANTHROPIC,
+    "api_key/claude/me",
+    values.UpstreamSource.CONFIG,
+)
+_EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, values.JSON]] | None]] = {
     "run": (_RUN, None),
     "run in a list": (_RUN, lambda: listed_run_json(_RUN)),
-    "step": (StepRow("run-1", "first", 0, "succeeded", [1]), None),
-    "attempt": (AttemptRow("run-1", "first", 2, "failed", _NOON, _NOON, _FAULT, True), None),
+    "step": (values.StepRow("run-1", "first", 0, "succeeded", [1]), None),
+    "attempt": (values.AttemptRow("run-1", "first", 2, "failed", _NOON, _NOON, _FAULT, True), None),
     "approval": (_APPROVAL, lambda: approval_json(_APPROVAL, "http://localhost/{}".format)),
-    "grant": (StandingGrant(_GRANT, GrantState.LIVE, "The file has changed."), None),
-    "action": (Offer(_ACTION, True, False, True, False, True, {"type": "array"}), None),
-    "load error": (LoadError("parse_error", "It is none.", "ship-it.md", 3, "action"), None),
+    "grant": (values.StandingGrant(_GRANT, values.GrantState.LIVE, "The file has changed."), None),
+    "action": (values.Offer(_ACTION, True, False, True, False, True, {"type": "array"}), None),
+    "load error": (values.LoadError("parse_error", "It is none.", "ship-it.md", 3, "action"), None),
     "connector": (_CONNECTOR, None),
     "binding": (_BINDING, None),
-    "binding flag": (BindingFlag("api_key/slack/me", 2, _NOON, "It came back."), None),
+    "binding flag": (values.BindingFlag("api_key/slack/me", 2, _NOON, "It came back."), None),
     "session": (_SESSION, lambda: session_json(_SESSION, _NOON)),
     "login": (_LOGIN, lambda: operator_json(_LOGIN, _LOGIN)),
-    "record": (Record(4, _EVENT, "sha256:f", "sha256:0", "sha256:1", "salt", True), None),
+    "record": (values.Record(4, _EVENT, "sha256:f", "sha256:0", "sha256:1", "salt", True), None),
     "trust item": (_TRUST, lambda: trust_item_json(_TRUST)),
-    "pause": (Pause(_NOON, "operator-1", "look", "session-1"), None),
-    "cap": (OwnCap(Cap(3, 3600.0, "to", True), _NOON, "operator-1", "ship"), None),
-    "passkey": (Passkey("key-1", "laptop", b"canary", _NOON, 3), None),
-    "passkey rule": (PasskeyRule(True, ("ship*",)), None),
+    "pause": (values.Pause(_NOON, "operator-1", "look", "session-1"), None),
+    "cap": (values.OwnCap(values.Cap(3, 3600.0, "to", True), _NOON, "operator-1", "ship"), None),
+    "passkey": (values.Passkey("key-1", "laptop", b"canary", _NOON, 3), None),
+    "passkey rule": (values.PasskeyRule(True, ("ship*",)), None),
     "provider": (_PROVIDER, None),
-    "traffic": (_TRAFFIC, lambda: totals_json(GatewayTotals({"claude": _TRAFFIC}))),
+    "traffic": (_TRAFFIC, lambda: totals_json(values.GatewayTotals({"claude": _TRAFFIC}))),
 }
 
 

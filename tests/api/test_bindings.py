@@ -43,11 +43,9 @@ class BindingCase(ApiCase):
         return self.operator.ask("POST", "/v1/bindings/setup", self.key, {**BODY, **more})
 
     def shown(self) -> Any:
-        """The binding."""
         return self.operator.ask("GET", f"/v1/bindings/{NAME}", self.key).json
 
     def rebind(self, revision: int) -> Heard:
-        """Rebind it."""
         return self.operator.ask("POST", f"/v1/bindings/{NAME}/rebind", self.key, {"revision": revision})
 
 
@@ -80,14 +78,11 @@ class BindingTests(BindingCase):
         self.assertEqual(self.operator.ask("GET", "/v1/bindings", self.key).json["items"], [])
 
     def test_refused_secret(self) -> None:
-        """A refused secret is not repeated, whatever is wrong with it."""
+        """A refused secret is not repeated, whatever is wrong with it; a second binding of one name is a conflict."""
         for secret in ("canary secret", "", "canary" * 2000, 7, ["canary"]):
             heard = self.operator.ask("POST", "/v1/bindings/setup", self.key, {**BODY, "secret": secret})
             self.assertEqual(heard.status, 400)
             self.assertNotIn("canary", heard.text)
-
-    def test_twice(self) -> None:
-        """A second binding of one name is a conflict."""
         self.set_up()
         self.assertEqual(self.set_up().status, 409)
 
@@ -101,10 +96,19 @@ class ScopeTests(BindingCase):
         self.assertEqual((made["scope"], made["in_force"], made["fits"], made["flag"]), (SCOPE, SCOPE, True, None))
         self.assertEqual(self.operator.ask("GET", "/v1/bindings", self.key).json["items"], [made])
 
-    def test_unknown_connector(self) -> None:
-        """Nothing is bound to what is not there."""
+    def test_refused(self) -> None:
+        """Nothing is bound to what is not there, or to an address that may not be chosen or can be read in two ways."""
         self.assertEqual(self.set_up(connector="builtin://other").status, 400)
+        self.assertEqual(self.set_up(base_url="https://mine.invalid").status, 400)
+        self.connecting(base_url=None, bindable=True)
+        self.assertEqual(self.set_up().status, 400)
+        for url in ("https://127.1", "https://mine.invalid:", "https://MINE.invalid", "http://mine.invalid"):
+            heard = self.set_up(base_url=url)
+            self.assertEqual(heard.status, 400, url)
+            self.assertIn("/base_url", str(heard.json["error"]["details"]))
         self.assertEqual(self.deps.bindings.list(), ())
+        made = self.set_up(base_url="https://mine.invalid").json
+        self.assertEqual((made["scope"]["base_url"], made["fits"]), ("https://mine.invalid", True))
 
     def test_untrusted_connector(self) -> None:
         """Nothing is bound to a connector's file that is new, or was changed since it was trusted."""
@@ -119,22 +123,6 @@ class ScopeTests(BindingCase):
         self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
         self.assertEqual(self.set_up().status, 201)
 
-    def test_base_url(self) -> None:
-        """An address may be chosen only where the connector lets it, and must be where it has none."""
-        self.assertEqual(self.set_up(base_url="https://mine.invalid").status, 400)
-        self.connecting(base_url=None, bindable=True)
-        self.assertEqual(self.set_up().status, 400)
-        made = self.set_up(base_url="https://mine.invalid").json
-        self.assertEqual((made["scope"]["base_url"], made["fits"]), ("https://mine.invalid", True))
-
-    def test_refused_base_url(self) -> None:
-        """An address that two readers could take for two is refused before anything is bound."""
-        self.connecting(base_url=None, bindable=True)
-        for url in ("https://127.1", "https://mine.invalid:", "https://MINE.invalid", "http://mine.invalid"):
-            heard = self.set_up(base_url=url)
-            self.assertEqual((heard.status, self.deps.bindings.list()), (400, ()), url)
-            self.assertIn("/base_url", str(heard.json["error"]["details"]))
-
     def test_no_longer_fits(self) -> None:
         """Where the connector asks for something else now, or is gone, that is told with both scopes."""
         self.set_up()
@@ -146,9 +134,16 @@ class ScopeTests(BindingCase):
         self.assertEqual((self.shown()["fits"], self.shown()["in_force"]), (False, None))
 
     def test_rebound(self) -> None:
-        """It is rebound to what was shown, on record, and has another revision."""
+        """What fits no more is rebound to what was shown, by its revision and on record; nothing else is."""
         before = self.set_up().json
+        self.assertEqual(self.rebind(before["revision"]).status, 409)
         self.connecting(hosts=("other.invalid:443",))
+        self.assertEqual(self.rebind(before["revision"] + 1).status, 409)
+        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [other]")
+        self.assertEqual(self.rebind(before["revision"]).status, 409)
+        self.assertEqual((self.shown()["scope"], self.shown()["revision"]), (SCOPE, before["revision"]))
+        self.assertEqual(self.operator.ask("POST", "/v1/bindings/x/rebind", self.key, {"revision": 1}).status, 404)
+        self.runner.remove(TrustKind.CONNECTOR, FQN)
         heard = self.rebind(before["revision"])
         self.assertEqual((heard.status, heard.json["fits"]), (200, True))
         self.assertEqual(heard.json["scope"]["hosts"], ["other.invalid:443"])
@@ -156,17 +151,6 @@ class ScopeTests(BindingCase):
         (record, *_) = self.operator.ask("GET", "/v1/audit", self.key).json["items"]
         self.assertEqual(record["type"], "binding.rebound")
         self.assertEqual((record["payload"]["before"], record["payload"]["now"]), (SCOPE, heard.json["scope"]))
-
-    def test_not_rebound(self) -> None:
-        """Nothing is rebound that fits, is another revision by now, is not there, or whose connector is not trusted."""
-        revision = self.set_up().json["revision"]
-        self.assertEqual(self.rebind(revision).status, 409)
-        self.connecting(hosts=("other.invalid:443",))
-        self.assertEqual(self.rebind(revision + 1).status, 409)
-        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [other]")
-        self.assertEqual(self.rebind(revision).status, 409)
-        self.assertEqual((self.shown()["scope"], self.shown()["revision"]), (SCOPE, revision))
-        self.assertEqual(self.operator.ask("POST", "/v1/bindings/x/rebind", self.key, {"revision": 1}).status, 404)
 
     def test_flag(self) -> None:
         """What must be known of a binding is shown with it, until it has another revision."""
@@ -208,30 +192,23 @@ class ProviderTests(BindingCase):
         listed = self.operator.ask("GET", f"/v1/bindings?connector={self.FQN}", self.key).json["items"]
         self.assertEqual(listed, [made])
 
-    def test_refused(self) -> None:
-        """Nothing is bound to a provider that is not there, nor for an address that was asked for."""
+    def test_moved(self) -> None:
+        """Where the provider is elsewhere or gone, its credential fits no more until it is rebound; none is bound."""
         self.assertEqual(self.set_up(connector="gateway://other").status, 400)
         self.assertEqual(self.set_up(connector=self.FQN, base_url="https://mine.invalid").status, 400)
         self.assertEqual(self.deps.bindings.list(), ())
-
-    def test_moved(self) -> None:
-        """Where the provider is elsewhere now, the credential fits no more until it is rebound."""
         made = self.set_up(connector=self.FQN, service="anthropic").json
+        path = f"/v1/bindings/{made['name']}"
+        self.build(gateway=GatewaySettings((OPENAI,)))
+        shown = self.operator.ask("GET", path, self.key).json
+        self.assertEqual((shown["fits"], shown["in_force"]), (False, None))
         moved = evolve(ANTHROPIC, base_url="https://mine.invalid:8443/x")
         self.build(gateway=GatewaySettings((OPENAI, moved)))
-        path = f"/v1/bindings/{made['name']}"
         shown = self.operator.ask("GET", path, self.key).json
         there = {**self.SCOPE, "hosts": ["mine.invalid:8443"], "base_url": "https://mine.invalid:8443/x"}
         self.assertEqual((shown["fits"], shown["scope"], shown["in_force"]), (False, self.SCOPE, there))
         rebound = self.operator.ask("POST", f"{path}/rebind", self.key, {"revision": made["revision"]}).json
         self.assertEqual((rebound["fits"], rebound["scope"]), (True, there))
-
-    def test_gone(self) -> None:
-        """Where the provider is gone, that is told."""
-        made = self.set_up(connector=self.FQN, service="anthropic").json
-        self.build(gateway=GatewaySettings((OPENAI,)))
-        shown = self.operator.ask("GET", f"/v1/bindings/{made['name']}", self.key).json
-        self.assertEqual((shown["fits"], shown["in_force"]), (False, None))
 
 
 @implementer(IBindingFlags)

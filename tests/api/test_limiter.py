@@ -11,7 +11,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactor
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.server import Request
 
 from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, agent_site, operator_site
 from aileron.api._sessions import GRACE_SECONDS
@@ -42,7 +41,6 @@ class Tracked:
         self.dropped = False
 
     def drop(self) -> None:
-        """Note it."""
         self.dropped = True
 
 
@@ -50,7 +48,6 @@ class LimiterTests(SynchronousTestCase):
     """A limiter with room for eight, of which six can be kept."""
 
     def setUp(self) -> None:
-        """Build it."""
         self.limiter = ConnectionLimiter(8, 1000, 20_000)
 
     def entered(self, count: int, *, at_rest: bool = True) -> list[Tracked]:
@@ -66,26 +63,6 @@ class LimiterTests(SynchronousTestCase):
             found += self.entered(1, at_rest=at_rest)
             self.limiter.keep(found[-1], owner)
         return found
-
-    def test_oldest_gives_way(self) -> None:
-        """Of those that proved nothing the oldest goes, whether it waits for an answer or rests."""
-        busy, *others = self.entered(8, at_rest=False)
-        self.limiter.rested(busy)
-        self.entered(1)
-        self.assertEqual((busy.dropped, [each.dropped for each in others]), (True, [False] * 7))
-
-    def test_proven_stays(self) -> None:
-        """Who proved to be somebody stays, whatever comes after it."""
-        (proven,) = self.kept(1, "ann")
-        others = self.entered(10_000)
-        self.assertEqual((proven.dropped, sum(not each.dropped for each in others)), (False, 7))
-
-    def test_not_all_are_kept(self) -> None:
-        """A quarter of the places is left to newcomers, however many have proved to be somebody."""
-        proven = self.kept(8, "ann", at_rest=False)
-        newcomers = self.entered(2)
-        self.assertEqual([each.dropped for each in proven], [False] * 6 + [True] * 2)
-        self.assertEqual([each.dropped for each in newcomers], [False] * 2)
 
     def test_shared(self) -> None:
         """Who has most gives up to who has less, until they have the same; those that rest are given up first."""
@@ -105,23 +82,21 @@ class LimiterTests(SynchronousTestCase):
         self.entered(8)
         self.assertEqual((first.dropped, sum(each.dropped for each in others)), (False, 1))
 
-    def test_outside(self) -> None:
-        """Whoever is not inside, or is gone, is kept nothing."""
-        (gone,) = self.kept(1, "ann")
-        self.limiter.leave(gone)
-        self.limiter.leave(gone)
-        self.limiter.keep(gone, "ann")
-        self.limiter.rested(gone)
-        self.assertEqual(len(self.limiter), 0)
-
     def test_forgotten(self) -> None:
-        """Whoever's credential opens nothing any more keeps nothing; what others have stays."""
+        """Whoever's credential opens nothing any more keeps nothing, nor does who is gone; what others have stays."""
         ended, live = self.kept(3, "ann"), self.kept(3, "ben")
         self.limiter.forget("ann")
         self.limiter.forget("ann")
         self.entered(5)
         self.assertEqual([each.dropped for each in (*ended, *live)], [True] * 3 + [False] * 3)
         self.assertEqual([each.dropped for each in self.kept(3, "cat")], [False] * 3)
+        (gone,) = self.kept(1, "ann")
+        self.limiter.leave(gone)
+        self.limiter.leave(gone)
+        self.limiter.keep(gone, "ann")
+        self.limiter.rested(gone)
+        self.limiter.count(gone, 1000)
+        self.assertEqual(len(self.limiter), 7)
 
     def test_refused_later(self) -> None:
         """A connection whose next credential is wrong gives way like a newcomer, its owner's others do not."""
@@ -164,30 +139,6 @@ class LimiterTests(SynchronousTestCase):
         self.limiter.keep(small, "ann")
         self.assertEqual((self.limiter._bytes, self.limiter._proven_bytes), (500, 500))
 
-    def test_bytes_that_were_answered(self) -> None:
-        """What is answered, or was of who proved something or left, counts no more."""
-        for connection in self.entered(6):
-            self.limiter.count(connection, 1000)
-            self.limiter.count(connection, 0)
-        for connection in self.entered(2):
-            self.limiter.count(connection, 1000)
-            self.limiter.keep(connection, "ann")
-        held, gone = self.entered(2)
-        self.limiter.count(held, 900)
-        self.limiter.leave(gone)
-        self.limiter.count(gone, 1000)
-        self.assertEqual(self.limiter._bytes, 900)
-
-    def test_few_at_a_time(self) -> None:
-        """Few come in in a turn; while it is full no more than an eighth of those that proved nothing."""
-        limiter = ConnectionLimiter(256)
-        self.assertEqual((limiter.most_in_a_turn, self.limiter.most_in_a_turn), (32, 32))
-        self.assertEqual((limiter.pause_seconds, self.limiter.pause_seconds), (0, 0))
-        for _ in range(257):
-            limiter.enter(Tracked())
-        self.entered(9)
-        self.assertEqual((limiter.most_in_a_turn, self.limiter.most_in_a_turn), (32, 1))
-
     def test_stays_for_a_while(self) -> None:
         """Who has proved nothing stays at least a fifth of a second, however many come and whatever is kept."""
         for kept in (0, 40, 90, 192):
@@ -206,14 +157,6 @@ class LimiterTests(SynchronousTestCase):
                     limiter.enter(Tracked())
                 seconds += 0 if newcomer.dropped else limiter.pause_seconds
             self.assertGreaterEqual(round(seconds, 9), 0.2)
-
-    def test_closed(self) -> None:
-        """When it closes who rests goes, kept or not, nobody comes in, and who waits for an answer stays."""
-        resting, busy = self.kept(1, "ann") + self.entered(1), self.kept(1, "ann", at_rest=False)
-        self.limiter.close()
-        self.limiter.close()
-        self.assertEqual([each.dropped for each in (*resting, *busy)], [True, True, False])
-        self.assertFalse(self.limiter.enter(Tracked()))
 
     @settings(deadline=None, max_examples=200)
     @given(st.lists(st.tuples(st.sampled_from(_STEPS), st.integers(0, 11)), max_size=80))
@@ -250,7 +193,6 @@ class SiteTests(ChannelCase):
     """A site with room for four."""
 
     def setUp(self) -> None:
-        """Build it."""
         super().setUp()
         self.echo = Proving()
         self.site = GuardedSite(self.echo, SiteRules([HOST]), self.clock, most_connections=4)
@@ -330,7 +272,7 @@ class SiteTests(ChannelCase):
             self.assertEqual(port.numberAccepts, MOST_IN_A_TURN)
 
     def test_strangers_bodies(self) -> None:
-        """Bodies that do not end are held to a bound; whoever sends most of one gives way, also before its end."""
+        """Bodies that do not end, heads, and what follows a request that waits are bounded; who sends most goes."""
         self.site.limiter = ConnectionLimiter(4, 100_000)
         slow = [Line(self.site) for _ in range(3)]
         for line, size in zip(slow, (40_000, 50_000, 20_000), strict=True):
@@ -338,9 +280,6 @@ class SiteTests(ChannelCase):
         self.assertEqual([line.closed for line in slow], [False, True, False])
         self.assertEqual(status(slow[0].say(b"x" * 50_000)), 200)
         self.assertEqual(self.site.limiter._bytes, 20_000)
-
-    def test_strangers_heads(self) -> None:
-        """So are heads, and what follows a request that is not answered yet."""
         self.site.limiter = ConnectionLimiter(4, 20_000)
         self.echo.hold = True
         ahead, unended = Line(self.site), Line(self.site)
@@ -382,7 +321,7 @@ class GuardTests(ApiCase):
             self.assert_kept(line, True)
 
     def test_wrong_one_later(self) -> None:
-        """A connection that kept its place loses it with a credential that nobody knows any more."""
+        """A connection with a credential that nobody knows any more, a wrong one or none keeps no place."""
         session = self.open_session()
         line = self.line(agent_site(self.deps))
         asked = head(f"Authorization: Bearer {session['token']}", target="/v1/runs")
@@ -390,6 +329,10 @@ class GuardTests(ApiCase):
         self.agents.ask("POST", f"/v1/sessions/{session['id']}/end", session["token"])
         self.assertEqual(status(line.say(asked)), 401)
         self.assert_kept(line, False)
+        for lines, path in (((), "/v1/health"), (("Authorization: Bearer ail_o_guess",), "/v1/runs")):
+            line = self.line(operator_site(self.deps))
+            line.say(head(*lines, target=path))
+            self.assert_kept(line, False)
 
     def test_ended(self) -> None:
         """Every end of a credential is told to the sites: of a session, however it ends, and of a login."""
@@ -410,13 +353,6 @@ class GuardTests(ApiCase):
         self.operator.ask("POST", "/v1/operator/logout", operator)
         self.assertEqual(told[3:], [login])
 
-    def test_none(self) -> None:
-        """Whoever shows none, or a wrong one, keeps nothing."""
-        for lines, path in (((), "/v1/health"), (("Authorization: Bearer ail_o_guess",), "/v1/runs")):
-            line = self.line(operator_site(self.deps))
-            line.say(head(*lines, target=path))
-            self.assert_kept(line, False)
-
     def test_login(self) -> None:
         """A login keeps its connection's place from then on."""
         nonce = self.operators.challenge(self.operators.CLIENT_NONCE, self.operators.ADDRESS)[0]
@@ -435,18 +371,11 @@ class GuardTests(ApiCase):
         self.clock.advance(60)
         self.assertEqual(self.flushLoggedErrors(), [])
 
-    def test_plain_request(self) -> None:
-        """A request that came by no channel of ours, as in a test, is served without a place."""
-        self.assertIs(self.agents.resource.isLeaf, True)
-        self.assertFalse(hasattr(Request, "keep_place"))
-        self.assertEqual(self.agents.ask("GET", "/v1/status", self.agent_token()).status, 200)
-
 
 class CrowdedSiteTests(ChannelCase):
     """A site with room for three."""
 
     def setUp(self) -> None:
-        """Build it."""
         super().setUp()
         self.site = GuardedSite(self.echo, SiteRules([HOST]), self.clock, most_connections=3)
 
@@ -455,7 +384,7 @@ class CrowdedSiteTests(ChannelCase):
         return [Line(self.site) for _ in range(count)]
 
     def test_oldest_goes(self) -> None:
-        """One more than there is room for takes the place of the oldest, also if that waits for an answer."""
+        """One more than there is room for takes the place of the oldest, also of one that waits or only begins."""
         self.echo.hold = True
         first, second, third = self.lines(3)
         first.say(head())
@@ -465,6 +394,10 @@ class CrowdedSiteTests(ChannelCase):
         self.echo.hold = False
         for line in (second, third, newest):
             self.assertEqual(status(line.say(head())), 200)
+        slow = self.lines(3)
+        for line in slow:
+            line.say(head()[:-2])
+        self.accepted(head())
 
     def test_closed(self) -> None:
         """When nobody listens any more, who rests goes at once, who waits goes with the answer."""
@@ -479,22 +412,6 @@ class CrowdedSiteTests(ChannelCase):
         self.assertEqual(status(waiting.hear()), 200)
         self.assertTrue(waiting.closed)
         self.site.startFactory()
-        self.assertFalse(Line(self.site).closed)
-
-    def test_half_a_request_is_rest(self) -> None:
-        """Whoever only begins a request holds no place against others."""
-        slow = self.lines(3)
-        for line in slow:
-            line.say(head()[:-2])
-        self.accepted(head())
-
-    def test_whoever_leaves_makes_room(self) -> None:
-        """A closed connection counts no more, whatever it was doing."""
-        self.echo.hold = True
-        waiting = self.lines(3)
-        for line in waiting:
-            line.say(head())
-        waiting[1].leave()
         self.assertFalse(Line(self.site).closed)
 
     def test_strangers_take_no_place(self) -> None:

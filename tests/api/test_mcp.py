@@ -48,7 +48,6 @@ class ScriptedMcp:
         return McpReply(200, headers, _pieces(), self._close)
 
     def ended(self, session_id: str) -> None:
-        """Note it."""
         self.over.append(session_id)
 
     def _close(self) -> None:
@@ -64,19 +63,12 @@ class McpTests(ApiCase):
     """With a room that answers as it is told."""
 
     def setUp(self) -> None:
-        """Serve it."""
         super().setUp()
         self.mcp = ScriptedMcp()
         self.build(mcp=self.mcp)
 
-    def test_absent(self) -> None:
-        """Where nobody serves it there is nothing at its path."""
-        token = self.agent_token()
-        self.build(mcp=None)
-        self.assertEqual(self.agents.ask("POST", "/mcp", token, HELLO).status, 404)
-
     def test_served(self) -> None:
-        """An agent's request reaches the room with its session, and the answer the agent; then it is closed."""
+        """An agent's request reaches the room with its session and shows no secret; the answer reaches the agent."""
         opened = self.open_session()
         heard = self.agents.ask("POST", "/mcp", opened["token"], HELLO, headers={"Mcp-Session-Id": "s1"})
         self.assertEqual((heard.status, heard.text), (200, "one two"))
@@ -87,9 +79,6 @@ class McpTests(ApiCase):
         self.assertEqual((request.method, request.path), ("POST", "/mcp"))
         self.assertIn((b"mcp-session-id", b"s1"), [(name.lower(), value) for name, value in request.fields])
         self.assertEqual((request.body, self.mcp.closed), (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', 1))
-
-    def test_unspoken(self) -> None:
-        """What a request is shown as says neither its token nor its body."""
         token = self.agent_token()
         self.agents.ask("POST", "/mcp", token, HELLO)
         shown = repr(self.mcp.asked[0])
@@ -106,12 +95,15 @@ class McpTests(ApiCase):
         self.assertEqual(self.agents.ask("POST", "/mcp").headers["www-authenticate"], "Bearer")
 
     def test_paths(self) -> None:
-        """There is one path; on the operator's site there is none."""
+        """There is one path, where somebody serves it; on the operator's site there is none."""
         token = self.agent_token()
         for path in ("/mcp/", "/mcp/x", "/mcp%2f"):
             self.assertEqual(self.agents.ask("POST", path, token, HELLO).status, 404, path)
         self.assertEqual(self.operator.ask("POST", "/mcp", token, HELLO).status, 404)
         self.assertEqual(self.mcp.asked, [])
+        token = self.agent_token()
+        self.build(mcp=None)
+        self.assertEqual(self.agents.ask("POST", "/mcp", token, HELLO).status, 404)
 
     def test_refused(self) -> None:
         """What the room refuses comes in the envelope; what breaks in it says nothing of the inside."""

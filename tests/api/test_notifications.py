@@ -41,7 +41,6 @@ class Notifier:
 
 class NotificationsTests(ApiCase):
     def setUp(self) -> None:
-        """Two channels."""
         super().setUp()
         self.notifier = Notifier()
         self.build(notices=SETTINGS, notifier=self.notifier)
@@ -61,6 +60,8 @@ class NotificationsTests(ApiCase):
         self.assertEqual((desktop["kind"], desktop["sent"], desktop["needs_secret"]), ("desktop", 2, False))
         self.assertEqual((phone["needs_secret"], phone["bound"]), (True, True))
         self.assertNotIn("canary", heard.text)
+        self.build(notices=NoticeSettings(), notifier=None)
+        self.assertEqual(self.operator.ask("GET", "/v1/notifications", self.key).json, {"items": []})
 
     def test_tried(self) -> None:
         """A test is sent, and how the channels do then is told, also in the status."""
@@ -79,21 +80,13 @@ class NotificationsTests(ApiCase):
         self.assertEqual(self.notifier.tested, 0)
 
     def test_bound(self) -> None:
-        """A secret is sealed for its channel as config.yaml has it, and no other thing is bound there."""
+        """A secret is sealed for its channel as config.yaml has it, and for nothing else; no address can be chosen."""
         for connector, header in (("notice://phone", "address"), ("notice://office", "Aileron-Signature")):
             bound = self.bind(connector)
             self.assertEqual((bound.status, bound.json["scope"]["header"], bound.json["fits"]), (201, header, True))
         self.build(notices=NoticeSettings(channels=(ChannelSettings("office", "https://evil.example", signed=True),)))
         (item,) = self.operator.ask("GET", "/v1/bindings?connector=notice://office", self.key).json["items"]
         self.assertFalse(item["fits"])
-
-    def test_unknown(self) -> None:
-        """What config.yaml does not name, or what wants no secret, gets none; an address cannot be chosen."""
         self.assertEqual(self.bind("notice://canary").status, 400)
         self.assertEqual(self.bind("notice://desktop").status, 400)
         self.assertEqual(self.bind("notice://phone", base_url="https://example.com").status, 400)
-
-    def test_none(self) -> None:
-        """Where nothing is configured there is nothing to list."""
-        self.build(notices=NoticeSettings(), notifier=None)
-        self.assertEqual(self.operator.ask("GET", "/v1/notifications", self.key).json, {"items": []})

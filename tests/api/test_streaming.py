@@ -1,7 +1,8 @@
-"""A long body is made no faster than the client takes it."""
+"""A long body is made no faster than the client takes it; so is the stream of what is put on record."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -12,9 +13,15 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IRequest
 from zope.interface import implementer
 
+from aileron.api._endpoint import Received, RequestContext
 from aileron.api._faults import Streamed
+from aileron.api._guard import Caller, Who
 from aileron.api.channels.request import stream
+from aileron.api.routes.events import STILL_HERE_SECONDS, follow_events
 from aileron.errors import StoreUnavailable
+from aileron.values import OperatorSession
+
+from .case import ApiCase
 
 
 @implementer(IConsumer)
@@ -28,15 +35,12 @@ class SlowRequest:
         self.status = 0
 
     def setResponseCode(self, status: int) -> None:
-        """Remember it."""
         self.status = status
 
     def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        """Remember it."""
         self.producer = producer
 
     def unregisterProducer(self) -> None:
-        """Forget it."""
         self.producer = None
 
     def write(self, data: bytes) -> None:
@@ -66,7 +70,7 @@ class StreamTests(SynchronousTestCase):
         return Deferred.fromCoroutine(stream(cast("IRequest", self.request), answer))
 
     def test_waits(self) -> None:
-        """Nothing is made while the client is slow; it goes on where it was, and ends."""
+        """Nothing is made while the client is slow; it goes on where it was, and ends, short where something failed."""
         done = self.begin()
         for number in (1, 2, 3):
             self.assertNoResult(done)
@@ -74,23 +78,86 @@ class StreamTests(SynchronousTestCase):
             self.request.producer.resumeProducing()
         self.assertEqual((self.successResultOf(done), self.request.written), (b"", [b"0", b"1", b"2"]))
         self.assertIsNone(self.request.producer)
+        done = self.begin(fails=True)
+        self.request.producer.resumeProducing()
+        self.assertEqual((self.successResultOf(done), self.request.written), (b"", [b"0"]))
 
     def test_gone(self) -> None:
-        """A client that goes away ends it."""
+        """A client that goes away ends it, and what makes the body, though that waits to be asked for more."""
         done = self.begin()
         self.request.producer.stopProducing()
         self.assertEqual((self.successResultOf(done), self.made), (b"", 1))
-
-    def test_let_go(self) -> None:
-        """What makes the body ends with the client, though it waits to be asked for more: it may hold something."""
         done = self.begin()
         self.assertFalse(self.ended)
         done.addErrback(lambda failure: failure.trap(CancelledError))
         done.cancel()
         self.assertTrue(self.ended)
 
-    def test_failed(self) -> None:
-        """A failure on the way ends the body short, without another word."""
-        done = self.begin(fails=True)
-        self.request.producer.resumeProducing()
-        self.assertEqual((self.successResultOf(done), self.request.written), (b"", [b"0"]))
+
+class EventsTests(ApiCase):
+    """A page that looks on."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        token = self.operator_token()
+        self.me = cast("OperatorSession", self.operators.by_token(token))
+
+    def follow(self, **query: int) -> AsyncIterator[bytes]:
+        """The chunks that the operator gets."""
+        context = RequestContext(Caller(Who.OPERATOR, operator=self.me), {}, query, None, 0.0, Received({}, bytes, ()))
+        return self.successResultOf(Deferred.fromCoroutine(self.answer(context))).chunks
+
+    async def answer(self, context: RequestContext) -> Streamed:
+        """What the route answers."""
+        return cast("Streamed", await follow_events(context, self.deps))
+
+    def next_of(self, chunks: AsyncIterator[bytes]) -> Deferred[bytes]:
+        """The next chunk."""
+        return Deferred.fromCoroutine(chunks.__anext__())  # type: ignore[arg-type]
+
+    def test_from_now_on(self) -> None:
+        """What happened before is not told, what happens is, without contents."""
+        self.open_session()
+        chunks = self.follow()
+        self.assertEqual(self.successResultOf(self.next_of(chunks)), b"id: 1\nevent: ready\ndata: {}\n\n")
+        waiting = self.next_of(chunks)
+        self.assertNoResult(waiting)
+        session = self.open_session("claude")
+        head, kind, data = self.successResultOf(waiting).decode().strip().split("\n")
+        self.assertEqual((head, kind), ("id: 2", "event: record"))
+        told = json.loads(data.removeprefix("data: "))
+        self.assertEqual((told["type"], told["session_id"]), ("session.started", session["id"]))
+        self.assertEqual(set(told), {"type", "at", "run_id", "session_id", "action"})
+
+    def test_from_there(self) -> None:
+        """Who was away is told what it missed, at once and in order."""
+        for _ in range(3):
+            self.open_session()
+        chunks = self.follow(after=1)
+        self.successResultOf(self.next_of(chunks))
+        missed = self.successResultOf(self.next_of(chunks)).decode()
+        self.assertEqual([line for line in missed.split("\n") if line.startswith("id")], ["id: 2", "id: 3"])
+
+    def test_silence(self) -> None:
+        """Where nothing happens it says that it is still there."""
+        chunks = self.follow()
+        self.successResultOf(self.next_of(chunks))
+        waiting = self.next_of(chunks)
+        self.clock.advance(STILL_HERE_SECONDS)
+        self.assertEqual(self.successResultOf(waiting), b": still here\n\n")
+
+    def test_ends_with_the_login(self) -> None:
+        """Who was logged out is told nothing more."""
+        chunks = self.follow()
+        self.successResultOf(self.next_of(chunks))
+        self.operators.log_out(self.me.id)
+        self.failureResultOf(self.next_of(chunks), StopAsyncIteration)
+
+    def test_ends_while_it_waits(self) -> None:
+        """Who was logged out is not told either of what they had waited for before that."""
+        chunks = self.follow()
+        self.successResultOf(self.next_of(chunks))
+        waiting = self.next_of(chunks)
+        self.operators.log_out(self.me.id)
+        self.open_session("claude")
+        self.failureResultOf(waiting, StopAsyncIteration)

@@ -20,7 +20,6 @@ class TrustTests(ApiCase):
     """An action and a connector that nobody has trusted."""
 
     def setUp(self) -> None:
-        """Have both lie there."""
         super().setUp()
         self.key = self.operator_token()
         self.action = self.runner.lay(ACTION, "ship", "one\ntwo")
@@ -32,7 +31,6 @@ class TrustTests(ApiCase):
         return {item["name"]: item for item in heard.json["items"]}
 
     def trust(self, *candidates: Candidate) -> Heard:
-        """Trust these."""
         return self.operator.ask("POST", "/v1/trust", self.key, {"items": [word(each) for each in candidates]})
 
     def test_new(self) -> None:
@@ -44,15 +42,12 @@ class TrustTests(ApiCase):
         self.assertIsNone(found["trusted"])
 
     def test_trusted(self) -> None:
-        """Several are trusted at once, each by the digest that was shown."""
+        """Several are trusted at once, each by its digest; one that changes then is shown by its difference."""
         heard = self.trust(self.action, self.other)
         self.assertEqual([item["state"] for item in heard.json["items"]], ["trusted", "trusted"])
         found = self.items()["ship"]
         self.assertEqual((found["state"], found["difference"]), ("trusted", ""))
         self.assertEqual((found["trusted"]["digest"], found["trusted"]["enabled"]), (self.action.digest, True))
-
-    def test_changed(self) -> None:
-        """A file that changed is shown by its difference from what was trusted."""
         self.trust(self.action)
         self.runner.lay(ACTION, "ship", "one\n2")
         found = self.items()["ship"]
@@ -69,7 +64,7 @@ class TrustTests(ApiCase):
         self.assertEqual({item["state"] for item in self.items().values()}, {"new"})
 
     def test_gone(self) -> None:
-        """What was trusted and is there no more is listed, and can be taken back."""
+        """What was trusted and is there no more is listed, and can be taken back, once."""
         self.trust(self.action)
         self.runner.remove(ACTION, "ship")
         found = self.items()["ship"]
@@ -77,9 +72,6 @@ class TrustTests(ApiCase):
         heard = self.operator.ask("DELETE", "/v1/trust", self.key, {"kind": "action", "name": "ship"})
         self.assertEqual(heard.json, {"kind": "action", "name": "ship"})
         self.assertNotIn("ship", self.items())
-
-    def test_taken_back_twice(self) -> None:
-        """What is not trusted cannot be taken back."""
         heard = self.operator.ask("DELETE", "/v1/trust", self.key, {"kind": "action", "name": "ship"})
         self.assertEqual(heard.status, 404)
 

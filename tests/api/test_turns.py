@@ -34,7 +34,6 @@ class RequestTurnsTests(SynchronousTestCase):
     """Requests of many connections."""
 
     def setUp(self) -> None:
-        """Build them."""
         self.reactor = Turns()
         self.turns = RequestTurns(self.reactor)
 
@@ -58,7 +57,7 @@ class RequestTurnsTests(SynchronousTestCase):
         self.assertEqual(max(each.taken for each in many), 1)
 
     def test_left(self) -> None:
-        """Who left has no turn any more, also where another's turn ended it."""
+        """Who left has no turn any more, also where another's turn ended it; a turn that fails takes nobody else's."""
         gone, last = Sender(self.turns, "ann", 1), Sender(self.turns, "bob", 1)
         self.turns.leave(gone)
         self.turns.leave(gone)
@@ -69,9 +68,6 @@ class RequestTurnsTests(SynchronousTestCase):
         self.reactor.turn()
         self.assertEqual([each.taken for each in (gone, first, last)], [0, 0, 0])
         self.assertEqual(self.reactor.calls, [])
-
-    def test_failing(self) -> None:
-        """A turn that fails takes nobody else's."""
         failing, others = Sender(self.turns, "ann", 1), [Sender(self.turns, "bob", 1) for _ in range(2)]
         failing.take_turn = lambda: 1 / 0  # type: ignore[assignment,method-assign]
         self.assertRaises(ZeroDivisionError, self.reactor.turn)
