@@ -49,6 +49,8 @@ DIGEST = "sha256:" + "0" * 64
 ONE = f"/v1/action-approvals/{RUN}"
 DECIDE = f"{ONE}/decide"
 
+_ANSWERS = json.loads((Path(__file__).parents[1] / "api" / "answers.json").read_text("utf-8"))
+
 Given = Callable[[Any], Any] | Mapping[str, Any] | AileronError
 
 
@@ -98,11 +100,9 @@ class MemoryDaemon(Resource):
         return [asked.body for asked in self.asked if (asked.method, asked.path) == (method, path)]
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """See L{Links}."""
         return Daemon(DaemonClient(self._http, url, token, Clock()))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """See L{Links}."""
         return Operator(DaemonClient(self._http, operator_url, token, Clock()))
 
     def probe(self, _url: str, path: str, _token: str | None) -> Mapping[str, Any]:
@@ -169,7 +169,6 @@ class Flaky:
     _agent: IAgent
 
     def request(self, *asked: Any, **more: Any) -> Any:
-        """See L{IAgent}."""
         if not self._site.cut_off:
             return self._agent.request(*asked, **more)
         self._site.cut_off -= 1
@@ -257,6 +256,14 @@ class CommandCase(SynchronousTestCase):
         return ended[0]
 
 
+class ServedCase(CommandCase):
+    """The daemon runs."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+
+
 async def _coroutine(awaitable: Awaitable[T]) -> T:
     return await awaitable
 
@@ -276,6 +283,11 @@ def _asked(request: Request) -> Asked:
     bearer = request.getHeader("authorization")
     token = None if bearer is None else bearer.removeprefix("Bearer ")
     return Asked(request.method.decode(), request.uri.decode(), token, json.loads(content) if content else None)
+
+
+def answered(name: str, /, **changed: Any) -> dict[str, Any]:
+    """What the daemon answers of a value, as the tests of its API have it, but for these members."""
+    return {**_ANSWERS[name], **changed}
 
 
 def approval(**changed: Any) -> dict[str, Any]:

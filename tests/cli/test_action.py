@@ -1,4 +1,4 @@
-"""Actions: run by the agents' door, and files judged and copied without a daemon."""
+"""Actions: run by the agents' door, files judged and copied without a daemon, and new ones begun."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import json
 from pathlib import Path
 
 import click
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli.actions.drafting import TYPES, Draft, Wanted, text_of, wanted
 from aileron.cli.actions.run import typed
-from aileron.errors import ExternalApiError
-from tests.cli.daemon import RUN, CommandCase
+from aileron.connectors import read_descriptions
+from aileron.errors import ExternalApiError, InvalidRequest
+from aileron.manifests import check
+from tests.cli.daemon import RUN, CommandCase, ServedCase
 
 SCHEMA = {
     "properties": {
@@ -41,13 +46,10 @@ inputs = { limit = "10" }
 
 class TypedTests(SynchronousTestCase):
     def test_types(self) -> None:
-        """Text stays text, whatever it looks like; other types are read as JSON."""
+        """Text stays text, other types are read as JSON; what is no pair, unknown, twice or no such type is refused."""
         found = typed(["text=1", "count=2", "sure=true", 'tags=["a", 1]'], SCHEMA)
         self.assertEqual(found, {"text": "1", "count": 2, "sure": True, "tags": ["a", 1]})
         self.assertEqual(typed(["text=a=b"], SCHEMA), {"text": "a=b"})
-
-    def test_refused(self) -> None:
-        """What is no pair, unknown, twice or of another type is a usage error."""
         for pairs in (["text"], ["other=1"], ["text=a", "text=b"], ["count=x"], ["sure=yes"], ["tags=[NaN]"]):
             self.assertRaises(click.UsageError, typed, pairs, SCHEMA)
 
@@ -64,26 +66,19 @@ class ShowTests(CommandCase):
         """What is shown before deciding, left to the person or taken back is told, where it is anything."""
         self.serve()
         preview = {"connector": "builtin://slack", "operation": "read", "shows": ["Topic", "Text"]}
-        for name, given, nothing, told in (
+        for name, shown, nothing, told in (
             ("preview", preview, None, "you are shown  Topic, Text, by read of builtin://slack\n"),
             ("on_cancel", "withdraw", "keep", "once the agent cancels its call"),
             ("asks", ["text", "co\x1bunt"], [], "may leave to you: text, co␛unt\n"),
         ):
-            self.assertIn(" ".join(told.split()), " ".join(self.shown(**{name: given}).split()))
+            self.assertIn(" ".join(told.split()), " ".join(self.shown(**{name: shown}).split()))
             self.assertNotIn(told.split("  ")[0][:16], self.shown(**{name: nothing}))
 
 
-class RunTests(CommandCase):
+class RunTests(ServedCase):
     def setUp(self) -> None:
         super().setUp()
-        self.serve()
         self.site.answer("GET", "/v1/actions/hello", {"input_schema": SCHEMA})
-
-    def test_done(self) -> None:
-        """The result's output is printed."""
-        self.site.answer("POST", "/v1/actions/hello/run", {"run_id": RUN, "result": {"output": "hi", "steps": {}}})
-        self.assertEqual(self.command("action", "run", "hello", "--arg", "count=3")[:2], (0, "hi\n"))
-        self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [{"args": {"count": 3}}])
 
     def test_attachments(self) -> None:
         """What is attached is told, and how to have it; a terminal is not filled with it."""
@@ -96,25 +91,25 @@ class RunTests(CommandCase):
         self.assertIn(f"aileron runs save {RUN} DIRECTORY", err)
 
     def test_pending(self) -> None:
-        """A run that waits for approval has an exit code of its own, and says what waits."""
+        """A run that waits for approval has an exit code of its own, and says what waits; a failure is an error."""
         waits = {"status": "pending_approval", "run_id": RUN, "message": "hello waits"}
         self.site.answer("POST", "/v1/actions/hello/run", waits)
         self.assertEqual(self.command("action", "run", "hello", "--args", "{}")[:2], (75, "hello waits\n"))
         code, out, _ = self.command("action", "run", "hello", "--json")
         self.assertEqual((code, json.loads(out)), (75, waits))
-
-    def test_failed(self) -> None:
-        """A failure is an error."""
         self.site.answer("POST", "/v1/actions/hello/run", ExternalApiError("Slack said no."))
         code, out, err = self.command("action", "run", "hello")
         self.assertEqual((code, out), (1, ""))
         self.assertIn("Slack said no.", err)
 
     def test_usage(self) -> None:
-        """Malformed arguments never reach the daemon."""
+        """The result's output is printed; malformed arguments never reach the daemon."""
         for arguments in (("--args", "[]"), ("--args", "{"), ("--args", "{}", "--arg", "count=1")):
             self.assertEqual(self.command("action", "run", "hello", *arguments)[0], 2, arguments)
         self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [])
+        self.site.answer("POST", "/v1/actions/hello/run", {"run_id": RUN, "result": {"output": "hi", "steps": {}}})
+        self.assertEqual(self.command("action", "run", "hello", "--arg", "count=3")[:2], (0, "hi\n"))
+        self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [{"args": {"count": 3}}])
 
 
 class FilesTests(CommandCase):
@@ -127,7 +122,7 @@ class FilesTests(CommandCase):
         return path
 
     def test_check(self) -> None:
-        """A sound file is said to be so; a fault is told with file and line."""
+        """A sound file is said to be so; a fault is told with file and line, of a connector's file as well."""
         sound, faulty = self.file(ACTION), self.file(ACTION.replace('version = "1.0.0"', "version = 1", 1))
         self.assertEqual(self.command("action", "check", str(sound)), (0, f"{sound}: sound\n", ""))
         code, out, _ = self.command("action", "check", str(faulty))
@@ -135,6 +130,8 @@ class FilesTests(CommandCase):
         self.assertIn(f"{faulty}:3: ", out)
         code, out, _ = self.command("action", "check", "--json", str(faulty))
         self.assertEqual((code, json.loads(out)["faults"][0]["line"]), (1, 3))
+        code, out, _ = self.command("connector", "check", str(self.file("[connector]\n", "x.toml")))
+        self.assertEqual((code, ".toml:" in out), (1, True))
 
     def test_add(self) -> None:
         """A sound file is copied, private; the same again is nothing new."""
@@ -145,10 +142,11 @@ class FilesTests(CommandCase):
         self.assertEqual(self.command("action", "add", str(path))[:2], (0, "hello.md is there already.\n"))
 
     def test_add_faulty(self) -> None:
-        """With one faulty file nothing is added."""
+        """With one faulty file nothing is added, nor what the daemon would not look at."""
         code, _, err = self.command("action", "add", str(self.file(ACTION)), str(self.file("no", "bad.md")))
         self.assertEqual((code, "Nothing was added" in err), (1, True))
         self.assertEqual(list(self.home.actions.iterdir()), [])
+        self.assertEqual(self.command("action", "add", str(self.file(ACTION, "hello.txt")))[0], 1)
 
     def test_add_different(self) -> None:
         """A different file of that name is left as it is, with the difference shown, unless forced."""
@@ -161,11 +159,111 @@ class FilesTests(CommandCase):
         self.assertEqual(self.command("action", "add", "--force", str(other))[:2], (0, "hello.md was replaced.\n"))
         self.assertIn("Good bye", (self.home.actions / "hello.md").read_text())
 
-    def test_add_name(self) -> None:
-        """Only what the daemon would look at is added."""
-        self.assertEqual(self.command("action", "add", str(self.file(ACTION, "hello.txt")))[0], 1)
 
-    def test_check_connector(self) -> None:
-        """A connector file is judged as well."""
-        code, out, _ = self.command("connector", "check", str(self.file("[connector]\n", "x.toml")))
-        self.assertEqual((code, ".toml:" in out), (1, True))
+KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
+WANTED = st.builds(Wanted, KEYS, st.sampled_from(TYPES), st.booleans())
+
+
+class DraftTests(CommandCase):
+    @settings(max_examples=40, deadline=None)
+    @given(
+        name=st.from_regex(r"[a-z][a-z0-9._-]{0,20}", fullmatch=True),
+        op=KEYS,
+        gated=st.booleans(),
+        inputs=st.lists(WANTED, max_size=4, unique_by=lambda each: each.name),
+        takes=st.lists(KEYS, max_size=3, unique=True),
+    )
+    def test_sound(self, name: str, op: str, gated: bool, inputs: list[Wanted], takes: list[str]) -> None:
+        """Whatever is asked for, our own reader finds no fault with it."""
+        draft = Draft(name, "local://me/x", "1.0.0", op, gated, tuple(inputs), tuple(takes))
+        path = Path(self.mktemp())
+        path.write_text(text_of(draft))
+        self.assertEqual(check(str(path)), [], text_of(draft))
+
+    def test_refused(self) -> None:
+        """What would be no action, or would break out of its place in the file, is refused."""
+        for connector, op in (('builtin://x"\n', "op"), ("nothing", "op"), ("builtin://slack", 'o"p')):
+            self.assertRaises(InvalidRequest, Draft, "a", connector, "1.0.0", op)
+        for text in ("", "A:string", "a:text", "a:string:never", "a:string:optional:x", 'a"'):
+            self.assertRaises(InvalidRequest, wanted, text)
+        self.assertEqual(wanted("a"), Wanted("a"))
+        self.assertEqual(wanted("a:integer:optional"), Wanted("a", "integer", required=False))
+
+
+class NewTests(CommandCase):
+    def text(self, name: str) -> str:
+        """The file, which has no fault."""
+        path = self.home.actions / f"{name}.md"
+        self.assertEqual(check(str(path)), [])
+        return path.read_text()
+
+    def test_every_builtin(self) -> None:
+        """Of every operation that comes with the program an action can be begun, with what the operation takes."""
+        for known, takes in read_descriptions(self.home.connectors):
+            for op, taken in takes.items():
+                name = op.replace("_", "-")
+                code, out, err = self.command("action", "new", name, "--connector", known.fqn, "--op", op, "--gated")
+                self.assertEqual(code, 0, err)
+                self.assertIn("Written: ", out)
+                self.assertIn("does nothing before you trust it", err)
+                text = self.text(name)
+                for each in taken:
+                    self.assertIn(f'{each} = "${{args.{each}}}"', text)
+
+    def test_asked(self) -> None:
+        """What is not said is asked for; no answer to the gate means that it is asked about."""
+        self.typed = ["builtin://slack", "post_message", ""]
+        self.assertEqual(self.command("action", "new", "tell")[0], 0)
+        self.assertIn("required = true", self.text("tell").partition("[approval]")[2])
+        self.typed = ["builtin://slack", "post_message", "n"]
+        self.command("action", "new", "tell-all")
+        self.assertIn("required = false", self.text("tell-all").partition("[approval]")[2])
+
+    def test_inputs(self) -> None:
+        """Inputs that are said take the place of the operation's; each that it takes is given it."""
+        words = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--ungated")
+        self.assertEqual(self.command(*words, "--input", "text:string", "--input", "count:integer:optional")[0], 0)
+        text = self.text("tell")
+        self.assertIn('inputs = { text = "${args.text}" }', text)
+        self.assertIn("required = false", text.partition("[[execute]]")[0])
+
+    def test_own_connector(self) -> None:
+        """A connector of the home is known with its version; one of a plugin is taken at its word."""
+        (self.home.connectors / "c.toml").write_text(
+            '[connector]\nname = "local://me/c"\nversion = "2.1.0"\nbase_url = { default = "https://c.example" }\n'
+            'hosts = ["c.example:443"]\n\n[operations.go]\nmethod = "POST"\npath = "/x/${in.where}"\n'
+        )
+        self.command("action", "new", "go", "--connector", "local://me/c", "--op", "go", "--gated")
+        self.assertIn('version = "2.1.0"', self.text("go"))
+        self.assertIn('where = "${args.where}"', self.text("go"))
+        self.command(
+            "action", "new", "far", "--connector", "local://you/far@3.0.0", "--op", "go", "--input", "x:string"
+        )
+        self.assertIn('x = "${args.x}"', self.text("far"))
+
+    def test_wrong(self) -> None:
+        """What cannot be is refused, told with what there is, and nothing is written, least of all over a file."""
+        for words in (
+            ("a/b", "--connector", "builtin://slack", "--op", "post_message"),
+            ("a", "--connector", "builtin://slack", "--op", "nothing"),
+            ("a", "--connector", "builtin://nothing", "--op", "x"),
+            ("a",),
+            ("a", "--connector", "builtin://slack", "--op", "post_message", "--input", "a:b"),
+        ):
+            code, _, err = self.command("action", "new", *words, *(() if len(words) == 1 else ("--gated",)))
+            self.assertNotEqual(code, 0, words)
+            self.assertTrue(err, words)
+        self.assertEqual(list(self.home.actions.iterdir()), [])
+        path = self.home.actions / "tell.md"
+        path.write_text("mine")
+        whole = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--gated")
+        code, _, err = self.command(*whole)
+        self.assertEqual((code, path.read_text()), (1, "mine"))
+        self.assertIn("it was left as it is", err)
+
+    def test_edit(self) -> None:
+        """With --edit the editor gets it; where no one can be asked for trust the person is told how to go on."""
+        self.environ |= {"EDITOR": "sed -i s/Say.here/Now/", "PATH": "/usr/bin:/bin"}
+        words = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--gated", "--edit")
+        self.command(*words)
+        self.assertIn("Now, for the model", self.text("tell"))

@@ -1,18 +1,17 @@
-"""What is shown is what is approved."""
+"""What is shown is what is approved: one, or several after one login."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from aileron.errors import ApprovalStale, Conflict
-from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, CommandCase, approval
+from aileron.errors import ApprovalStale
+from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
 
 
-class ApprovalCase(CommandCase):
+class ApprovalCase(ServedCase):
     def setUp(self) -> None:
         super().setUp()
-        self.serve()
         self.one_waits()
 
     def result(self, given: dict[str, Any]) -> None:
@@ -41,12 +40,9 @@ class ShowTests(ApprovalCase):
             self.assertIn(part, out)
 
     def test_stale(self) -> None:
-        """That it changed stands at the top."""
+        """That it changed stands at the top; a step that uses an earlier answer says so and names its host."""
         self.site.answer("GET", ONE, approval(stale="The action was changed since."))
         self.assertIn("CHANGED SINCE IT WAS FIRST SHOWN: The action", self.as_operator("approval", "show", RUN)[1])
-
-    def test_without_request(self) -> None:
-        """A step that uses an earlier answer says so and names its host."""
         found = approval()
         found["review"]["steps"][0]["request"] = None
         self.site.answer("GET", ONE, found)
@@ -63,13 +59,8 @@ class ShowTests(ApprovalCase):
         self.assertIn("cannot read the review", out)
         self.assertIn('"more": "than is known\\u202e"', out)
 
-    def test_json(self) -> None:
-        """For programs: the approval and its session."""
-        found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])
-        self.assertEqual((found["digest"], found["session"]["agent"]), (DIGEST, "opencode"))
-
     def test_list(self) -> None:
-        """The list names what waits; a filter is passed on."""
+        """The list names what waits, a filter is passed on; for programs one is the approval and its session."""
         self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": [approval()], "cursor": "c"})
         code, out, err = self.as_operator("approval", "list")
         self.assertEqual(code, 0)
@@ -77,6 +68,8 @@ class ShowTests(ApprovalCase):
         self.assertIn("--cursor c", err)
         self.site.answer("GET", "/v1/action-approvals?state=denied&limit=50", {"items": [], "cursor": None})
         self.assertEqual(self.as_operator("approval", "list", "--state", "denied")[1], "Nothing waits for you.\n")
+        found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])
+        self.assertEqual((found["digest"], found["session"]["agent"]), (DIGEST, "opencode"))
 
 
 class ApproveTests(ApprovalCase):
@@ -128,13 +121,6 @@ class ApproveTests(ApprovalCase):
         self.assertEqual((out.count("│ +"), out.count("│ -")), (2, 2), "more is told to differ than does")
         self.assertIn("Look again", err)
 
-    def test_conflict(self) -> None:
-        """The daemon's no is told as it is."""
-        self.site.answer("POST", DECIDE, Conflict("It is cancelled already.", {"state": "cancelled"}))
-        code, _, err = self.as_operator("approval", "approve", RUN, "--yes")
-        self.assertEqual(code, 1)
-        self.assertIn("aileron: It is cancelled already.", err)
-
     def test_outcome(self) -> None:
         """An approved run that fails is an error; one that takes longer is said to go on."""
         failed = {"status": "failed", "run_id": RUN, "failure": {"message": "Slack said no."}}
@@ -147,13 +133,10 @@ class ApproveTests(ApprovalCase):
             found, *said = self.as_operator("approval", "approve", RUN, "--yes")
             self.assertEqual((found, told in "".join(said)), (code, True), told)
 
-    def test_json(self) -> None:
-        """With --json standard output is one JSON value."""
+    def test_json_failed(self) -> None:
+        """For programs standard output is one JSON value, a run that fails is an error, and a question is refused."""
         found = json.loads(self.as_operator("approval", "approve", RUN, "--yes", "--json")[1])
         self.assertEqual(found["result"]["status"], "completed")
-
-    def test_json_failed(self) -> None:
-        """For programs too a run that fails is an error, and an approval that nobody would see is refused."""
         self.result({"status": "failed", "run_id": RUN, "failure": {"message": "Slack said no."}})
         code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--json")
         self.assertEqual((code, json.loads(out)["result"]["status"]), (1, "failed"))
@@ -172,7 +155,9 @@ class AfterwardsTests(ApprovalCase):
     """Putting off, taking back and forgiving."""
 
     def test_put_off(self) -> None:
-        """The moment is sent; that it waits, and how to take it back, is told."""
+        """The moment is sent; that it waits, and how to take it back, is told. What is no moment decides nothing."""
+        self.assertEqual(self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "soon")[0], 2)
+        self.assertEqual(self.site.bodies("POST", DECIDE), [])
         later = "2026-03-01T08:00:00.000000Z"
         decided = approval(approved=True)
         decided["run"] = {**decided["run"], "start_after": later}
@@ -184,20 +169,99 @@ class AfterwardsTests(ApprovalCase):
         self.assertIn(f"it begins at {later}. Until then: aileron approval cancel {RUN}", out)
         self.assertEqual(self.site.bodies("POST", DECIDE)[0]["not_before"], later)
 
-    def test_no_moment(self) -> None:
-        """What is no moment decides nothing."""
-        self.assertEqual(self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "soon")[0], 2)
-        self.assertEqual(self.site.bodies("POST", DECIDE), [])
-
     def test_cancel(self) -> None:
-        """It is taken back, with a reason."""
+        """It is taken back with a reason, and what was denied is forgiven."""
         self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled", "run_id": RUN})
         code, out, _ = self.as_operator("approval", "cancel", RUN, "--reason", "typo")
         self.assertEqual((code, out), (0, "Taken back; nothing was sent.\n"))
         self.assertEqual(self.site.bodies("POST", f"{ONE}/withdraw"), [{"reason": "typo"}])
-
-    def test_forgive(self) -> None:
-        """What was denied is forgiven."""
         self.site.answer("POST", f"{ONE}/forgive", approval(approved=False))
         code, out, _ = self.as_operator("approval", "forgive", RUN)
         self.assertEqual((code, out), (0, "Agents may ask for it again.\n"))
+
+
+OTHER = "02RUN"
+
+
+def path(run_id: str, *more: str) -> str:
+    """Of one approval."""
+    return "/".join(("/v1/action-approvals", run_id, *more))
+
+
+class SeveralCase(ServedCase):
+    """Two wait."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.site.answer("GET", "/v1/sessions/S", SESSION)
+        done = {"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}}
+        for run_id in (RUN, OTHER):
+            self.site.answer("GET", path(run_id), approval(id=run_id, digest=f"{DIGEST}{run_id}"))
+            self.site.answer("POST", path(run_id, "decide"), approval(id=run_id))
+            self.site.answer("GET", path(run_id, "result?wait=10"), done)
+
+    def decided(self) -> list[Any]:
+        """What each was told."""
+        return [self.site.bodies("POST", path(run_id, "decide")) for run_id in (RUN, OTHER)]
+
+
+class SeveralTests(SeveralCase):
+    def test_each(self) -> None:
+        """Each is shown and confirmed by itself, and decided by its own digest."""
+        code, out, _ = self.as_operator("approval", "approve", RUN, OTHER, RUN, answers=["y", "y"])
+        self.assertEqual((code, out.count("What will leave this machine")), (0, 2))
+        self.assertIn("All 2 were approved.", out)
+        for run_id, bodies in zip((RUN, OTHER), self.decided(), strict=True):
+            self.assertEqual(bodies, [{"approved": True, "digest": f"{DIGEST}{run_id}"}])
+
+    def test_not_all(self) -> None:
+        """A no to one, or one that changed, leaves that one as it is and not the others; the exit code tells."""
+        code, _, err = self.as_operator("approval", "approve", RUN, OTHER, answers=["n", "y"])
+        self.assertEqual((code, [len(each) for each in self.decided()]), (1, [0, 1]))
+        self.assertIn("1 of 2 were approved", err)
+        self.site.answer("POST", path(RUN, "decide"), ApprovalStale("Look again."))
+        code, _, err = self.as_operator("approval", "approve", RUN, OTHER, answers=["y", "y"])
+        self.assertEqual((code, "1 of 2 were approved" in err), (1, True))
+
+    def test_alone(self) -> None:
+        """What is about one alone is refused of several."""
+        for option in (("--digest", "x"), ("--grant",), ("--yes", "--json")):
+            self.assertEqual(self.command("approval", "approve", RUN, OTHER, *option)[0], 2, option)
+        self.assertEqual(self.site.asked, [])
+
+
+class DenyTests(SeveralCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.site.answer("POST", "/v1/sessions/S/end", {})
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": ["03RUN"], "left": []})
+
+    def test_several(self) -> None:
+        """Several are denied with one reason."""
+        code, out, _ = self.as_operator("approval", "deny", RUN, OTHER, "--reason", "no")
+        self.assertEqual((code, "All 2 were denied." in out), (0, True))
+        self.assertEqual([each[0]["reason"] for each in self.decided()], ["no", "no"])
+
+    def test_end_session(self) -> None:
+        """With its session ended all else that it asks is denied, with the same reason."""
+        code, out, _ = self.as_operator("approval", "deny", RUN, "--end-session", "--reason", "flood")
+        self.assertEqual(code, 0)
+        self.assertIn("The session S is ended; 1 more were denied.", out)
+        self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
+
+    def test_no_session(self) -> None:
+        """Where no session asks nothing is denied."""
+        run = {**approval()["run"], "session_id": None}
+        self.site.answer("GET", path(OTHER), approval(id=OTHER, run={**run, "id": OTHER}))
+        code, _, err = self.as_operator("approval", "deny", RUN, OTHER, "--end-session")
+        self.assertEqual((code, self.decided()), (1, [[], []]))
+        self.assertIn("nothing was denied", err)
+
+    def test_sessions_end(self) -> None:
+        """A session is ended by itself; with --deny what it asks is denied too, and what still waited is counted."""
+        self.assertEqual(self.as_operator("sessions", "end", "S")[1], "S is ended.\n")
+        self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [])
+        out = self.as_operator("sessions", "end", "S", "--deny", "--reason", "flood")[1]
+        self.assertIn("1 of its requests were denied", out)
+        self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
+        self.assertEqual(self.command("sessions", "end", "S", "--reason", "x")[0], 2)

@@ -10,7 +10,7 @@ from typing import Any
 from aileron.cli._context import CliContext
 from aileron.cli.approvals import edit as _approval_edit
 from aileron.errors import InvalidRequest
-from tests.cli.daemon import DIGEST, ONE, PASSPHRASE, RUN, SESSION, CommandCase, approval
+from tests.cli.daemon import DIGEST, ONE, PASSPHRASE, RUN, SESSION, ServedCase, approval
 
 EDIT = f"{ONE}/edit"
 ASKED = {"channel": "#eng", "count": 1, "note": "x"}
@@ -24,12 +24,11 @@ def asked(**changed: Any) -> dict[str, Any]:
     return found
 
 
-class EditCase(CommandCase):
+class EditCase(ServedCase):
     """A daemon that takes edits."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.serve()
         self.site.answer("GET", ONE, asked())
         self.site.answer("GET", "/v1/sessions/S", SESSION)
         self.site.answer("GET", "/v1/actions/ship-update", {"input_schema": SCHEMA})
@@ -50,9 +49,6 @@ class EditTests(EditCase):
         self.assertEqual(self.sent(), [{"args": {"channel": "#eng", "count": 2}, "digest": DIGEST}])
         self.assertIn("POST https://slack.com/api/chat.postMessage", out)
         self.assertIn(f"Nothing is decided yet. To do so: aileron approval approve {RUN}", err)
-
-    def test_json(self) -> None:
-        """For programs: the approval as it is then."""
         out = self.as_operator("approval", "edit", RUN, "--arg", "channel=#all", "--json")[1]
         self.assertEqual(json.loads(out)["session"]["agent"], "opencode")
 
@@ -64,19 +60,16 @@ class EditTests(EditCase):
             self.assertEqual(self.as_operator("approval", "edit", RUN, option, value)[0], 2, value)
         self.assertEqual(self.sent(), [])
 
-    def test_decided(self) -> None:
-        """What is decided is not edited."""
-        found = asked()
-        found["run"]["state"] = "denied"
-        self.site.answer("GET", ONE, found)
-        self.assertIn("This is denied already.", self.as_operator("approval", "edit", RUN, "--arg", "count=2")[2])
-
     def test_refused(self) -> None:
-        """The daemon's reasons are told."""
+        """The daemon's reasons are told; what is decided is not edited."""
         self.site.answer("POST", EDIT, InvalidRequest.listing("Wrong.", ("/args/count", "must be 5 or less")))
         code, _, err = self.as_operator("approval", "edit", RUN, "--arg", "count=7")
         self.assertEqual(code, 1)
         self.assertIn("must be 5 or less", err)
+        found = asked()
+        found["run"]["state"] = "denied"
+        self.site.answer("GET", ONE, found)
+        self.assertIn("This is denied already.", self.as_operator("approval", "edit", RUN, "--arg", "count=2")[2])
 
 
 class EditorTests(EditCase):
@@ -111,15 +104,12 @@ class EditorTests(EditCase):
         self.assertIn("This is no JSON", out)
         self.assertIn("must be one JSON object", out)
 
-    def test_unchanged(self) -> None:
-        """What is left as it was is not asked for."""
+    def test_refused(self) -> None:
+        """What the daemon refuses is kept for another try; what is left as it was is not asked for."""
         self.editing(json.dumps(dict(reversed(ASKED.items()))))
         code, _, err = self.as_operator("approval", "edit", RUN, "--editor")
         self.assertEqual((code, self.sent(), self.left()), (1, [], []))
         self.assertIn("Nothing was edited", err)
-
-    def test_refused(self) -> None:
-        """What the daemon refuses is kept for another try."""
         self.site.answer("POST", EDIT, InvalidRequest("Wrong."))
         self.editing('{"channel": 1}')
         code, _, err = self.as_operator("approval", "edit", RUN, "--editor")

@@ -1,4 +1,4 @@
-"""Bindings on the command line: for what they open, what no longer fits, and a rebinding of exactly what was shown."""
+"""Bindings and notifications on the command line: what they open, what no longer fits, and what was put there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from aileron.errors import InvalidRequest
-from tests.cli.daemon import PASSPHRASE, CommandCase
+from tests.cli.daemon import PASSPHRASE, ServedCase, answered
 
 NAME, FQN = "api_key/chat/default", "local://me/chat"
 PATH = "/v1/bindings/api_key%2Fchat%2Fdefault"
@@ -20,31 +20,16 @@ SCOPE = {
 
 def binding(**changed: Any) -> dict[str, Any]:
     """One as the daemon shows it."""
-    return {
-        "name": NAME,
-        "kind": "api_key",
-        "service": "chat",
-        "identity": "default",
-        "connector": FQN,
-        "created_at": "2026-01-01T00:00:00.000000Z",
-        "revision": 3,
-        "base_url": None,
-        "account": None,
-        "scope": SCOPE,
-        "in_force": SCOPE,
-        "fits": True,
-        "flag": None,
-        **changed,
-    }
+    mine = {"name": NAME, "connector": FQN, "service": "chat", "revision": 3, "base_url": None}
+    return answered("binding", **mine, scope=SCOPE, in_force=SCOPE, fits=True, flag=None) | changed
 
 
 MOVED = {"in_force": {**SCOPE, "hosts": ["evil.invalid:443\x1b[2J"]}, "fits": False}
 
 
-class BindingTests(CommandCase):
+class BindingTests(ServedCase):
     def setUp(self) -> None:
         super().setUp()
-        self.serve()
         self.site.answer("POST", f"{PATH}/rebind", lambda body: binding(revision=body["revision"] + 1))
 
     def rebound(self) -> list[Any]:
@@ -64,12 +49,6 @@ class BindingTests(CommandCase):
         self.assertEqual((body["account"], "base_url" in body), ("a", False))
         code, _, err = self.command("binding", "setup", "local://")
         self.assertEqual((code, "--service" in err), (1, True))
-
-    def test_revoke(self) -> None:
-        """A binding is revoked by its name, slashes and all."""
-        self.site.answer("DELETE", PATH, binding())
-        code, out, _ = self.as_operator("binding", "revoke", NAME)
-        self.assertEqual((code, "is revoked" in out), (0, True))
 
     def test_provider(self) -> None:
         """Where a provider's key will go is shown before it is asked for, and then what config.yaml must say."""
@@ -117,6 +96,10 @@ class BindingTests(CommandCase):
         self.assertIn("hosts: evil.invalid:443␛[2J\n    before: chat.invalid:443\n", out)
         self.assertIn("header: Authorization, as before", out)
         self.assertIn("revision 4", out)
+        self.site.answer("GET", PATH, binding(**MOVED))
+        self.assertEqual(self.command("binding", "rebind", NAME, "--json")[0], 2)
+        code, out, _ = self.as_operator("binding", "rebind", NAME, "--yes", "--json")
+        self.assertEqual((code, json.loads(out)["revision"]), (0, 4))
 
     def test_not_rebound(self) -> None:
         """Without a yes, where it fits, or where its connector is gone, nothing is rebound."""
@@ -130,9 +113,79 @@ class BindingTests(CommandCase):
             self.assertEqual((code, said in err), (1, True), err)
         self.assertEqual(self.rebound(), [])
 
-    def test_for_programs(self) -> None:
-        """A script says --yes, and is told in JSON."""
-        self.site.answer("GET", PATH, binding(**MOVED))
-        self.assertEqual(self.command("binding", "rebind", NAME, "--json")[0], 2)
-        code, out, _ = self.as_operator("binding", "rebind", NAME, "--yes", "--json")
-        self.assertEqual((code, json.loads(out)["revision"]), (0, 4))
+    def test_revoked(self) -> None:
+        """A binding, or what was put there for notifications, is revoked by its name, slashes and all."""
+        notice = "/v1/bindings/api_key%2Fnotice%2Fphone"
+        for path, words in ((PATH, ("binding", "revoke", NAME)), (notice, ("notification", "remove", "phone"))):
+            self.site.answer("DELETE", path, binding())
+            self.assertEqual(self.as_operator(*words)[0], 0)
+            self.assertEqual(len(self.site.bodies("DELETE", path)), 1)
+
+
+ADDRESS = "ntfys://ntfy.invalid/canary"
+
+
+def channel(**changed: Any) -> dict[str, Any]:
+    """One as the daemon shows it."""
+    return {
+        "name": "phone",
+        "kind": "apprise",
+        "sent": 3,
+        "failed": 0,
+        "waiting": 0,
+        "problem": None,
+        "problem_at": None,
+        "sent_at": "2026-01-01T00:00:00.000000Z",
+        "needs_secret": True,
+        "bound": True,
+        **changed,
+    }
+
+
+class NotificationTests(ServedCase):
+    def test_list(self) -> None:
+        """Each channel is shown with its state, and with what to do where something is to be done."""
+        items = [channel(), channel(name="mail", bound=False), channel(name="office", problem="It answered 500.\x1b")]
+        self.site.answer("GET", "/v1/notifications", {"items": items})
+        code, out, err = self.as_operator("notification", "list")
+        self.assertEqual(code, 0, err)
+        for part in ("ready", "not in the vault yet", "failing"):
+            self.assertIn(part, out)
+        self.assertIn("aileron notification add mail", err)
+        self.assertIn("It answered 500.", err)
+        self.assertNotIn("\x1b", out + err)
+
+    def test_test(self) -> None:
+        """A test succeeds only if every channel took it; where nothing is configured it is said where that is done."""
+        self.site.answer("POST", "/v1/notifications/test", {"items": [channel()]})
+        self.assertEqual(self.as_operator("notification", "test")[0], 0)
+        self.site.answer("POST", "/v1/notifications/test", {"items": [channel(), channel(problem="No.")]})
+        self.assertEqual(self.as_operator("notification", "test")[0], 1)
+        for method, path in (("GET", "/v1/notifications"), ("POST", "/v1/notifications/test")):
+            self.site.answer(method, path, {"items": []})
+        self.assertIn("config.yaml", self.as_operator("notification", "list")[1])
+        self.assertEqual(self.as_operator("notification", "test")[0], 1)
+
+    def test_add(self) -> None:
+        """What a channel wants is asked for by its name, is sent once, and shown nowhere."""
+        prompts: list[str] = []
+
+        def secret(prompt: str, _descriptor: int | None) -> str:
+            prompts.append(prompt)
+            return ADDRESS
+
+        self.secret = secret
+        self.site.answer("POST", "/v1/bindings/setup", {"name": "api_key/notice/phone"})
+        for scope, prompt in (
+            ({"base_url": "apprise", "header": "address"}, "Address of phone"),
+            (
+                {"base_url": "https://example.com/hook", "header": "Aileron-Signature"},
+                "Key that signs what goes to https://example.com/hook",
+            ),
+        ):
+            self.site.answer("POST", "/v1/bindings/target", {"connector": "notice://phone", "scope": scope})
+            code, out, err = self.as_operator("notification", "add", "phone")
+            self.assertEqual((code, "canary" in out + err, prompts.pop()), (0, False, prompt), err)
+            sent = self.site.bodies("POST", "/v1/bindings/setup")[-1]
+            body = {"connector": "notice://phone", "service": "notice", "identity": "phone", "secret": ADDRESS}
+            self.assertEqual(sent, body)

@@ -11,7 +11,7 @@ from twisted.internet.defer import succeed
 from aileron.cli._clients import CLIENTS
 from aileron.cli._context import CliContext
 
-from .daemon import LAUNCH_KEY, CommandCase
+from .daemon import LAUNCH_KEY, CommandCase, ServedCase
 
 ENTRY = {"command": "/opt/a b/aileron-mcp", "args": [], "env": {"AILERON_CLIENT": "x", "AILERON_HOME": '/h "q"'}}
 
@@ -20,16 +20,13 @@ class SnippetTests(CommandCase):
     """What is printed."""
 
     def test_every_client(self) -> None:
-        """Each snippet is sound in its client's language, names the program and its variables, and nothing else."""
+        """Each snippet is sound in its client's language and words, and names the program and its variables."""
         for name, client in CLIENTS.items():
             text = client.text(ENTRY)
             whole = yaml.safe_load(text) if name == "continue" else json.loads(text)
             [servers] = whole.values()
             [entry] = servers if isinstance(servers, list) else servers.values()
             self.assertEqual((entry["command"], entry["env"]), (ENTRY["command"], ENTRY["env"]), name)
-
-    def test_forms(self) -> None:
-        """The clients that have words of their own get those."""
         keys = {name: next(iter(json.loads(CLIENTS[name].text(ENTRY)))) for name in ("cursor", "vscode", "zed")}
         self.assertEqual(keys, {"cursor": "mcpServers", "vscode": "servers", "zed": "context_servers"})
 
@@ -69,7 +66,7 @@ class OpenTests(CommandCase):
         self.assertNotIn("lease", asked.body)
 
 
-class WatchTests(CommandCase):
+class WatchTests(ServedCase):
     """C{aileron sessions watch}."""
 
     def cli_context(self) -> CliContext:
@@ -78,7 +75,6 @@ class WatchTests(CommandCase):
 
     def watched(self, *options: str) -> tuple[int, str, str]:
         """Watch a session whose second record, its end, comes while it is watched."""
-        self.serve()
         told = [
             {"sequence": 3, "at": "T1", "type": "session.started", "payload": {}, "action": None, "run_id": None},
             {"sequence": 5, "at": "T2", "type": "session.ended", "payload": {"ending": "orphaned", "exit_code": None}},
@@ -91,11 +87,8 @@ class WatchTests(CommandCase):
         return self.as_operator("sessions", "watch", "S", *options)
 
     def test_followed(self) -> None:
-        """Each record is told once and in order, until the session ends."""
+        """Each record is told once and in order, until the session ends; for programs each is an object."""
         code, out, _ = self.watched()
         self.assertEqual((code, out), (0, "T1  session.started\nT2  session.ended  ending orphaned\n"))
-
-    def test_json(self) -> None:
-        """For programs each is an object."""
         code, out, _ = self.watched("--json")
         self.assertEqual((code, out.count('"sequence"')), (0, 2))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import click
 from click.shell_completion import BashComplete
 
 from aileron.cli._context import CliContext
@@ -46,14 +45,8 @@ class CompletionCase(CommandCase):
 
 
 class NamesTests(CompletionCase):
-    def test_commands(self) -> None:
-        """Commands and options are completed."""
-        self.assertEqual(self.completed("app"), ["approval"])
-        self.assertEqual(self.completed("approval", "wa"), ["watch"])
-        self.assertIn("--reason", self.completed("approval", "deny", "--"))
-
     def test_names(self) -> None:
-        """Actions and connectors are completed by the names that their files give them."""
+        """Commands, options, and actions and connectors by the names that their files give them are completed."""
         for words in (
             ("action", "show"),
             ("action", "run"),
@@ -66,15 +59,15 @@ class NamesTests(CompletionCase):
         self.assertEqual(self.completed("connector", "show", "builtin://s"), ["builtin://slack"])
         self.assertEqual(self.completed("runs", "list", "--state", "unk"), ["unknown"])
         self.assertEqual(self.completed("launch", "op"), ["opencode"])
+        self.assertEqual(self.completed("app"), ["approval"])
+        self.assertEqual(self.completed("approval", "wa"), ["watch"])
+        self.assertIn("--reason", self.completed("approval", "deny", "--"))
 
     def test_no_more_than_a_name(self) -> None:
-        """What a shell would read as more than a name is left out."""
+        """What a shell would read as more than a name is left out, and a file that is none of ours is not read."""
         for number, name in enumerate(("$(touch x)", "a b", "a;b", "-x", "a\\\\nb", "*", "\u202ea", "a" * 300)):
             self.write(self.home.actions / f"{number}.md", f'+++\nname = "{name}"\n+++\n')
         self.assertEqual(self.completed("action", "show", ""), ["say-hello"])
-
-    def test_links(self) -> None:
-        """A file that is none of ours is not read."""
         (self.home.actions / "pipe.md").symlink_to("/dev/zero")
         self.assertEqual(self.completed("action", "show", ""), ["say-hello"])
 
@@ -104,13 +97,10 @@ class NamesTests(CompletionCase):
 
 class ScriptTests(CompletionCase):
     def test_shells(self) -> None:
-        """Each shell has its script; another is a usage error."""
+        """Each shell has its script, by which bash itself completes a command and a name; another is a usage error."""
         for shell, part in (("zsh", "#compdef aileron"), ("fish", "complete --no-files --command aileron")):
             self.assertIn(part, self.command("completion", shell)[1])
         self.assertEqual(self.command("completion", "tcsh")[0], 2)
-
-    def test_bash(self) -> None:
-        """Bash itself completes a command and a name by the script."""
         self.assertEqual(self.in_bash("aileron", "approval", "wa"), ["watch"])
         self.assertEqual(self.in_bash("aileron", "action", "show", "say"), ["say-hello"])
 
@@ -129,10 +119,3 @@ class ScriptTests(CompletionCase):
         )
         self.assertEqual(found.stderr, "")
         return found.stdout.split()
-
-    def test_every_name(self) -> None:
-        """No command's completion asks anything of a person: each argument is completed without one."""
-        self.typed = []
-        for path in (("approval", "approve"), ("runs", "show"), ("grant", "revoke"), ("sessions", "show")):
-            self.assertEqual(self.completed(*path, ""), [], path)
-        self.assertIsInstance(aileron, click.Group)

@@ -43,7 +43,7 @@ print(json.dumps([list(os.environ), os.getcwd(), [is_open(int(each)) for each in
 
 class ProcessTests(SynchronousTestCase):
     def test_environment(self) -> None:
-        """The daemon gets what is allowed by name, providers among it; nothing steers it, nothing is secret."""
+        """The daemon gets what is allowed by name, and nothing secret; what moves a provider is told."""
         proxies = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
         given = ("PATH", "LC_ALL", "AILERON_HOME", "AILERON_OPENAI_BASE_URL", "AILERON_ANTHROPIC_BASE_URL")
         allowed = dict.fromkeys((*given, *proxies, *map(str.lower, proxies)), "x")
@@ -52,9 +52,6 @@ class ProcessTests(SynchronousTestCase):
         self.assertEqual(
             child_environment({**allowed, **dict.fromkeys((*others.split(), *more.split()), "x")}), allowed
         )
-
-    def test_upstreams_told(self) -> None:
-        """Whoever starts a daemon is told which variables move a provider, and only then."""
         for environ, word in (
             ({"AILERON_OPENAI_BASE_URL": "https://canary.test"}, "AILERON_OPENAI_BASE_URL"),
             ({"AILERON_OPENAI_BASE_URL": "", "HTTPS_PROXY": "http://p"}, ""),
@@ -148,17 +145,13 @@ class TellTests(CommandCase):
         self.assertEqual(self.command("vault", "status")[1], "missing (no daemon runs)\n")
 
     def test_running(self) -> None:
-        """Starting twice is safe: it says where the daemon is, and never its launch key."""
+        """Starting twice is safe: it says where the daemon is, never its key, and hints at what is to do."""
         self.serve()
         for arguments in (("daemon", "start"), ("daemon", "status"), ("daemon", "start", "--json")):
             code, out, err = self.command(*arguments)
             self.assertEqual((code, URL in out, OPERATOR_URL in out), (0, True, True))
             self.assertNotIn(LAUNCH_KEY, out + err)
         self.assertIn(f"pid {os.getpid()}", self.command("daemon", "start")[1])
-
-    def test_hints(self) -> None:
-        """A vault that is not open is hinted at, and a daemon of another version is told."""
-        self.serve()
         for state, hint in (("locked", "aileron vault unlock"), ("missing", "aileron vault init")):
             self.site.state = state
             self.assertIn(hint, self.command("daemon", "status")[2])
@@ -168,7 +161,7 @@ class TellTests(CommandCase):
         self.assertIn("That daemon is version 9.9.9", self.command("daemon", "start")[2])
 
     def test_status(self) -> None:
-        """The status counts what waits and says where to look."""
+        """The status counts what waits, says where to look, and has one line of what agents asked their models."""
         self.serve()
         counts = {"pending_approvals": 2, "sessions": 1, "actions": 3, "load_errors": 0}
         answer = {"version": "0.1.0", "uptime_seconds": 3700, "vault_state": "unlocked", "counts": counts}
@@ -179,6 +172,14 @@ class TellTests(CommandCase):
         self.assertRegex(out, r"waiting for you +2\n")
         self.assertIn("aileron approval list", err)
         self.assertEqual(json.loads(self.command("status", "--json")[1]), answer)
+        answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
+        for requests, shown in ((0, False), (1234, True)):
+            totals = {"requests": requests, "input_tokens": 1234567, "output_tokens": 89, "providers": []}
+            self.site.answer("GET", "/v1/status", {**answer, "gateway": {"totals": totals}})
+            line = "  LLM calls                1 234 (tokens: 1 234 567 in, 89 out)\n"
+            self.assertEqual(line in self.command("status")[1], shown)
+        self.site.answer("GET", "/v1/status", answer)
+        self.assertNotIn("LLM calls", self.command("status")[1])
 
     def test_status_upstreams(self) -> None:
         """The status shows the providers that are not as they come, and proxies; a provider's name hides nothing."""
@@ -198,18 +199,6 @@ class TellTests(CommandCase):
         )
         self.assertNotIn("no_proxy", self.command("status")[1])
 
-    def test_status_totals(self) -> None:
-        """The status has one line of what agents asked their models, once they asked anything."""
-        self.serve()
-        answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
-        for requests, shown in ((0, False), (1234, True)):
-            totals = {"requests": requests, "input_tokens": 1234567, "output_tokens": 89, "providers": []}
-            self.site.answer("GET", "/v1/status", {**answer, "gateway": {"totals": totals}})
-            line = "  LLM calls                1 234 (tokens: 1 234 567 in, 89 out)\n"
-            self.assertEqual(line in self.command("status")[1], shown)
-        self.site.answer("GET", "/v1/status", answer)
-        self.assertNotIn("LLM calls", self.command("status")[1])
-
     def test_unlocked_already(self) -> None:
         """Unlocking what is open asks for nothing, and a vault that is there is never made anew."""
         self.serve()
@@ -221,13 +210,10 @@ class TellTests(CommandCase):
 
 
 class LaunchTests(CommandCase):
-    def test_no_vault(self) -> None:
-        """Where nobody can be asked, a missing vault ends a launch."""
+    def test_locked(self) -> None:
+        """Where nobody can be asked, a locked vault is only warned of, and a missing one ends a launch."""
         error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
         self.assertIn("aileron vault init", error.hint or "")
-
-    def test_locked(self) -> None:
-        """Where nobody can be asked, a locked vault is only warned of."""
         self.serve()
         self.home.secrets.write_text("{}")
         self.site.state = "locked"

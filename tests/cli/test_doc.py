@@ -94,24 +94,16 @@ class MessagesTests(SynchronousTestCase):
     """What the program itself tells people to type."""
 
     def test_messages(self) -> None:
-        """Every command that a message of the package names is there."""
+        """Every command that a message or a page of the browser names is there."""
         sources = sorted((ROOT / "aileron").rglob("*.py"))
         named = [(path.name, each) for path in sources for each in said(path.read_text("utf-8"))]
         self.assertGreater(len(named), 90)
         self.assertEqual([(name, each) for name, each in named if not is_there(each)], [])
-
-    def test_pages(self) -> None:
-        """Nor do the browser's pages name another."""
         shipped = sorted((ROOT / "aileron" / "web").rglob("*.*ml"))
         code = re.compile(r"<code>(aileron [^<]*)</code>")
-        named = [each for path in shipped for each in code.findall(path.read_text("utf-8"))]
-        self.assertGreater(len(named), 3)
-        self.assertEqual([each for each in named if fault(each)], [])
-
-    def test_catches(self) -> None:
-        """A message that names a command which is not there is found, also where a part is filled in."""
-        found = list(said('note(f"See: aileron {kind} settle or `aileron vault open`"); x = "aileron runs show {id}"'))
-        self.assertEqual([each for each in found if is_there(each)], ["aileron runs show"])
+        shown = [each for path in shipped for each in code.findall(path.read_text("utf-8"))]
+        self.assertGreater(len(shown), 3)
+        self.assertEqual([each for each in shown if fault(each)], [])
 
 
 class PagesTests(SynchronousTestCase):
@@ -129,9 +121,3 @@ class PagesTests(SynchronousTestCase):
         there = {" ".join(path) for path in commands(aileron)}
         groups = {path.rpartition(" ")[0] for path in there if " " in path}
         self.assertEqual({command for command in told(page) if command != "open approval"} ^ (there - groups), set())
-
-    def test_catches(self) -> None:
-        """A command or an option that is not there is found."""
-        self.assertIsNotNone(fault("aileron vault open"))
-        self.assertIsNotNone(fault("aileron approval approve ID --force"))
-        self.assertIsNone(fault("aileron launch opencode --whatever"))

@@ -15,11 +15,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-import aileron
 from aileron.cli.doctor.authority import Answers, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.findings import DoctorFinding, Severity, remark, tell
-from aileron.cli.doctor.machine import THIS_PACKAGE, files, program, search_path, tracing
+from aileron.cli.doctor.machine import files, program, search_path, tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from aileron.vault import keys
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
@@ -127,10 +126,6 @@ class FilesTests(SynchronousTestCase):
         noted = [text for severity, text in found if severity is Severity.NOTE]
         self.assertEqual(len([text for text in noted if "runs as you" in text]), 2 if _UID else 0)
 
-    def test_this_package(self) -> None:
-        """The whole package is looked at, not a part of it."""
-        self.assertEqual(THIS_PACKAGE, Path(str(aileron.__file__)).resolve().parent)
-
 
 class SearchPathTests(SynchronousTestCase):
     """Where Python looks for modules."""
@@ -149,7 +144,7 @@ class ProcessTests(SynchronousTestCase):
     """What the kernel says of the daemon."""
 
     def test_closed(self) -> None:
-        """A process that is closed is in order; one that is not is wrong, on each count."""
+        """A process that is closed is in order, one that is not is wrong, on each count; an unseen one is noted."""
         closed = "Max cpu time  unlimited\nMax core file size        0                    0                    bytes\n"
         open_ = "Max core file size        0                    unlimited   bytes\n"
         for rights, limits, wrong in ((1, closed, 0), (0, closed, 1), (1, open_, 1), (0, open_, 2)):
@@ -158,9 +153,6 @@ class ProcessTests(SynchronousTestCase):
             (proc / "7" / "status").write_text(f"Name:\tpython\nNoNewPrivs:\t{rights}\n")
             (proc / "7" / "limits").write_text(limits)
             self.assertEqual([severity for severity, _ in _told(hardening(7, proc, "linux"))], [Severity.WRONG] * wrong)
-
-    def test_unseen(self) -> None:
-        """One that cannot be looked at is said so; on other systems nothing is."""
         ((severity, _),) = _told(hardening(8, Path(self.mktemp()), "linux"))
         self.assertEqual(severity, Severity.NOTE)
         self.assertEqual(_told(hardening(8, Path(self.mktemp()), "darwin")), [])
@@ -195,16 +187,13 @@ class TracingTests(SynchronousTestCase):
                 self.assertIn(part, found.says)
 
     def test_not_known(self) -> None:
-        """What cannot be read, or is no scope that is known, is taken for an open one."""
+        """What cannot be read, or is no scope that is known, is taken for an open one, and each other system told."""
         proc = Path(self.mktemp())
         (proc / "sys" / "kernel" / "yama" / "ptrace_scope").mkdir(parents=True)
         (unread,) = tracing(proc, "linux")
         for found in (unread, self.found("7\n"), self.found("")):
             self.assertEqual(found.severity, Severity.NOTE)
             self.assertIn("may trace a process of Aileron's", found.says)
-
-    def test_elsewhere(self) -> None:
-        """On macOS it is said that nothing is known of the time before, and on other systems that nothing is closed."""
         for platform, part in (("darwin", "untested"), ("freebsd14", "does not close its processes")):
             found = self.found(None, platform)
             self.assertEqual(found.severity, Severity.NOTE)
@@ -215,7 +204,7 @@ class AuthorityTests(SynchronousTestCase):
     """What the operator trusts and has bound."""
 
     def test_findings(self) -> None:
-        """What is trusted and bound is in order; each fault of it is one finding, with what to do."""
+        """Each fault of what is trusted and bound is one finding, with what to do; what is in order is none."""
         action = {"kind": "action", "name": "ship", "path": "/a"}
         config = {"kind": "config", "name": "config.yaml", "path": "/c", "state": "new"}
         error = {"kind": "parse_error", "file": "/c.toml", "line": 3, "message": "no such key"}
@@ -241,9 +230,6 @@ class AuthorityTests(SynchronousTestCase):
         ):
             ((found, text),) = _told(authority(_answers(**given), _SINCE))
             self.assertEqual((found, says in text), (severity, True), text)
-
-    def test_nothing(self) -> None:
-        """Nothing is found of what is in order, or needs no credential, or is told by another look."""
         trusted = {"kind": "action", "name": "ship", "state": "trusted", "path": "/a"}
         odd = {**_BINDING, "base_url": "https://127.1", "fits": False}
         for given in (
@@ -313,7 +299,7 @@ class CommandTests(CommandCase):
         self.assertNotEqual(here.severity, Severity.WRONG)
 
     def test_command_on_its_own_line(self) -> None:
-        """What to do is printed on a line of its own; where all is in order it says that there are no problems."""
+        """The worst comes first, what to do on a line of its own; where all is in order there are no problems."""
         open_, fine_ = (
             remark("May be traced.", "sudo sysctl kernel.yama.ptrace_scope=1"),
             DoctorFinding(Severity.FINE, "Is closed."),
@@ -326,12 +312,22 @@ class CommandTests(CommandCase):
             with redirect_stdout(printed), redirect_stderr(printed):
                 tell(findings)
             self.assertEqual(printed.getvalue().splitlines(), said)
+        self.home.root.chmod(0o755)
+        code, out, _ = self.command("doctor", "--offline")
+        self.assertEqual(code, 1)
+        self.assertTrue(out.startswith("wrong: "), out)
+        self.assertIn("    Start it: aileron daemon start\n", out)
 
     def test_notifications(self) -> None:
-        """A notification that fails is wrong: somebody counts on it."""
+        """A notification that fails is wrong; with the passphrase trust is looked at, and nobody stays logged in."""
         self.whole()
         self.site.answer("GET", "/v1/status", {"notifications": {"channels": 2, "failing": ["phone"]}})
         self.assertIn("wrong You are not told by the notification phone", self.texts("--offline"))
+        item = {"kind": "action", "name": "ship", "state": "new", "path": "/a"}
+        self.site.answer("GET", "/v1/trust", {"items": [item]})
+        self.assertIn("The action ship was never trusted", self.texts(answers=(PASSPHRASE,)))
+        self.assertEqual(self.site.logins, [])
+        self.assertNotIn("ship", self.texts("--offline"))
 
     def test_misaddressed(self) -> None:
         """A binding to an address that is refused is told, with what is wrong and what to do, open vault or not."""
@@ -383,27 +379,15 @@ class CommandTests(CommandCase):
         self.assertIn("wrong The vault is lost", self.texts())
 
     def test_port_taken(self) -> None:
-        """Another program at the daemon's port is wrong."""
+        """Another program at the daemon's port, and a daemon.json that leads elsewhere, are wrong."""
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             save_ports(self.home, Ports(agent=port))
             self.assertIn(f"listens on its port, {port}", self.texts())
         self.assertNotIn("listens on its port", self.texts())
-
-    def test_misleading(self) -> None:
-        """A daemon.json that leads elsewhere than to the daemon that runs is wrong."""
         acquire_lock(self.home)
         self.addCleanup(release_lock, self.home)
         self.assertIn("daemon.json does not lead to it", self.texts())
-
-    def test_with_passphrase(self) -> None:
-        """With the passphrase what is trusted and bound is looked at too; nobody stays logged in."""
-        self.whole()
-        item = {"kind": "action", "name": "ship", "state": "new", "path": "/a"}
-        self.site.answer("GET", "/v1/trust", {"items": [item]})
-        self.assertIn("The action ship was never trusted", self.texts(answers=(PASSPHRASE,)))
-        self.assertEqual(self.site.logins, [])
-        self.assertNotIn("ship", self.texts("--offline"))
 
     def test_gateway(self) -> None:
         """Where agents' models are, and by which proxy, is noted if it is not as it comes; no note is a fault."""
@@ -419,11 +403,3 @@ class CommandTests(CommandCase):
         )
         self.site.answer("GET", "/v1/status", {"gateway": UPSTREAMS})
         self.assertIn("What agents send to anthropic goes to https://api.anthropic.com", self.texts("--offline"))
-
-    def test_for_people(self) -> None:
-        """Without --json the worst comes first, each with what to do."""
-        self.home.root.chmod(0o755)
-        code, out, _ = self.command("doctor", "--offline")
-        self.assertEqual(code, 1)
-        self.assertTrue(out.startswith("wrong: "), out)
-        self.assertIn("    Start it: aileron daemon start\n", out)

@@ -1,4 +1,4 @@
-"""The full screen, on a terminal in memory and against a daemon in memory."""
+"""The full screen, and the conversation where a terminal can do no more than lines, against a daemon in memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pty
 import re
 import select
 import signal
+import sys
 import termios
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import redirect_stderr
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 import pyte
@@ -27,10 +28,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli._context import Conversation, Links
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
 from aileron.cli.approvals.reading import age, columns, rows_of
+from aileron.cli.approvals.watch import converse
 from aileron.client import DaemonFault, Operator
-from aileron.errors import ApprovalStale, NotFound, StoreUnavailable, Unauthorized
+from aileron.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
 from aileron.values import visible
 from tests.cli.daemon import DECIDE, DIGEST, ONE, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
 
@@ -148,7 +151,7 @@ async def _started(work: Coroutine[Any, Any, None]) -> None:
 
 class ListTests(ScreenCase):
     def test_list(self) -> None:
-        """What waits is listed with its agent; what comes is added and rings, what goes is taken away."""
+        """What waits is listed; what comes is added and rings, what goes is taken away; a busy daemon is asked on."""
 
         def more() -> None:
             self.waits(approval(), approval(id="02RUN"))
@@ -161,6 +164,13 @@ class ListTests(ScreenCase):
         self.assertEqual(self.sent.count("\a"), 1)
         self.view(more, bell=False)
         self.assertNotIn("\a", self.sent)
+
+        def away() -> None:
+            self.site.answer("GET", LIST, StoreUnavailable("The database is busy."))
+
+        shown = self.view(away, lambda: self.waits(approval()))
+        self.assertIn("The database is busy. It is asked again.", shown[1])
+        self.assertNotIn("busy", shown[2])
 
     def test_select(self) -> None:
         """Arrows, pages and letters select, within the list; the selected one stands out, and is opened by Enter."""
@@ -188,16 +198,6 @@ class ListTests(ScreenCase):
         )
         self.assertEqual([row.split()[-1] for row in self.chosen()], ["a", "b", "b", "b", "c"])
 
-    def test_busy(self) -> None:
-        """A daemon that cannot answer for a moment is asked again, and the news of it goes."""
-
-        def away() -> None:
-            self.site.answer("GET", LIST, StoreUnavailable("The database is busy."))
-
-        shown = self.view(away, lambda: self.waits(approval()))
-        self.assertIn("The database is busy. It is asked again.", shown[1])
-        self.assertNotIn("busy", shown[2])
-
     def test_login_ended(self) -> None:
         """When the login has ended the screen ends with what the daemon says of it, whenever that is."""
 
@@ -209,13 +209,6 @@ class ListTests(ScreenCase):
         self.assertRaises(DaemonFault, self.view)
         self.assertNotIn("\x1b[?1049h", self.sent)
 
-    def test_left(self) -> None:
-        """q leaves, and gives the terminal back: its screen, its cursor, its breaking of lines."""
-        self.view("q", "\r")
-        self.assertEqual(self.site.bodies("GET", ONE), [])
-        self.assertTrue(self.sent.startswith("\x1b[?1049h") or "\x1b[?1049h" in self.sent[:60])
-        self.assertRegex(self.sent, r"\x1b\[\?7h\x1b\[\?1049l.*\x1b\[\?25h$")
-
     def test_signals(self) -> None:
         """Ctrl-C interrupts the command, and a terminal that hangs up ends it; other controls are no keys."""
         heard: list[int] = []
@@ -225,10 +218,6 @@ class ListTests(ScreenCase):
         self.assertEqual(heard, [signal.SIGINT])
         self.view(lambda: signal.raise_signal(signal.SIGHUP), "\r")
         self.assertNotIn("rows 1", self.sent)
-
-    def test_age(self) -> None:
-        """Ages are told in their largest unit; a clock that was set back makes none negative."""
-        self.assertEqual([age(each) for each in (-5, 59, 60, 7200, 200_000)], ["0s", "59s", "1m", "2h", "2d"])
 
 
 class ReadTests(ScreenCase):
@@ -364,10 +353,6 @@ class DecideTests(ScreenCase):
                 self.assertIn("y", keys[asked - 1 :])
                 self.assertTrue(any("all of it" in each for each in shown[:asked]))
 
-    def test_thrown_away(self) -> None:
-        """Of keys that come at once, those behind one that the daemon is asked for do nothing."""
-        self.assertIn("rows 1 to", self.view("\rq")[-1])
-
     def test_typed_meanwhile(self) -> None:
         """What is typed while the daemon is asked is thrown away: it was not typed at what is shown then."""
         waiting: Deferred[Any] = Deferred()
@@ -433,9 +418,10 @@ class DecideTests(ScreenCase):
         self.assertEqual(len(self.decided()), 1)
 
     def test_back(self) -> None:
-        """q and Escape go back to the list."""
+        """q and Escape go back to the list; of keys that come at once those behind one that asks do nothing."""
         for key in ("q", "\x1b"):
             self.assertIn("1 waiting for you", self.view("\r", key)[-1])
+        self.assertIn("rows 1 to", self.view("\rq")[-1])
 
     def test_changed_meanwhile(self) -> None:
         """What becomes another while it is read cannot be decided until r shows it anew, even after the first y."""
@@ -456,9 +442,13 @@ class DecideTests(ScreenCase):
         self.assertEqual([body["digest"] for body in self.decided()], ["sha256:other"])
 
     def test_same(self) -> None:
-        """The same changes nothing, and a question stands, when the daemon is asked again."""
+        """The same changes nothing when the daemon is asked again; opening what is decided by now tells its state."""
         self.view("\r", "y", lambda: self.waits(approval(), approval(id="02RUN", digest="x")), "y")
         self.assertEqual(len(self.decided()), 1)
+        self.site.answer("GET", ONE, approval(run={**approval()["run"], "state": "denied"}))
+        self.assertIn("This is denied already.", self.view("\r")[-1])
+        self.site.answer("GET", ONE, NotFound("There is no such run."))
+        self.assertIn("There is no such run.", self.view("\r")[-1])
 
     def test_changed_at_the_end(self) -> None:
         """Where the daemon itself finds it changed, that is told and nothing can be decided until it is shown anew."""
@@ -471,13 +461,6 @@ class DecideTests(ScreenCase):
         shown = self.view("\r", "y", "y", "y", "y")
         self.assertEqual(len(self.decided()), 1)
         self.assertIn("Look anew: r", shown[-1])
-
-    def test_gone(self) -> None:
-        """Opening what is decided by now tells its state."""
-        self.site.answer("GET", ONE, approval(run={**approval()["run"], "state": "denied"}))
-        self.assertIn("This is denied already.", self.view("\r")[-1])
-        self.site.answer("GET", ONE, NotFound("There is no such run."))
-        self.assertIn("There is no such run.", self.view("\r")[-1])
 
     def test_edit(self) -> None:
         """The editor gets the terminal; what was written is sent with the digest that was shown, and shown anew."""
@@ -565,13 +548,11 @@ class TerminalTests(ScreenCase):
 
 class RowsTests(SynchronousTestCase):
     def test_broken(self) -> None:
-        """A long line goes on in a row with a mark, so that it cannot begin as one of ours does."""
+        """A long line goes on in a row with a mark, wide characters are two columns, ages are in large units."""
         self.assertEqual(rows_of(["abc", "12345digest", ""], 7), ["abc", "12345di", "↪ gest", ""])
-
-    def test_wide(self) -> None:
-        """A character that may take two columns counts as two."""
         self.assertEqual((columns("ab"), columns("漢"), columns("ž"), columns("│")), (2, 2, 1, 2))
         self.assertEqual(rows_of(["漢漢漢漢"], 5), ["漢漢", "↪ 漢", "↪ 漢"])
+        self.assertEqual([age(each) for each in (-5, 59, 60, 7200, 200_000)], ["0s", "59s", "1m", "2h", "2d"])
 
     @settings(max_examples=80, deadline=None)
     @given(st.text(max_size=80), st.integers(min_value=6, max_value=40))
@@ -581,3 +562,82 @@ class RowsTests(SynchronousTestCase):
         rows = rows_of([line], width)
         self.assertTrue(all(columns(row) <= width for row in rows))
         self.assertEqual(rows[0] + "".join(row.removeprefix("↪ ") for row in rows[1:]), line)
+
+
+class WatchTests(CommandCase):
+    def test_no_terminal(self) -> None:
+        """Without a terminal no passphrase is asked for, and the person is told what else there is."""
+
+        def none() -> AbstractContextManager[Conversation]:
+            raise InvalidRequest("There is no terminal.")
+
+        self.serve()
+        cli = attrs.evolve(self.cli_context(), terminal=none)
+        self.patch(self, "cli_context", lambda: cli)
+        code, _out, err = self.command("approval", "watch")
+        self.assertEqual((code, self.site.asked), (1, []))
+        self.assertIn("There is no terminal to watch in; nothing was decided.", err)
+        self.assertIn("aileron approval list", err)
+
+    def test_no_library(self) -> None:
+        """Without the library of the full screen no passphrase is asked for, and the person is told what to install."""
+        present = {name: module for name, module in sys.modules.items() if name == "prompt_toolkit"}
+        self.addCleanup(sys.modules.update, present)
+        if not present:
+            self.addCleanup(sys.modules.pop, "prompt_toolkit")
+        sys.modules["prompt_toolkit"] = None  # type: ignore[assignment]
+        self.serve()
+        self.environ["TERM"] = "xterm"
+        cli = attrs.evolve(self.cli_context(), terminal=lambda: nullcontext(cast("Any", None)))
+        self.patch(self, "cli_context", lambda: cli)
+        code, _out, err = self.command("approval", "watch")
+        self.assertEqual((code, self.site.asked), (1, []))
+        self.assertIn("`pip install 'aileron[terminal]'`", err)
+        self.assertIn("aileron approval watch --plain", err)
+
+
+class ConverseTests(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.site.answer("GET", "/v1/action-approvals?limit=200", {"items": [approval()], "cursor": None})
+        self.one_waits()
+
+    def converse(self, *answers: str) -> str:
+        """What is shown, given these answers."""
+        self.typed = list(answers)
+        cli = attrs.evolve(self.cli_context(), wall=lambda: 1_767_225_700.0)
+
+        async def whole(links: Links) -> None:
+            await converse(cli, links.operator(OPERATOR_URL, TOKEN))
+
+        shown = io.StringIO()
+        with redirect_stdout(shown), redirect_stderr(shown):
+            cli.drive(whole)
+        self.assertEqual(self.typed, [])
+        return shown.getvalue()
+
+    def decided(self) -> list[Any]:
+        """What the daemon was told to decide."""
+        return self.site.bodies("POST", DECIDE)
+
+    def test_approve(self) -> None:
+        """A number shows one whole; y and yes approve what was shown; d and x ask why, and x ends the session too."""
+        shown = self.converse("1", "y", "y", "q")
+        self.assertIn("POST https://slack.com/api/chat.postMessage", shown)
+        self.assertEqual(self.decided(), [{"approved": True, "digest": DIGEST}])
+        self.converse("1", "d", "too loud", "q")
+        self.assertEqual(self.decided()[1:], [{"approved": False, "digest": DIGEST, "reason": "too loud"}])
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": [], "left": []})
+        self.assertIn("the session S is ended", self.converse("1", "x", "", "q"))
+
+    def test_nothing(self) -> None:
+        """Anything else decides nothing and lists again."""
+        shown = self.converse("", "7", "x", "1", "", "1", "y", "n", "q")
+        self.assertEqual((self.decided(), shown.count("ship-update  01RUN")), ([], 6))
+        self.assertIn("Nothing was decided; it still waits.", shown)
+
+    def test_later(self) -> None:
+        """l asks when; what is no moment decides nothing."""
+        self.assertIn("is neither such as +2h", self.converse("1", "l", "soon", "q"))
+        self.converse("1", "l", "+2h", "y", "q")
+        self.assertEqual([body["not_before"] for body in self.decided()], ["2026-01-01T02:01:40.000000Z"])

@@ -1,16 +1,22 @@
-"""The root: every command explains itself, and a light one loads little."""
+"""The root: every command explains itself, a light one loads little, each failure is a sentence and a code."""
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron import __version__
+from aileron.cli._errors import CommandError, report
 from aileron.cli._main import aileron
+from aileron.client import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
+from aileron.errors import InvalidRequest
+from aileron.values import Fault
 from tests.cli.daemon import CommandCase
 
 _LIGHT = """
@@ -44,21 +50,18 @@ class HelpTests(CommandCase):
             self.assertIn("Usage: aileron " + " ".join(path), out)
 
     def test_usage(self) -> None:
-        """An unknown command or option is a usage error on standard error."""
+        """An unknown command or option is a usage error on standard error; a home that cannot be told is an error."""
         for arguments in (("nope",), ("status", "--nope"), ("approval", "show")):
             code, out, err = self.command(*arguments)
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertIn("--help", err)
+        self.environ.clear()
+        self.assertEqual(self.command("status")[0], 1)
 
     def test_version(self) -> None:
         """The version is printed, for people and for programs."""
         self.assertEqual(self.command("version")[:2], (0, f"aileron {__version__}\n"))
         self.assertIn(__version__, self.command("version", "--json")[1])
-
-    def test_home(self) -> None:
-        """A home that cannot be told is an error."""
-        self.environ.clear()
-        self.assertEqual(self.command("status")[0], 1)
 
 
 class WeightTests(SynchronousTestCase):
@@ -66,3 +69,45 @@ class WeightTests(SynchronousTestCase):
         """Printing the version loads no daemon, no client, no vault."""
         found = subprocess.run([sys.executable, "-c", _LIGHT], capture_output=True, text=True, check=False)
         self.assertEqual((found.returncode, found.stdout, found.stderr), (0, f"aileron {__version__}\n", ""))
+
+
+def told(error: BaseException) -> tuple[int, str]:
+    """The exit code and what is printed."""
+    err = io.StringIO()
+    with redirect_stderr(err):
+        return report(error), err.getvalue()
+
+
+class ReportTests(SynchronousTestCase):
+    def test_trouble(self) -> None:
+        """What happened and what to do is told, with every fault of the arguments; each kind has its exit code."""
+        self.assertEqual(told(CommandError("No.", "Do this.")), (1, "aileron: No.\n  Do this.\n"))
+        problems = [{"pointer": "/args/a", "message": "is missing"}, {"pointer": "/args/b", "message": "too long"}]
+        code, text = told(InvalidRequest("Wrong.", {"problems": problems}))
+        self.assertEqual((code, text), (1, "aileron: Wrong.\n  /args/a: is missing\n  /args/b: too long\n"))
+        self.assertEqual(told(FileNotFoundError(2, "No such file", "/x")), (1, "aileron: No such file: /x\n"))
+        self.assertEqual(told(click.UsageError("Want more."))[0], 2)
+        self.assertEqual(told(KeyboardInterrupt()), (130, ""))
+        self.assertEqual(told(click.Abort()), (130, ""))
+
+    def test_daemon_fault(self) -> None:
+        """What the daemon says is told with what was kept, or whether a request may have arrived; none of it acts."""
+        fault = Fault("outcome_unknown", "It may \x1b[2Jhave happened.")
+        code, text = told(DaemonFault(fault.message, 500, fault, "R1"))
+        self.assertEqual(code, 1)
+        self.assertIn("It may ␛[2Jhave happened.", text)
+        self.assertIn("aileron runs settle", text)
+        self.assertIn("The run is kept: aileron runs show R1", text)
+        self.assertIn("Nothing was sent", told(DaemonUnreachable("Away."))[1])
+        self.assertIn("may have arrived", told(DaemonUnreachable("Away.", sent=True))[1])
+        self.assertEqual(told(AnswerNotUnderstood("Odd.", 200)), (1, "aileron: Odd.\n"))
+
+    def test_own_fault(self) -> None:
+        """A fault of ours names its place but not what it held."""
+        try:
+            raise RuntimeError("canary")
+        except RuntimeError as error:
+            code, text = told(error)
+        self.assertEqual(code, 1)
+        self.assertIn("RuntimeError at test_main.py:", text)
+        self.assertNotIn("canary", text)

@@ -28,7 +28,7 @@ class PageTests(SynchronousTestCase):
         self.home.root.mkdir()
 
     def test_file(self) -> None:
-        """The file is this user's alone, posts the code to the operator site, and holds no markup of others."""
+        """The file is this user's alone, posts the code, holds no foreign markup; what was left is removed."""
         file = write_page(self.home, "http://localhost:8", 'c"><script>', "/approvals/1")
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
         self.assertEqual(stat.S_IMODE(file.parent.stat().st_mode), 0o700)
@@ -36,9 +36,6 @@ class PageTests(SynchronousTestCase):
         self.assertIn('method="post" action="http://localhost:8/handover"', text)
         self.assertIn('name="code" value="c&quot;&gt;&lt;script&gt;"', text)
         self.assertIn('value="/approvals/1"', text)
-
-    def test_sweep(self) -> None:
-        """What a killed command left is removed, and nothing else."""
         file = write_page(self.home, "http://localhost:8", "c", "/")
         other = file.with_name("other")
         other.touch()
@@ -90,14 +87,13 @@ class ConversationTests(SynchronousTestCase):
     """A terminal that is asked while other things go on."""
 
     def setUp(self) -> None:
-        """Have one, and its keyboard."""
         self.keyboard, inside = pty.openpty()
         self.addCleanup(os.close, self.keyboard)
         self.addCleanup(os.close, inside)
         self.terminal = Terminal(inside)
 
     def test_answer(self) -> None:
-        """There is no answer until a whole line was typed, and nothing waits for it."""
+        """There is no answer until a whole line was typed; what stood there before the question is none."""
         self.terminal.put("Words: ")
         self.assertIsNone(self.terminal.answered())
         os.write(self.keyboard, b"blue tow")
@@ -105,9 +101,6 @@ class ConversationTests(SynchronousTestCase):
         os.write(self.keyboard, b"er\n")
         self.assertEqual(self.terminal.answered(), "blue tower")
         self.assertIsNone(self.terminal.answered())
-
-    def test_typed_ahead(self) -> None:
-        """What stood there before the question is no answer: another program may have put it there."""
         os.write(self.keyboard, b"injected\n")
         self.terminal.put("Words: ")
         self.assertIsNone(self.terminal.answered())
@@ -125,7 +118,6 @@ class Typing:
     shown: list[str] = attrs.Factory(list)
 
     def put(self, prompt: str) -> None:
-        """Show it."""
         self.shown.append(prompt)
 
     def answered(self) -> str | None:
@@ -139,7 +131,6 @@ class LettingInTests(CommandCase):
     PATH = "/v1/operator/handover"
 
     def setUp(self) -> None:
-        """Have no browser here to start."""
         super().setUp()
         self.pages: list[str] = []
         self.site.answer("POST", self.PATH, {"code": "c0de"})
@@ -176,16 +167,16 @@ class LettingInTests(CommandCase):
         return [body["words"] for body in self.site.bodies("POST", f"{self.PATH}/confirm")]
 
     def test_let_in(self) -> None:
-        """Once a browser came the words are asked for, naming the address, and sent as they were typed."""
+        """The words are asked for until they are typed, naming the address, and sent; what the daemon says is told."""
         ended, shown = self.let_in(["made", "made", "opened", "opened", "opened"], None, None, "Blue tower")
         self.assertEqual((ended, self.confirmed()), (None, ["Blue tower"]))
         self.assertEqual(shown, [f"The two words that your page at {OPERATOR_URL}/ shows: "])
         self.assertIn('value="c0de"', self.pages[0])
-
-    def test_nothing_typed(self) -> None:
-        """An empty line is no answer: it is asked again, and costs nothing."""
         ended, shown = self.let_in(["opened"], "", "  ", "blue tower")
-        self.assertEqual((ended, self.confirmed(), len(shown)), (None, ["blue tower"], 3))
+        self.assertEqual((ended, self.confirmed(), len(shown)), (None, ["Blue tower", "blue tower"], 3))
+        self.site.answer("POST", f"{self.PATH}/confirm", Forbidden("These are not the words."))
+        ended, _shown = self.let_in(["opened"], "red house")
+        self.assertIn("These are not the words.", str(ended))
 
     def test_ended(self) -> None:
         """If somebody else opened it, nobody came or the words did not, the person is told, and nothing is sent."""
@@ -205,12 +196,6 @@ class LettingInTests(CommandCase):
         for states, line, left in ((["opened", "late"], None, []), (["opened"], "blue tower", [TOKEN])):
             self.let_in(states, line)
             self.assertEqual(self.site.logins, left)
-
-    def test_wrong(self) -> None:
-        """What the daemon says of wrong words reaches the person."""
-        self.site.answer("POST", f"{self.PATH}/confirm", Forbidden("These are not the words."))
-        ended, _shown = self.let_in(["opened"], "red house")
-        self.assertIn("These are not the words.", str(ended))
 
 
 async def _at_once(_seconds: float) -> None:

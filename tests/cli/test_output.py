@@ -84,12 +84,9 @@ class ForeignTextTests(SynchronousTestCase):
 
 class LayoutTests(SynchronousTestCase):
     def test_columns(self) -> None:
-        """Columns stay below each other also where characters are wide."""
+        """Columns stay below each other; a value of one line stands beside its label, one of many below it."""
         shown = printed(lambda: _output.table(("NAME", "N"), [("日本", 1), ("ab", None)])).splitlines()
         self.assertEqual(shown, ["NAME  N", "日本  1", "ab    -"])
-
-    def test_value(self) -> None:
-        """A value of one line stands beside its label, one of many below it."""
         self.assertEqual(printed(lambda: _output.value("a", "b", width=3)), "a    b\n")
         self.assertEqual(printed(lambda: _output.value("a", "b\nc", multiline=True)), "a\n  │ b\n  │ c\n")
         self.assertEqual(printed(lambda: _output.value("a", {"b": 1})), 'a\n  │ {\n  │   "b": 1\n  │ }\n')

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from aileron.errors import NotFound
 from tests.api.case import ApiCase
-from tests.cli.daemon import PASSPHRASE, RUN, SESSION, CommandCase, approval
+from tests.cli.daemon import PASSPHRASE, RUN, SESSION, ServedCase, approval
 from tests.cli.test_binding import FQN, MOVED, NAME, PATH, binding
 from tests.cli.test_trust import item
 
@@ -115,12 +115,8 @@ class PublishedTests(ApiCase):
         self.assertEqual({*SAMPLES, *ELSEWHERE}, routes)
 
 
-class ReachedTests(CommandCase):
+class ReachedTests(ServedCase):
     """The commands against a daemon that is asked."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.serve()
 
     def test_asked(self) -> None:
         """Each command asks the route that it is named for."""

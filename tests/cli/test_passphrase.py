@@ -105,16 +105,13 @@ class TerminalTests(SynchronousTestCase):
         return person
 
     def test_read(self) -> None:
-        """What is typed after the prompt is read, is not shown, and echo is on again after it."""
+        """What is typed after the prompt alone is read, is not shown, and echo is on again after it."""
         person = self.asked("read_passphrase('Passphrase') == 'Canary é'", "Passphrase: ")
         self.assertFalse(person.echoes())
         person.types("Canary é\n")
         person.sees("found [True]")
         self.assertNotIn("Canary", person.seen)
         self.assertTrue(person.echoes())
-
-    def test_line_typed_ahead(self) -> None:
-        """What stood in the terminal before does not answer a question whose answer shows either."""
         self.asked("real_context().ask('Really? ')", "Really? ", "typed\n").sees("found ['typed']")
 
     def test_broken_off(self) -> None:
@@ -143,17 +140,6 @@ class TerminalTests(SynchronousTestCase):
         self.assertIn("12 to 1024 characters", person.seen)
         self.assertNotIn("Canary", person.seen)
 
-    def test_generated(self) -> None:
-        """Enter alone gets six words, shown once, that must be typed again."""
-        person = Person(self, "new_passphrase(generate=lambda: 'seven lucky otters swim at noon')")
-        person.types("\n")
-        person.sees("New passphrase: ")
-        person.types("\n")
-        person.sees("seven lucky otters swim at noon")
-        person.sees("again: ")
-        person.types("seven lucky otters swim at noon\n")
-        person.sees("found ['seven lucky otters swim at noon']")
-
     def test_no_person(self) -> None:
         """Whoever never chooses one comes to an end."""
         person = Person(self, "new_passphrase()")
@@ -179,12 +165,14 @@ class DescriptorTests(SynchronousTestCase):
         return reading
 
     def test_read(self) -> None:
-        """All of it is the passphrase, but one newline at its end, and it is closed; the environment is not asked."""
+        """All of it is the passphrase, but one newline at its end, and it is closed; a weak new one is refused."""
         self.patch(os, "environ", {**os.environ, VARIABLE: CANARY})
         for data in (b"Canary ", b"Canary \n", b"Canary \r\n"):
             descriptor = self.pipe(data)
             self.assertEqual(read_passphrase("Passphrase", descriptor), "Canary ")
             self.assertRaises(OSError, os.fstat, descriptor)
+        self.assertEqual(new_passphrase(self.pipe(CANARY.encode())), CANARY)
+        self.assertRaises(WeakPassphrase, new_passphrase, self.pipe(b"short"))
 
     def test_refused(self) -> None:
         """Nothing, too much, what is no UTF-8, or a descriptor that is not open is refused without being repeated."""
@@ -195,24 +183,14 @@ class DescriptorTests(SynchronousTestCase):
             error = self.assertRaises(InvalidRequest, from_descriptor, descriptor)
             self.assertNotIn("canary", f"{error}{error!r}{error.__cause__}")
 
-    def test_new(self) -> None:
-        """A new one by a descriptor is taken once, and a weak one refused."""
-        self.assertEqual(new_passphrase(self.pipe(CANARY.encode())), CANARY)
-        self.assertRaises(WeakPassphrase, new_passphrase, self.pipe(b"short"))
-
 
 class UnattendedTests(SynchronousTestCase):
     def read(self, environ: Mapping[str, str], file: Path | None = None) -> str:
         """What is read where no person is needed."""
         return read_passphrase("Passphrase", None, Unattended(environ, file))
 
-    def test_environment(self) -> None:
-        """The environment is read where the caller allows it; a variable that is set and empty is no question."""
-        self.assertEqual(self.read({VARIABLE: CANARY}), CANARY)
-        self.assertRaises(InvalidRequest, self.read, {VARIABLE: ""})
-
     def test_file(self) -> None:
-        """A private file is read, before the environment; one that others may read, a link, or none is refused."""
+        """A private file is read before the environment; what is empty, open to others, a link or none is not."""
         path = Path(self.mktemp())
         self.assertRaises(InvalidRequest, self.read, {}, path)
         path.write_text("from the file\n")
@@ -223,3 +201,5 @@ class UnattendedTests(SynchronousTestCase):
         link = path.with_suffix(".link")
         link.symlink_to(path.absolute())
         self.assertRaises(Forbidden, self.read, {}, link)
+        self.assertEqual(self.read({VARIABLE: CANARY}), CANARY)
+        self.assertRaises(InvalidRequest, self.read, {VARIABLE: ""})

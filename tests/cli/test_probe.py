@@ -33,26 +33,21 @@ class FakeConnection:
         type(self).open += 1
 
     def request(self, method: str, path: str, _body: bytes | None, headers: Mapping[str, str]) -> None:
-        """See L{http.client.HTTPConnection}."""
         self.asked.append((*self._address, method, path, headers))
 
     def getresponse(self) -> FakeConnection:
-        """See L{http.client.HTTPConnection}."""
         if self.failures:
             raise self.failures.pop(0)
         return self
 
     @property
     def status(self) -> int:
-        """See L{http.client.HTTPResponse}."""
         return self.answer[0]
 
     def read(self, most: int) -> bytes:
-        """See L{http.client.HTTPResponse}."""
         return self.answer[1][:most]
 
     def close(self) -> None:
-        """See L{http.client.HTTPConnection}."""
         type(self).open -= 1
 
 
@@ -60,7 +55,6 @@ class ProbeTests(SynchronousTestCase):
     """A daemon that is asked how it does."""
 
     def setUp(self) -> None:
-        """Answer at once."""
         FakeConnection.failures, FakeConnection.asked = [], []
         FakeConnection.answer = (200, b'{"state": "unlocked"}')
         self.patch(blocking, "HTTPConnection", FakeConnection)

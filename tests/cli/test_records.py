@@ -1,67 +1,48 @@
-"""The commands that look back, and those that change a little."""
+"""The commands that look back, those that show one thing whole, and those that change a little."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-from aileron.errors import Unauthorized
-from tests.cli.daemon import RUN, CommandCase
+from aileron.errors import NotFound, Unauthorized
+from tests.cli.daemon import RUN, ServedCase, answered
+from tests.cli.test_binding import MOVED, NAME, PATH, binding
 
-RECORD = {
-    "audit_id": "A1",
-    "sequence": 7,
-    "type": "approval.approved",
-    "at": "2026-01-01T00:00:00.000000Z",
-    "actor": {"type": "human", "id": "ops_1"},
-    "payload": {"reason": "ok\u202e"},
-    "run_id": RUN,
-    "session_id": None,
-    "action": "ship-update",
-    "connector": None,
-    "class": None,
-    "previous_hash": "p",
-    "hash": "h",
-    "payload_digest": "d",
-    "salt": "s",
-}
-RUN_ROW = {
-    "id": RUN,
-    "action": "ship-update",
-    "action_version": "1.0.0",
-    "arguments": {"channel": "#eng"},
-    "state": "unknown",
-    "gated": True,
-    "received_at": "2026-01-01T00:00:00.000000Z",
-    "changed_at": "2026-01-01T00:00:01.000000Z",
-    "session_id": "S",
-    "result": None,
-    "failure": {"class": "outcome_unknown", "message": "It may have happened."},
-    "reason": None,
-    "audit_id": "A1",
-    "attempts": [{"step": "post", "number": 1, "state": "unknown", "started_at": "t", "failure": None}],
-}
+RECORD = answered(
+    "record",
+    audit_id="A1",
+    type="approval.approved",
+    actor={"type": "human", "id": "ops_1"},
+    payload={"reason": "ok\u202e"},
+    run_id=RUN,
+    action="ship-update",
+    previous_hash="p",
+)
+RUN_ROW = answered(
+    "run",
+    id=RUN,
+    arguments={"channel": "#eng"},
+    state="unknown",
+    result=None,
+    failure={"class": "outcome_unknown", "message": "It may have happened."},
+    attempts=[{"step": "post", "number": 1, "state": "unknown", "started_at": "t", "failure": None}],
+)
 
 
-class RecordsTests(CommandCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.serve()
-
-    def test_audit_list(self) -> None:
-        """Filters are passed on under the daemon's names."""
-        self.site.answer("GET", "/v1/audit?since=x&class=y&limit=5", {"items": [RECORD], "cursor": None})
-        code, out, _ = self.as_operator("audit", "list", "--since", "x", "--class", "y", "--limit", "5")
-        self.assertEqual(code, 0)
-        self.assertIn("approval.approved  human ops_1  ship-update  01RUN", out)
-
+class RecordsTests(ServedCase):
     def test_audit_show(self) -> None:
-        """One record is shown with its place in the chain."""
+        """Filters are passed on under the daemon's names; one record is shown with its place in the chain."""
         self.site.answer("GET", "/v1/audit/A1", RECORD)
         out = self.as_operator("audit", "show", "A1")[1]
         self.assertIn('"reason": "ok\\u202e"', out)
         self.assertRegex(out, r"previous hash +p\n")
         self.assertEqual(json.loads(self.as_operator("audit", "show", "A1", "--json")[1]), RECORD)
+        self.site.answer("GET", "/v1/audit?since=x&class=y&limit=5", {"items": [RECORD], "cursor": None})
+        code, out, _ = self.as_operator("audit", "list", "--since", "x", "--class", "y", "--limit", "5")
+        self.assertEqual(code, 0)
+        self.assertIn("approval.approved  human ops_1  ship-update  01RUN", out)
 
     def test_runs(self) -> None:
         """A run tells its state, attempts and why, and how to settle it."""
@@ -73,7 +54,7 @@ class RecordsTests(CommandCase):
         self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
 
     def test_save(self) -> None:
-        """What is attached to a result becomes files, none of which replaces another."""
+        """What is attached to a result, or to an earlier step of a run that failed, becomes files that replace none."""
         picture = {"media_type": "image/png", "base64": "AAEC"}
         output = {"caption": "c", "shown": [picture, {"media_type": "application/x-odd", "text": "ü"}]}
         row = {**RUN_ROW, "state": "completed", "failure": None, "result": {"output": output, "steps": {"a": output}}}
@@ -89,9 +70,6 @@ class RecordsTests(CommandCase):
         (directory / f"{RUN}-1.png").write_bytes(b"mine")
         code, _, err = self.as_operator("runs", "save", RUN, str(directory))
         self.assertEqual((code, "File exists" in err, (directory / f"{RUN}-1.png").read_bytes()), (1, True, b"mine"))
-
-    def test_save_else(self) -> None:
-        """What came with an earlier step of a run that failed is there too; where nothing is, no directory is made."""
         picture = {"media_type": "image/png", "base64": "AAEC"}
         failed = {"state": "failed", "result": None, "steps": [{"id": "a", "output": {"shown": picture}}]}
         for row, names in (
@@ -135,27 +113,8 @@ class RecordsTests(CommandCase):
             self.assertTrue(out.endswith(said), out)
             self.assertEqual(json.loads(self.as_operator("runs", "reconcile", RUN, "--json")[1]), answer)
 
-    def test_sessions(self) -> None:
-        """What an agent says of itself stands under a title that says so."""
-        row = {"id": "S", "state": "running", "started_at": "t", "agent": "evil\x1b[2J", "working_dir": "/w"}
-        self.site.answer("GET", "/v1/sessions?live=true&limit=50", {"items": [row], "cursor": None})
-        out = self.as_operator("sessions", "list", "--live")[1]
-        self.assertIn("AGENT (CLAIMED)", out)
-        self.assertIn("PROCESS", out)
-        self.assertIn("evil␛[2J", out)
-
-    def test_session_tokens(self) -> None:
-        """Beside a session stands what its calls cost, where it made any."""
-        row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w"}
-        busy = {**row, "gateway": {"requests": 3, "input_tokens": 12345, "output_tokens": 678}}
-        self.site.answer("GET", "/v1/sessions?limit=50", {"items": [busy, row], "cursor": None})
-        titles, *lines = self.as_operator("sessions", "list")[1].splitlines()
-        self.assertEqual([line[titles.index("TOKENS") :] for line in lines], ["12 345 in, 678 out", "-"])
-        self.site.answer("GET", "/v1/sessions/S", busy)
-        self.assertRegex(self.as_operator("sessions", "show", "S")[1], "tokens +12 345 in, 678 out\n")
-
     def test_session(self) -> None:
-        """One session tells its claims as claims, and beside them the process that was seen, or that none was."""
+        """A session tells its claims as claims, the process that was seen or that none was, and what its calls cost."""
         peer = {"pid": 7, "executable": "/bin/x\x1b", "working_dir": None}
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w", "peer": peer}
         self.site.answer("GET", "/v1/sessions/S", row)
@@ -165,6 +124,19 @@ class RecordsTests(CommandCase):
         self.assertEqual(json.loads(self.as_operator("sessions", "show", "S", "--json")[1]), row)
         self.site.answer("GET", "/v1/sessions/S", {**row, "peer": None})
         self.assertRegex(self.as_operator("sessions", "show", "S")[1], "process +unknown\n")
+        row = {"id": "S", "state": "running", "started_at": "t", "agent": "evil\x1b[2J", "working_dir": "/w"}
+        self.site.answer("GET", "/v1/sessions?live=true&limit=50", {"items": [row], "cursor": None})
+        out = self.as_operator("sessions", "list", "--live")[1]
+        self.assertIn("AGENT (CLAIMED)", out)
+        self.assertIn("PROCESS", out)
+        self.assertIn("evil␛[2J", out)
+        row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w"}
+        busy = {**row, "gateway": {"requests": 3, "input_tokens": 12345, "output_tokens": 678}}
+        self.site.answer("GET", "/v1/sessions?limit=50", {"items": [busy, row], "cursor": None})
+        titles, *lines = self.as_operator("sessions", "list")[1].splitlines()
+        self.assertEqual([line[titles.index("TOKENS") :] for line in lines], ["12 345 in, 678 out", "-"])
+        self.site.answer("GET", "/v1/sessions/S", busy)
+        self.assertRegex(self.as_operator("sessions", "show", "S")[1], "tokens +12 345 in, 678 out\n")
 
     def test_switch(self) -> None:
         """Actions are switched on and off."""
@@ -183,3 +155,62 @@ class RecordsTests(CommandCase):
         self.site.answer("POST", "/v1/vault/lock", lock)
         self.site.answer("POST", "/v1/operator/logout", Unauthorized("Nobody knows this token."))
         self.assertEqual(self.as_operator("vault", "lock")[0], 0)
+
+
+_OPERATION = {**answered("connector")["operations"][0], "precondition": [], "description": "Posts\x1b[2J."}
+CONNECTOR = answered("connector", name="local://me/chat", hosts=["chat.invalid:443"], operations=[_OPERATION])
+
+
+class LookingTests(ServedCase):
+    def test_connector(self) -> None:
+        """A connector is shown with where it may send and what it can do; nothing of it acts on the terminal."""
+        self.site.answer("GET", "/v1/connectors", {"items": [CONNECTOR], "problems": []})
+        self.site.answer("GET", "/v1/trust", {"items": []})
+        out = self.as_operator("connector", "show", "local://me/chat")[1]
+        for part in ("a binding may choose another", "chat.invalid:443", "api_key, in Authorization", "Posts␛[2J."):
+            self.assertIn(part, out)
+        self.assertIn("can be looked for  7", out)
+        code, _, err = self.as_operator("connector", "show", "local://me/other")
+        self.assertEqual((code, "aileron connector list" in err), (1, True))
+
+    def test_binding(self) -> None:
+        """A binding is shown with what it opens for, what is wrong, and what to do where that no longer fits."""
+        self.site.answer("GET", PATH, binding())
+        self.assertIn("It opens for nothing but:", self.as_operator("binding", "show", NAME)[1])
+        self.site.answer("GET", PATH, binding(**MOVED))
+        _, out, err = self.as_operator("binding", "show", NAME)
+        self.assertIn("must be rebound", out)
+        self.assertIn(f"aileron binding rebind {NAME}", err)
+        self.site.answer("GET", PATH, binding(base_url="https://127.1", fits=False))
+        _, out, err = self.as_operator("binding", "show", NAME)
+        self.assertIn("must be set up anew", out)
+        self.assertIn("must have a proper address", err)
+        self.assertIn(f"aileron binding revoke {NAME}", err)
+        code, _, err = self.as_operator("binding", "rebind", NAME)
+        self.assertEqual((code, "Nothing was rebound" in err, "aileron binding setup" in err), (1, True, True))
+
+    def test_gateway(self) -> None:
+        """Of each provider what was counted is told, and nothing of what was not."""
+        self.site.answer("GET", "/v1/status", {"gateway": {"totals": answered("traffic")}})
+        out = self.command("gateway")[1]
+        self.assertIn("claude    3      1          6 in, 7 out  8       2xx: 1   complete: 1, cut: 1", out)
+        self.site.answer("GET", "/v1/status", {})
+        self.assertEqual(self.command("gateway")[1], "Nothing went through the gateway yet.\n")
+
+    def test_not_offered(self) -> None:
+        """Of an action that is not offered the reason is told, and what to do; with --schema its schema is shown."""
+        self.site.answer("GET", "/v1/actions/hello", NotFound("There is no such action."))
+        fault = {"kind": "invalid", "file": "/h/actions/hello.md", "line": 3, "message": "It has no name."}
+        self.site.answer("GET", "/v1/actions", {"load_errors": [fault]})
+        _, _, err = self.as_operator("action", "show", "hello")
+        self.assertIn("hello is not offered: /h/actions/hello.md:3: It has no name.", err)
+        self.assertIn("aileron action edit hello", err)
+        self.site.answer("GET", "/v1/actions", {"load_errors": [{**fault, "kind": "untrusted"}]})
+        self.assertIn("aileron action trust hello", self.as_operator("action", "show", "hello")[2])
+        self.site.answer("GET", "/v1/actions", {"load_errors": []})
+        self.assertIn("There is no such action.", self.as_operator("action", "show", "hello")[2])
+        item: dict[str, Any] = dict.fromkeys(("tool_name", "source", "digest", "description"), "x")
+        item |= {"name": "hello", "version": "1", "gated": True, "enabled": True, "connectors": [], "preview": None}
+        self.site.answer("GET", "/v1/actions/hello", {**item, "input_schema": {"additionalProperties": False}})
+        self.assertNotIn("additionalProperties", self.as_operator("action", "show", "hello")[1])
+        self.assertIn("additionalProperties", self.as_operator("action", "show", "hello", "--schema")[1])

@@ -1,4 +1,4 @@
-"""Who logs in, to whom, and that no login or session is left behind."""
+"""Who logs in, to whom, that no login or session is left behind, and the operator's own logins and passkeys."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from aileron.errors import InternalError
-from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
+from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase, ServedCase
 
 NOTHING: dict[str, Any] = {"items": [], "cursor": None}
 
 
-class OperatorTests(CommandCase):
+class OperatorTests(ServedCase):
     def setUp(self) -> None:
         super().setUp()
-        self.serve()
         self.site.answer("GET", "/v1/bindings", NOTHING)
 
     def test_logged_in(self) -> None:
@@ -27,9 +26,6 @@ class OperatorTests(CommandCase):
         self.assertNotIn("/v1/vault/status", used)
         self.assertIsNone(used["/v1/operator/login"])
         self.assertNotIn(PASSPHRASE, repr(self.site.asked))
-
-    def test_vault_is_asked_on_the_operators_site(self) -> None:
-        """Whether the vault is open is asked where no agent can be in the way, and without a credential."""
         probed: list[tuple[str, str, str | None]] = []
 
         def probe(url: str, path: str, token: str | None) -> Mapping[str, Any]:
@@ -41,14 +37,11 @@ class OperatorTests(CommandCase):
         self.assertEqual(probed, [(OPERATOR_URL, "/v1/vault/status", None)])
 
     def test_cut_off_while_logging_in(self) -> None:
-        """A login that is cut off, as in a site that is flooded, is begun anew; what was asked then is asked once."""
+        """A login that is cut off is begun anew, but not for ever, and not where nobody listens."""
         for cut_off in (1, 2, 3):
             self.site.cut_off = cut_off
             self.assertEqual(self.as_operator("binding", "list")[0], 0)
         self.assertEqual(len(self.site.bodies("GET", "/v1/bindings")), 3)
-
-    def test_cut_off_for_good(self) -> None:
-        """Not for ever, and not where nobody listens."""
         moments = iter(range(0, 1000, 4))
         self.patch(time, "monotonic", lambda: next(moments))
         self.site.cut_off = 1000
@@ -63,12 +56,16 @@ class OperatorTests(CommandCase):
         self.assertIn("No Aileron daemon answers", err)
 
     def test_logged_out_after_failure(self) -> None:
-        """A command that fails logs out as well."""
+        """A command that fails logs out as well; while the vault is locked no passphrase is asked for."""
         self.site.answer("GET", "/v1/bindings", InternalError("It broke."))
         code, out, err = self.as_operator("binding", "list")
         self.assertEqual((code, out), (1, ""))
         self.assertIn("aileron: It broke.\n", err)
         self.assertEqual(self.site.asked[-1].path, "/v1/operator/logout")
+        self.site.state = "locked"
+        code, _, err = self.command("binding", "list")
+        self.assertEqual(code, 1)
+        self.assertIn("Unlock it: aileron vault unlock", err)
 
     def test_no_proof(self) -> None:
         """Who does not know the key, or answers no proof, gets none of ours; a wrong passphrase sends nothing."""
@@ -85,13 +82,6 @@ class OperatorTests(CommandCase):
             self.assertEqual(self.site.bodies("POST", "/v1/operator/login"), [])
             self.assertEqual(len(self.site.bodies("POST", "/v1/operator/challenge")), asked)
 
-    def test_locked(self) -> None:
-        """While the vault is locked no passphrase is asked for, and the way out is said."""
-        self.site.state = "locked"
-        code, _, err = self.command("binding", "list")
-        self.assertEqual(code, 1)
-        self.assertIn("Unlock it: aileron vault unlock", err)
-
 
 class NotRunningTests(CommandCase):
     def test_not_running(self) -> None:
@@ -102,22 +92,72 @@ class NotRunningTests(CommandCase):
             self.assertIn("Start it: aileron daemon start", err)
 
 
-class SessionTests(CommandCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.serve()
-
+class SessionTests(ServedCase):
     def test_session(self) -> None:
-        """Listing actions opens a session named cli with the launch key, uses its token, and ends it."""
+        """Listing actions opens a session named cli with the launch key, uses its token, and ends it in any case."""
         self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": []})
         code, out, _ = self.command("action", "list")
         self.assertEqual((code, out, self.site.sessions), (0, "There are no actions yet.\n", []))
         opened = self.site.asked[0]
         self.assertEqual((opened.path, opened.bearer, opened.body["agent"]), ("/v1/sessions", LAUNCH_KEY, "cli"))
         self.assertEqual([asked.bearer for asked in self.site.asked[1:]], [AGENT_TOKEN, AGENT_TOKEN])
-
-    def test_ended_after_failure(self) -> None:
-        """The session ends when the daemon says no."""
         self.site.answer("GET", "/v1/actions", InternalError("It broke."))
         self.assertEqual(self.command("action", "list")[0], 1)
         self.assertEqual(self.site.sessions, [])
+
+
+LOGINS = "/v1/operator/sessions"
+
+
+class LoginsTests(ServedCase):
+    def test_list(self) -> None:
+        """Each is listed with where it is and until when it lasts."""
+        item = {"id": "ops_1", "browser": True, "started_at": "then", "used_at": "now", "expires_at": "later"}
+        items = [{**item, "yours": False}, {**item, "id": "ops_2", "browser": False, "yours": True}]
+        self.site.answer("GET", LOGINS, {"items": items})
+        shown = [line.split() for line in self.as_operator("operator", "list")[1].splitlines()[1:]]
+        self.assertEqual(shown[0], ["ops_1", "browser", "then", "now", "later"])
+        self.assertEqual(shown[1], ["ops_2", "this", "command", "then", "now", "later"])
+
+    def test_end(self) -> None:
+        """One is ended by its id, all by --all; without a word of which nothing is."""
+        self.site.answer("DELETE", f"{LOGINS}/ops_1", {"ended": ["ops_1"]})
+        self.site.answer("DELETE", LOGINS, {"ended": ["ops_1", "ops_2"]})
+        self.assertEqual(self.as_operator("operator", "revoke", "ops_1")[:2], (0, "Ended: ops_1.\n"))
+        self.assertEqual(self.as_operator("operator", "revoke", "--all")[:2], (0, "Ended: ops_1, ops_2.\n"))
+        for wrong in ((), ("ops_1", "--all")):
+            self.assertEqual(self.command("operator", "revoke", *wrong)[0], 2)
+
+
+PASSKEYS = "/v1/operator/passkeys"
+RULE = {"everything": False, "actions": ["post", "mail-*"]}
+
+
+class PasskeysTests(ServedCase):
+    """What counts, and what needs it."""
+
+    def test_require(self) -> None:
+        """Names, or all; one of both."""
+        self.site.answer("POST", f"{PASSKEYS}/rule", {"items": [], "rule": RULE})
+        self.assertEqual(self.as_operator("operator", "passkey", "require", "post", "mail-*")[0], 0)
+        self.assertIn(RULE, [each.body for each in self.site.asked])
+        for wrong in ((), ("post", "--all")):
+            self.assertEqual(self.command("operator", "passkey", "require", *wrong)[0], 2)
+
+    def test_add(self) -> None:
+        """What counts is confirmed by the words that the person types, listed by its name, and forgotten."""
+        added = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 0}
+        self.site.answer("POST", f"{PASSKEYS}/confirm", added)
+        self.typed = ["baby engage", PASSPHRASE]
+        self.assertIn("The passkey Mine counts from now on.", self.command("operator", "passkey", "add")[1])
+        self.assertIn({"words": "baby engage"}, [each.body for each in self.site.asked])
+        item = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 3}
+        self.site.answer("GET", PASSKEYS, {"items": [item], "rule": RULE})
+        shown = self.as_operator("operator", "passkey", "list")[1]
+        self.assertIn("Mine", shown)
+        self.assertIn("Approvals of these actions need a passkey: post, mail-*.", shown)
+        self.site.answer("DELETE", PASSKEYS, {"items": [], "rule": {"everything": False, "actions": []}})
+        self.assertEqual(
+            self.as_operator("operator", "passkey", "reset")[:2],
+            (0, "No passkey counts any more, and no approval needs one.\n"),
+        )

@@ -11,7 +11,7 @@ import attrs
 from aileron.cli._context import CliContext
 from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
-from tests.cli.daemon import KEY, PASSPHRASE, CommandCase
+from tests.cli.daemon import KEY, PASSPHRASE, CommandCase, answered
 from tests.cli.test_action import ACTION
 
 CONNECTOR = "local://me/chat"
@@ -19,20 +19,8 @@ CONNECTOR = "local://me/chat"
 
 def item(name: str, kind: str = "action", state: str = "new", **changed: Any) -> dict[str, Any]:
     """One as the daemon lists it."""
-    return {
-        "kind": kind,
-        "name": name,
-        "state": state,
-        "path": f"/home/{kind}s/{name}.md",
-        "digest": f"sha256:{name}",
-        "lines": 2,
-        "bytes": 7,
-        "text": "all",
-        "difference": f"of {name}",
-        "needs": [],
-        "trusted": None,
-        **changed,
-    }
+    lies = {"kind": kind, "name": name, "state": state, "path": f"/home/{kind}s/{name}.md", "digest": f"sha256:{name}"}
+    return answered("trust item", **lies, difference=f"of {name}", needs=[], trusted=None) | changed
 
 
 def word(name: str, kind: str = "action") -> dict[str, str]:
@@ -104,93 +92,11 @@ class TrustTests(TrustCase):
         self.assertNotIn("of c", out)
 
     def test_no(self) -> None:
-        """Any other answer than yes trusts nothing."""
+        """Any other answer than yes, and nobody to ask, trusts nothing."""
         self.lying(item("a"))
         for answer in ("n", "", "sure"):
             code, _, err = self.as_operator("action", "trust", "a", answers=[answer])
             self.assertEqual((code, "Nothing was trusted" in err, self.sent()), (1, True, []))
-
-    def test_nothing_acts(self) -> None:
-        """Whatever stands in a file, nothing of it acts on the terminal or passes for a line of ours."""
-        self.lying(item("a", difference="\x1b[2J\u202eevil\rTrusted: a", path="/x\x1b/a.md"))
-        _, out, _ = self.as_operator("action", "trust", "a", answers=["y"])
-        self.assertIn("  │ ␛[2J\\u202eevil␍Trusted: a", out)
-        self.assertIn("/x␛/a.md", out)
-
-    def test_needed_connector(self) -> None:
-        """An untrusted connector that an action needs is part of the same question."""
-        chat = item(CONNECTOR, "connector")
-        self.lying(item("a", needs=[CONNECTOR]), item("b"), chat, item("local://me/other", "connector"))
-        self.as_operator("action", "trust", "a", answers=["y"])
-        self.assertEqual(self.sent(), [[word(CONNECTOR, "connector"), word("a")]])
-
-    def test_moved(self) -> None:
-        """What changes while it is read is not trusted, and is named."""
-        self.lying(item("a"))
-        self.site.answer("POST", "/v1/trust", Conflict("It changed.", {"items": [word("a")]}))
-        code, _, err = self.as_operator("action", "trust", "a", answers=["y"])
-        self.assertEqual(code, 1)
-        self.assertIn("action a changed while you looked.", err)
-        self.assertIn("Nothing was trusted.", err)
-
-    def test_unknown(self) -> None:
-        """A name that is not there is an error, and nothing is asked or trusted."""
-        self.lying(item("a"), item("b", state="gone", path=None))
-        for name in ("x", "b"):
-            code, _, err = self.as_operator("action", "trust", "a", name)
-            self.assertEqual((code, f"no sound action {name}" in err, self.sent()), (1, True, []))
-
-    def test_nothing_new(self) -> None:
-        """What is trusted already is not asked about again."""
-        self.lying(item("a", state="trusted"))
-        self.assertEqual(self.as_operator("action", "trust")[:2], (0, "There is nothing new to trust.\n"))
-        self.assertEqual(len(self.prompts), 1)
-
-    def test_unsound_configuration(self) -> None:
-        """A configuration with a fault is not called nothing new: the fault is said, and where."""
-        self.lying(item("a", state="trusted"))
-        self.faulty(("validation_error", "/h/config.yaml", 3, "listen is said twice"), ("parse_error", "b.md", 1, "no"))
-        code, out, err = self.as_operator("config", "trust")
-        self.assertEqual((code, out, self.sent()), (1, "", []))
-        self.assertIn("/h/config.yaml:3: listen is said twice", err)
-        self.assertNotIn("b.md", err)
-        code, _, err = self.as_operator("config", "trust", "config.yaml")
-        self.assertEqual((code, "aileron doctor" in err), (1, True))
-
-    def test_unsound_action(self) -> None:
-        """Where nothing else is new, files that have faults are told of too; what is merely untrusted is not one."""
-        self.lying(item("a", state="trusted"))
-        self.faulty(("parse_error", "/h/b.md", 1, "no TOML"), ("untrusted", "/h/c.md", None, "new"))
-        code, out, err = self.as_operator("action", "trust")
-        self.assertEqual(
-            (code, out, err), (0, "There is nothing new to trust.\n", "did not load: /h/b.md:1: no TOML\n")
-        )
-
-    def test_not_in_force(self) -> None:
-        """A configuration that is trusted and does not count yet says since when it will."""
-        self.lying(item("config.yaml", "config", "trusted"))
-        self.faulty(("untrusted", "/h/config.yaml", None, "it counts from the next start"))
-        self.assertIn("it counts from the next start", self.as_operator("config", "trust")[2])
-
-    def test_kinds(self) -> None:
-        """Connectors and the configuration are trusted in the same way."""
-        self.lying(item("a"), item(CONNECTOR, "connector"), item("config.yaml", "config"))
-        self.as_operator("connector", "trust", answers=["y"])
-        _, out, _ = self.as_operator("config", "trust", answers=["y"])
-        self.assertIn("the configuration, config.yaml: new", out)
-        self.assertEqual(self.sent(), [[word(CONNECTOR, "connector")], [word("config.yaml", "config")]])
-
-    def test_for_programs(self) -> None:
-        """A script trusts what it names, and is told in JSON; without being asked nothing goes unnamed."""
-        self.lying(item("a"), item("b"))
-        code, out, _ = self.as_operator("action", "trust", "a", "--yes", "--json")
-        self.assertEqual((code, json.loads(out)), (0, {"trusted": [word("a")]}))
-        self.assertEqual(self.command("action", "trust", "--json")[0], 2)
-        self.assertEqual(self.command("action", "trust", "--yes")[0], 2)
-        self.assertEqual(self.sent(), [[word("a")]])
-
-    def test_nobody(self) -> None:
-        """Where nobody can be asked nothing is trusted."""
 
         def nobody(_prompt: str) -> str:
             raise InvalidRequest("There is no terminal to ask in.")
@@ -202,15 +108,82 @@ class TrustTests(TrustCase):
         code, _, err = self.command("action", "trust", "a")
         self.assertEqual((code, "--yes" in err, self.sent()), (1, True, []))
 
+    def test_nothing_acts(self) -> None:
+        """Nothing in a file acts on the terminal; an untrusted connector that it needs is in the same question."""
+        self.lying(item("a", difference="\x1b[2J\u202eevil\rTrusted: a", path="/x\x1b/a.md"))
+        _, out, _ = self.as_operator("action", "trust", "a", answers=["y"])
+        self.assertIn("  │ ␛[2J\\u202eevil␍Trusted: a", out)
+        self.assertIn("/x␛/a.md", out)
+        chat = item(CONNECTOR, "connector")
+        self.lying(item("a", needs=[CONNECTOR]), item("b"), chat, item("local://me/other", "connector"))
+        self.as_operator("action", "trust", "a", answers=["y"])
+        self.assertEqual(self.sent()[1:], [[word(CONNECTOR, "connector"), word("a")]])
+
+    def test_moved(self) -> None:
+        """What changes while it is read, or is not there, is not trusted, and is named."""
+        self.lying(item("a"))
+        self.site.answer("POST", "/v1/trust", Conflict("It changed.", {"items": [word("a")]}))
+        code, _, err = self.as_operator("action", "trust", "a", answers=["y"])
+        self.assertEqual(code, 1)
+        self.assertIn("action a changed while you looked.", err)
+        self.assertIn("Nothing was trusted.", err)
+        self.lying(item("a"), item("b", state="gone", path=None))
+        for name in ("x", "b"):
+            code, _, err = self.as_operator("action", "trust", "a", name)
+            self.assertEqual((code, f"no sound action {name}" in err, len(self.sent())), (1, True, 1))
+
+    def test_nothing_new(self) -> None:
+        """What is trusted already is not asked about again."""
+        self.lying(item("a", state="trusted"))
+        self.assertEqual(self.as_operator("action", "trust")[:2], (0, "There is nothing new to trust.\n"))
+        self.assertEqual(len(self.prompts), 1)
+
+    def test_unsound_configuration(self) -> None:
+        """A file with a fault is not called nothing new: the fault is said, and where; so is from when one counts."""
+        self.lying(item("a", state="trusted"))
+        self.faulty(("validation_error", "/h/config.yaml", 3, "listen is said twice"), ("parse_error", "b.md", 1, "no"))
+        code, out, err = self.as_operator("config", "trust")
+        self.assertEqual((code, out, self.sent()), (1, "", []))
+        self.assertIn("/h/config.yaml:3: listen is said twice", err)
+        self.assertNotIn("b.md", err)
+        code, _, err = self.as_operator("config", "trust", "config.yaml")
+        self.assertEqual((code, "aileron doctor" in err), (1, True))
+        self.lying(item("a", state="trusted"))
+        self.faulty(("parse_error", "/h/b.md", 1, "no TOML"), ("untrusted", "/h/c.md", None, "new"))
+        code, out, err = self.as_operator("action", "trust")
+        self.assertEqual(
+            (code, out, err), (0, "There is nothing new to trust.\n", "did not load: /h/b.md:1: no TOML\n")
+        )
+        self.lying(item("config.yaml", "config", "trusted"))
+        self.faulty(("untrusted", "/h/config.yaml", None, "it counts from the next start"))
+        self.assertIn("it counts from the next start", self.as_operator("config", "trust")[2])
+
+    def test_kinds(self) -> None:
+        """Connectors and the configuration are trusted in the same way; trust is taken back by name."""
+        self.lying(item("a"), item(CONNECTOR, "connector"), item("config.yaml", "config"))
+        self.as_operator("connector", "trust", answers=["y"])
+        _, out, _ = self.as_operator("config", "trust", answers=["y"])
+        self.assertIn("the configuration, config.yaml: new", out)
+        self.assertEqual(self.sent(), [[word(CONNECTOR, "connector")], [word("config.yaml", "config")]])
+        self.site.answer("DELETE", "/v1/trust", word("a"))
+        self.assertEqual(self.as_operator("action", "distrust", "a")[:2], (0, "a is not trusted any more.\n"))
+        self.assertEqual(self.site.bodies("DELETE", "/v1/trust"), [{"kind": "action", "name": "a"}])
+
+    def test_for_programs(self) -> None:
+        """A script trusts what it names, and is told in JSON; without being asked nothing goes unnamed."""
+        self.lying(item("a"), item("b"))
+        code, out, _ = self.as_operator("action", "trust", "a", "--yes", "--json")
+        self.assertEqual((code, json.loads(out)), (0, {"trusted": [word("a")]}))
+        self.assertEqual(self.command("action", "trust", "--json")[0], 2)
+        self.assertEqual(self.command("action", "trust", "--yes")[0], 2)
+        self.assertEqual(self.sent(), [[word("a")]])
+
     def test_list(self) -> None:
-        """The list of actions tells which files are not trusted, and which are not sound."""
+        """The lists of actions and connectors tell which files are not trusted or not sound, and what to do."""
         self.faulty(("untrusted", "a.md", None, "is new"), ("parse_error", "b.md", 3, "no TOML"))
         self.assertEqual(
             self.command("action", "list")[2], "not trusted: a.md: is new\ndid not load: b.md:3: no TOML\n"
         )
-
-    def test_connector_list(self) -> None:
-        """The list of connectors tells how each stands to what is trusted, and what to do."""
         one: dict[str, Any] = {"version": "1.0.0", "hosts": [], "operations": [], "credential": None}
         shipped, own = {**one, "name": "builtin://slack"}, {**one, "name": CONNECTOR}
         self.site.answer("GET", "/v1/connectors", {"items": [shipped, own], "problems": []})
@@ -219,12 +192,6 @@ class TrustTests(TrustCase):
         self.assertRegex(out, r"builtin://slack +1.0.0 +built in\s")
         self.assertRegex(out, rf"{CONNECTOR} +1.0.0 +changed\s")
         self.assertIn("aileron connector trust", err)
-
-    def test_distrust(self) -> None:
-        """Trust is taken back by name."""
-        self.site.answer("DELETE", "/v1/trust", word("a"))
-        self.assertEqual(self.as_operator("action", "distrust", "a")[:2], (0, "a is not trusted any more.\n"))
-        self.assertEqual(self.site.bodies("DELETE", "/v1/trust"), [{"kind": "action", "name": "a"}])
 
 
 class AddedTests(TrustCase):
@@ -338,7 +305,7 @@ class EditTests(TrustCase):
         self.assertIn("# Hi", self.path.read_text())
 
     def test_faulty(self) -> None:
-        """A fault is told with its line, and it is edited again before anything else is asked."""
+        """A fault is told with its line, and it is edited again; what is left so is not asked about."""
         self.path.write_text(ACTION)
         self.editing(ACTION.replace('version = "1.0.0"', "version = 1", 1), ACTION)
         self.typed = ["", PASSPHRASE, "y"]
@@ -346,14 +313,11 @@ class EditTests(TrustCase):
         self.assertEqual((code, len(self.sent())), (0, 1), err)
         self.assertIn("hello.md:3: ", err)
         self.assertIn("Edit it again", self.prompts[0])
-
-    def test_left_faulty(self) -> None:
-        """A faulty file that is left so is not asked about."""
         self.path.write_text(ACTION)
         self.editing("nothing")
         self.typed = ["n"]
         code, _, err = self.command("action", "edit", "hello")
-        self.assertEqual((code, "is not trusted" in err, self.sent()), (1, True, []))
+        self.assertEqual((code, "is not trusted" in err, len(self.sent())), (1, True, 1))
 
     def test_new(self) -> None:
         """A new one begins as something that loads; what is there is never begun anew."""
@@ -364,14 +328,17 @@ class EditTests(TrustCase):
         self.assertEqual((code, "hello.md already" in err), (1, True))
 
     def test_other_file_name(self) -> None:
-        """An action is found by the name that it says, whatever its file is called."""
+        """An action is found by the name that it says, whatever its file is called and whatever lies beside it."""
         other = self.home.actions / "greeting.md"
         other.write_text(ACTION)
+        (self.home.actions / "aaa.md").symlink_to("/nowhere")
+        (self.home.actions / ".#greeting.md").symlink_to("me@here.1")  # as an editor's lock may lie there
         self.lying(item("hello", path=str(other)))
-        self.assertEqual(self.as_operator("action", "edit", "hello", answers=["y"])[0], 0)
+        code, _, err = self.as_operator("action", "edit", "hello", answers=["y"])
+        self.assertEqual((code, len(self.sent())), (0, 1), err)
 
     def test_not_there(self) -> None:
-        """A name of nothing, or that leads elsewhere, is an error; so is an editor that fails."""
+        """A name of nothing, or that leads elsewhere, is an error; so is an editor that fails or is no command line."""
         for name in ("nothing", "../hello", "x/y"):
             code, _, err = self.command("action", "edit", name)
             self.assertEqual((code, "There is no action" in err), (1, True), name)
@@ -381,28 +348,13 @@ class EditTests(TrustCase):
         self.environ["EDITOR"] = "false"
         code, _, err = self.command("action", "edit", "hello")
         self.assertEqual((code, "The editor ended" in err, self.prompts), (1, True, []))
-
-    def test_no_such_editor(self) -> None:
-        """An editor that is no command line, or empty, is a sentence, not a fault of ours."""
-        self.path.write_text(ACTION)
         for editor in ('vi "', "\\", "''", "/nowhere/vi"):
             self.environ["EDITOR"] = editor
             code, _, err = self.command("action", "edit", "hello")
             self.assertEqual((code, "editor" in err.lower(), "fault of Aileron" in err), (1, True, False), editor)
-
-    def test_another_link(self) -> None:
-        """A link that lies beside it, as an editor's lock may, does not keep an action from being found."""
-        (self.home.actions / "greeting.md").write_text(ACTION)
-        (self.home.actions / "aaa.md").symlink_to("/nowhere")
-        (self.home.actions / ".#greeting.md").symlink_to("me@here.1")
-        self.lying(item("hello", path=str(self.home.actions / "greeting.md")))
-        code, _, err = self.as_operator("action", "edit", "hello", answers=["y"])
-        self.assertEqual((code, len(self.sent())), (0, 1), err)
-
-    def test_link(self) -> None:
-        """A link in the place of an action is not opened."""
         elsewhere = Path(self.mktemp())
         elsewhere.write_text(ACTION)
+        self.path.unlink()
         self.path.symlink_to(elsewhere.absolute())
         self.assertEqual(self.command("action", "edit", "hello")[0], 1)
 

@@ -76,11 +76,13 @@ class ChangeTests(CommandCase):
         return out.getvalue()
 
     def test_changed(self) -> None:
-        """The daemon ends, the file is written, the daemon starts with the new key; it says what follows."""
+        """The daemon ends, the file is written, the daemon starts with the new key; what follows is said before."""
         said = self.given("change", PASSPHRASE)
         self.assertEqual(self.done, ["stop", f"change {PASSPHRASE} to {_NEW}", "start new"])
         self.assertIn("asked again", said)
         self.assertNotIn(_NEW, said)
+        self.fails = {"start"}
+        self.assertIn("The passphrase is changed", self.given("change", PASSPHRASE, StoreUnavailable))
 
     def test_refused(self) -> None:
         """With a wrong passphrase, a new one that is weak, or another word than the one asked, nothing is stopped."""
@@ -107,11 +109,6 @@ class ChangeTests(CommandCase):
             self.fails, self.ran = {fails}, ran
             self.given(command, typed, StoreUnavailable)
             self.assertEqual(self.done, done)
-
-    def test_not_started(self) -> None:
-        """If the daemon does not start again, that the passphrase is another was said before."""
-        self.fails = {"start"}
-        self.assertIn("The passphrase is changed", self.given("change", PASSPHRASE, StoreUnavailable))
 
     def test_reset(self) -> None:
         """It says what is void before it asks, and begins anew."""

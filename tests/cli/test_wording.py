@@ -60,25 +60,19 @@ def told(kind: str, message: str = "It is so.") -> list[str]:
 
 
 class ClassesTests(SynchronousTestCase):
-    def test_all(self) -> None:
-        """Every class of the taxonomy has its advice, and nothing else has."""
-        self.assertEqual(set(ADVICE), {*STATUS, AileronError.kind})
-
     def test_three_parts(self) -> None:
-        """What the daemon refuses is told with what happened, what was kept and what to do."""
+        """What the daemon refuses is told with what happened, what was kept and what to do, and nothing twice."""
         for kind in STATUS:
             lines = told(kind)
             self.assertEqual(lines[0], "It is so.")
             self.assertEqual(lines[1], ADVICE[kind].kept, kind)
             self.assertEqual(lines[2:], [ADVICE[kind].then] if ADVICE[kind].then else [], kind)
             self.assertTrue(ADVICE[kind].then or kind == "invalid_request", kind)
-
-    def test_not_twice(self) -> None:
-        """What the message says itself is not said again."""
         self.assertEqual(
             told("vault_locked", "It is locked, nothing was sent: run `aileron vault unlock`."),
             ["It is locked, nothing was sent: run `aileron vault unlock`."],
         )
+        self.assertEqual(set(ADVICE), {*STATUS, AileronError.kind})
 
     def test_details(self) -> None:
         """How long to wait, and what state a vault is in, are told from the details."""
@@ -111,8 +105,3 @@ class SentencesTests(SynchronousTestCase):
             if not (hinted or SAYS_WHAT_IS_LEFT.search(text) or SAYS_WHAT_TO_DO.search(text))
         ]
         self.assertEqual(poor, [])
-
-    def test_catches(self) -> None:
-        """A message that is no sentence, and a trouble without its parts, are found."""
-        ((_, text, hinted),) = raised('raise CommandError(f"failed to open {path}")', {TROUBLE})
-        self.assertFalse(SENTENCE.match(text) or hinted or SAYS_WHAT_IS_LEFT.search(text))
