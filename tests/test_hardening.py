@@ -66,13 +66,10 @@ class HardeningTests(SynchronousTestCase):
         return system.asked
 
     def test_systems(self) -> None:
-        """Each system is asked for what it has, and a strange one only for what all have."""
+        """Each system is asked for what it has, a strange one for what all have; who starts a browser is concealed."""
         self.assertEqual(self.asked_on("linux"), [_OWNER, ("core",), _MEMORY, _RIGHTS])
         self.assertEqual(self.asked_on("darwin"), [_OWNER, ("core",), ("ptrace", 31, 0, 0, 0)])
         self.assertEqual(self.asked_on("freebsd14"), [_OWNER, ("core",)])
-
-    def test_conceal(self) -> None:
-        """A process that starts a browser keeps readers out, and takes nothing from what it starts."""
         for platform, asked in (("linux", [_MEMORY]), ("darwin", [("ptrace", 31, 0, 0, 0)]), ("freebsd14", [])):
             system = Recording(platform)
             conceal(system.kernel)
@@ -80,13 +77,10 @@ class HardeningTests(SynchronousTestCase):
         self.assertRaises(Forbidden, conceal, Recording(refuses=_MEMORY).kernel)
 
     def test_refused(self) -> None:
-        """Whatever the system refuses is an error that names it."""
+        """Whatever the system refuses, or has no function for, is an error that names it."""
         for refused, word in ((("core",), "Memory dumps"), (_MEMORY, "kept out"), (_RIGHTS, "New rights")):
             error = self.assertRaises(Forbidden, harden, Recording(refuses=refused).kernel)
             self.assertIn(word, error.message)
-
-    def test_nothing_to_call(self) -> None:
-        """A C library without the function is an error as well."""
 
         def missing(*_call: object) -> int:
             raise AttributeError("prctl")

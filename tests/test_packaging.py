@@ -14,7 +14,6 @@ from twisted.plugin import getPlugins
 from twisted.python.reflect import namedAny
 from twisted.trial.unittest import SynchronousTestCase
 
-import aileron
 from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +66,6 @@ class PackagingTests(SynchronousTestCase):
     """setup.cfg against the tree."""
 
     def setUp(self) -> None:
-        """Read setup.cfg."""
         self.config = _setup()
 
     def required(self) -> set[str]:
@@ -77,34 +75,20 @@ class PackagingTests(SynchronousTestCase):
         return _projects(self.config["options"]["install_requires"] + optional)
 
     def test_packages(self) -> None:
-        """The packages listed by hand are those on disk, and the plugin's comes last."""
+        """The packages listed are those on disk, the plugin's comes last, and no module lies outside of one."""
         found = {".".join(path.parent.relative_to(_ROOT).parts) for path in (_ROOT / "aileron").rglob("__init__.py")}
         listed = _lines(self.config["options"]["packages"])
         self.assertEqual(listed[-1], "twisted.plugins")
         self.assertEqual(set(listed[:-1]), found)
         self.assertEqual(len(listed), len(set(listed)))
-
-    def test_every_module_is_in_a_package(self) -> None:
-        """No module lies in a directory that is not packed."""
         homeless = [path for path in (_ROOT / "aileron").rglob("*.py") if not (path.parent / "__init__.py").exists()]
         self.assertEqual(homeless, [])
-
-    def test_plugin_directory(self) -> None:
-        """Nothing makes twisted/ a package of ours, which would hide Twisted."""
         self.assertEqual([str(path) for path in (_ROOT / "twisted").rglob("__init__.py")], [])
 
     def test_plugin(self) -> None:
-        """Twistd finds the daemon by name."""
+        """Twistd finds the daemon by name, and every command names something that can be called."""
         makers = [maker for maker in getPlugins(IServiceMaker) if isinstance(maker, ServiceMaker)]
         self.assertEqual([maker.module for maker in makers if maker.tapname == "aileron"], ["aileron.daemon"])
-
-    def test_version(self) -> None:
-        """The version stands in one place, and setup.cfg reads it there."""
-        self.assertEqual(self.config["metadata"]["version"], "attr: aileron.__version__")
-        self.assertRegex(aileron.__version__, r"^\d+\.\d+\.\d+$")
-
-    def test_console_scripts(self) -> None:
-        """Every command names something that can be called."""
         for line in _lines(self.config["options.entry_points"]["console_scripts"]):
             module, name = line.split("=")[1].strip().split(":")
             self.assertTrue(callable(namedAny(f"{module}.{name}")), line)
@@ -129,16 +113,10 @@ class PackagingTests(SynchronousTestCase):
         self.assertEqual(sorted(bounds), sorted(_lines(tested)))
 
     def test_imported(self) -> None:
-        """What the package imports is what it requires: nothing by chance, nothing in vain."""
+        """What is imported is what is required, nothing by chance or in vain, and each has a line that says why."""
         self.assertEqual(_imported("aileron"), self.required())
-
-    def test_imported_by_tests(self) -> None:
-        """What the tests import besides is in the extra that installs it."""
         extra = _projects(self.config["options.extras_require"]["test"])
         self.assertEqual(_imported("tests") - _imported("aileron") - extra, set())
-
-    def test_decided(self) -> None:
-        """Each package that we are not built on has a line that says why it is worth it."""
         page = (_ROOT / "doc" / "adr" / "0001-dependencies.md").read_text(encoding="utf-8")
         decided = {name.lower() for name in re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE)} - {"package"}
         self.assertEqual(decided, self.required() - _BUILT_ON)

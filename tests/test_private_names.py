@@ -41,15 +41,6 @@ class PrivateNameTests(SynchronousTestCase):
         found = [path for path in root.rglob("*.py") if "SLF001" in path.read_text(encoding="utf-8")]
         self.assertEqual(sorted(path.relative_to(root.parent).as_posix() for path in found), list(REACHED_INTO))
 
-    def test_sees(self) -> None:
-        """A class that does so is seen."""
-
-        class Reaching(importlib.import_module("twisted.web.http").HTTPChannel):  # type: ignore[misc]
-            def reach(self) -> object:
-                return self._dataBuffer
-
-        self.assertEqual(_shared(Reaching), {"_dataBuffer"})
-
 
 def _classes() -> Iterator[type]:
     for found in pkgutil.walk_packages(aileron.__path__, "aileron."):

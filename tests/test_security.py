@@ -62,7 +62,6 @@ class PageTests(SynchronousTestCase):
     """The page as it stands."""
 
     def setUp(self) -> None:
-        """Read it."""
         self.lines = lines(_PAGE.read_text(encoding="utf-8"))
         self.named = {name for line in self.lines for name in line.tests}
 
@@ -83,13 +82,10 @@ class PageTests(SynchronousTestCase):
         self.assertEqual([name for name in attacks if not self.named & {name, name.rpartition(".")[0]}], [])
 
     def test_claims_are_shown(self) -> None:
-        """Whatever is said to be stopped names a test; what is not stopped says so plainly."""
+        """Whatever is said to be stopped names a test, what is not says so, and each line has three columns."""
         for line in self.lines:
             if not line.outcome.startswith(_NOT_STOPPED):
                 self.assertTrue(line.tests, line.deed)
-
-    def test_three_columns(self) -> None:
-        """Each line of a table has its three columns, so that none is overlooked here."""
         rows = [row for row in _PAGE.read_text(encoding="utf-8").splitlines() if row.startswith("| ")]
         heads = [row for row in rows if any(head in row for head in _HEADS)]
         self.assertEqual(len(rows), len(heads) + len(self.lines))
@@ -105,8 +101,3 @@ class ReadingTests(SynchronousTestCase):
         self.assertFalse(exists("files.ActionFileTests.test_nothing"))
         self.assertFalse(exists("nowhere.ActionFileTests"))
         self.assertFalse(exists("files"))
-
-    def test_lines(self) -> None:
-        """The head of a table and the line below it are none of its lines."""
-        page = "| it tries to | what becomes of it | shown by |\n|---|---|---|\n| a | b | `x.Y`, `z/x.Y` |\n"
-        self.assertEqual(lines(page), [Line("a", "b", ("x.Y", "z/x.Y"))])

@@ -99,14 +99,11 @@ class RefusedTests(SynchronousTestCase):
         return error
 
     def test_not_toml(self) -> None:
-        """A text that is no TOML is refused with the line, or as ending too early."""
+        """A text that is no TOML is refused with the line, or as ending too early; a costly one without being read."""
         found = self.refused("a = 1\nb = \n")
         self.assertEqual((found.line, found.at_end), (2, False))
         found = self.refused("a = [\n")
         self.assertEqual((found.line, found.at_end), (None, True))
-
-    def test_costly(self) -> None:
-        """A small text that would take much memory, depth or time is refused without being read."""
         self.assertEqual(self.refused("\n" + ".".join(["a"] * 30_000) + " = 1").line, 2)
         self.assertEqual(self.refused("a = " + "[" * 50_000).problem, "is nested too deeply")
         self.assertEqual(self.refused("a = " + "9" * 5000).problem, "has a value that cannot be read")

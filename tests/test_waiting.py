@@ -12,20 +12,16 @@ class WaitingTests(SynchronousTestCase):
     """L{Waiting}."""
 
     def setUp(self) -> None:
-        """Nobody waits."""
         self.waiting = Waiting()
 
     def test_told(self) -> None:
-        """Everyone is told, in the order of their coming."""
+        """Everyone is told, in the order of their coming; where there is nothing to wait for, nobody waits."""
         told: list[str] = []
         self.waiting.wait(over=False).addCallback(lambda _: told.append("first"))
         self.waiting.wait(over=False).addCallback(lambda _: told.append("second"))
         self.assertEqual(told, [])
         self.waiting.fire()
         self.assertEqual(told, ["first", "second"])
-
-    def test_over(self) -> None:
-        """Where there is nothing to wait for, nobody waits."""
         self.assertIsNone(self.successResultOf(self.waiting.wait(over=True)))
 
     def test_again(self) -> None:
@@ -37,20 +33,17 @@ class WaitingTests(SynchronousTestCase):
         self.waiting.fire()
         self.assertIsNone(self.successResultOf(later[0]))
 
-    def test_forgets_the_cancelled(self) -> None:
-        """Who waits no longer is not kept for the rest of the daemon's life."""
-        waiter = self.waiting.wait(over=False)
-        waiter.cancel()
-        self.failureResultOf(waiter, CancelledError)
-        self.assertEqual(self.waiting._all, [])
-
     def test_cancelled_by_another(self) -> None:
-        """Who is told may send another away, who then is not told, and the rest still are."""
+        """Who is sent away is not told and not kept, and the rest still are."""
         first, second, third = (self.waiting.wait(over=False) for _ in range(3))
         first.addCallback(lambda _: second.cancel())
         self.waiting.fire()
         self.failureResultOf(second, CancelledError)
         self.assertIsNone(self.successResultOf(third))
+        waiter = self.waiting.wait(over=False)
+        waiter.cancel()
+        self.failureResultOf(waiter, CancelledError)
+        self.assertEqual(self.waiting._all, [])
 
 
 class GivenUpTests(SynchronousTestCase):
