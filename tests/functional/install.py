@@ -18,7 +18,12 @@ BROWSER = Path("/usr/bin/chromium")
 GIT = Path("/usr/bin/git")
 SANDBOX = Path("/usr/bin/bwrap")
 FRONT = Path("/usr/sbin/nginx")
-TMUX = Path("/usr/bin/tmux")
+PLACE_VARIABLE = "AILERON_TEST_PROGRAMS"
+
+
+def place() -> Path:
+    """Where programs lie, each in a directory of its own: ``$AILERON_TEST_PROGRAMS``, else in this environment."""
+    return Path(os.environ.get(PLACE_VARIABLE, sys.prefix))
 
 
 def binary(directory: Path) -> Path:
@@ -83,16 +88,6 @@ def install_sandbox() -> Path:
     _install(GIT, "git")
     _install(SANDBOX, "bubblewrap")
     return SANDBOX
-
-
-def install_tmux() -> Path:
-    """Make tmux be there and return its program.
-
-    :raises subprocess.CalledProcessError: when apt fails.
-    :raises RuntimeError: when it is missing and we may not install it.
-    """
-    _install(TMUX, "tmux")
-    return TMUX
 
 
 def front(directory: Path) -> Path:

@@ -16,9 +16,9 @@ from tests.functional import anthropic, chat, responses
 from tests.functional.answer import Answer, ToolCall, WireFormat
 from tests.functional.loopback import LoopbackSite, headers_of, json_of
 from tests.functional.reactor import IKitReactor
-from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, Turn
+from tests.functional.script import Call, Calls, Received, Refuse, Say, ScriptError, Turn
 
-Reply = Answer | Refuse | Hang
+Reply = Answer | Refuse
 _FORMATS: Mapping[str, WireFormat] = {
     "/chat/completions": chat,
     "/messages": anthropic,
@@ -80,7 +80,7 @@ class Script:
             raise ScriptError(f"no turn left for model {received.model!r}: request {len(self.received)}")
         turn = turns.pop(0)
         match turn:
-            case Hang() | Refuse():
+            case Refuse():
                 return turn
             case Say():
                 return Answer(received.model, turn.text, (), turn.pause_seconds, turn.cut_after)
@@ -146,9 +146,6 @@ class _ModelResource(Resource):
         received = _received(request)
         reply = self._script.reply(received)
         match reply:
-            case Hang():
-                request.notifyFinish().addErrback(lambda _: self._left())
-                return NOT_DONE_YET
             case Refuse():
                 return _refused(request, wire, reply)
             case Answer():
@@ -176,10 +173,9 @@ class _ModelResource(Resource):
             request.write(event)
         request.finish()
 
-    def _left(self, streaming: Deferred[None] | None = None) -> None:
+    def _left(self, streaming: Deferred[None]) -> None:
         self._times.left.append(time.monotonic())
-        if streaming is not None:
-            streaming.cancel()
+        streaming.cancel()
 
     def _unknown(self, request: Request) -> bytes:
         self._script.fault(f"unknown: {request.method.decode()} {request.path.decode()}")

@@ -33,11 +33,10 @@ def program() -> str:
 
     :raises AssertionError: when there is none, saying how to install it.
     """
-    path = install.front(Path(sys.prefix) / "opencode")
+    directory = install.place() / "opencode"
+    path = install.front(directory)
     if not path.is_file():
-        raise AssertionError(
-            f"nginx is missing: run '{sys.executable} -m tests.functional.install {sys.prefix}/opencode'"
-        )
+        raise AssertionError(f"nginx is missing: run '{sys.executable} -m tests.functional.install {directory}'")
     return str(path)
 
 

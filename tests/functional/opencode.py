@@ -13,7 +13,6 @@ from tests.functional.process import Command, Finished
 
 BINARY_VARIABLE = "AILERON_TEST_OPENCODE"
 MODEL = "mock-model"
-CLAUDE = "claude-sonnet-4-5"
 # Without these it asks for a list of models, for newer versions of itself, and for its own plugin package in the
 # background; nothing switches the last off, so its registry is a port where nobody listens.
 QUIET = {
@@ -29,11 +28,11 @@ def program() -> str:
 
     :raises AssertionError: when it is not there, saying how to install it.
     """
-    default = install.binary(Path(sys.prefix) / "opencode")
-    path = Path(os.environ.get(BINARY_VARIABLE, default))
+    directory = install.place() / "opencode"
+    path = Path(os.environ.get(BINARY_VARIABLE, install.binary(directory)))
     if not path.is_file():
         raise AssertionError(
-            f"OpenCode is not at {path}: run '{sys.executable} -m tests.functional.install {sys.prefix}/opencode', "
+            f"OpenCode is not at {path}: run '{sys.executable} -m tests.functional.install {directory}', "
             f"or name its program in ${BINARY_VARIABLE}"
         )
     return str(path)
@@ -65,13 +64,6 @@ def configuration(llm_url: str, servers: Mapping[str, Any] | None = None, model:
         "models": {model: {}},
     }
     return json.dumps({"provider": {"scripted": provider}, "model": f"scripted/{model}", "mcp": dict(servers or {})})
-
-
-def anthropic_configuration(llm_url: str, servers: Mapping[str, Any] | None = None, key: str = "k") -> str:
-    """The same with the agent's built-in Anthropic provider, whose model is `CLAUDE`."""
-    options = {"baseURL": f"{llm_url}/v1", "apiKey": key}
-    provider = {"anthropic": {"options": options}}
-    return json.dumps({"provider": provider, "model": f"anthropic/{CLAUDE}", "mcp": dict(servers or {})})
 
 
 def configure_user(home: Home, config: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a scripted model says: a list of turns, each text, tool calls or silence."""
+"""What a scripted model says: a list of turns, each text, tool calls or a refusal."""
 
 import json
 import re
@@ -108,11 +108,6 @@ class Calls:
 
 
 @attrs.frozen
-class Hang:
-    """A turn that is never answered; the agent or the test has to give up."""
-
-
-@attrs.frozen
 class Refuse:
     """A turn answered by an HTTP error in the provider's shape.
 
@@ -124,7 +119,7 @@ class Refuse:
     headers: Mapping[str, str] = attrs.Factory(dict)
 
 
-Turn = Say | Call | Calls | Hang | Refuse
+Turn = Say | Call | Calls | Refuse
 
 
 def found(pattern: str, received: Received) -> str:

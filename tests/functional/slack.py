@@ -34,7 +34,6 @@ class Behaviour:
     status: int = HTTPStatus.OK
     error: str | None = None
     headers: Mapping[str, str] = attrs.Factory(dict)
-    delay_seconds: float = 0
     held: bool = False
     echo: bool = False
     ending: Literal["answer", "hang", "drop"] = "answer"
@@ -43,17 +42,6 @@ class Behaviour:
 def refusal(error: str) -> Behaviour:
     """Slack understands and refuses, such as with ``channel_not_found``."""
     return Behaviour(applied=False, error=error)
-
-
-def rate_limit(retry_after_seconds: int) -> Behaviour:
-    """Slack asks for patience."""
-    headers = {"Retry-After": str(retry_after_seconds)}
-    return Behaviour(applied=False, status=HTTPStatus.TOO_MANY_REQUESTS, error="ratelimited", headers=headers)
-
-
-def breakdown(status: int = 500, *, applied: bool = False) -> Behaviour:
-    """Slack fails inside, before or after it did what was asked."""
-    return Behaviour(applied=applied, status=status, error="internal_error")
 
 
 def echo(status: int = HTTPStatus.OK, *, applied: bool = True) -> Behaviour:
@@ -114,10 +102,6 @@ class Workspace:
     def posts(self) -> int:
         """How many posts came in, whatever became of them."""
         return sum(request.path == "/api/chat.postMessage" for request in self.requests)
-
-    def effects_of(self, client_msg_id: str) -> int:
-        """How many messages one post has made."""
-        return sum(message.client_msg_id == client_msg_id for message in self.messages)
 
     def answer(self, request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
         """Record a request, do what it asks, and say how to answer it."""
@@ -184,12 +168,12 @@ class _ApiResource(Resource):
         self._workspace = workspace
 
     def render(self, request: Request) -> int:
-        """Answer as the workspace says, now, later or never."""
+        """Answer as the workspace says, now, once it is released, or never."""
         behaviour, body = self._workspace.answer(_decoded(request))
         if behaviour.held:
             self._workspace.release.addCallback(lambda _: _end(request, behaviour, body))
             return NOT_DONE_YET
-        later = self._reactor.callLater(behaviour.delay_seconds, _end, request, behaviour, body)
+        later = self._reactor.callLater(0, _end, request, behaviour, body)
         request.notifyFinish().addErrback(lambda _: later.cancel() if later.active() else None)
         return NOT_DONE_YET
 

@@ -1,20 +1,32 @@
-"""What a real agent gets of a launch, of wrong calls, and of another agent beside it."""
+"""What a real agent gets of a launch and of wrong calls, beside a tool server of its user's own."""
 
 import json
+import sys
 from typing import Any
 
-from twisted.internet.defer import Deferred, gatherResults
-
 from tests.functional import opencode, tree
-from tests.functional.home import Home
 from tests.functional.operated import PASSPHRASE, SHIP, OperatedTestCase
-from tests.functional.process import Finished
 from tests.functional.script import Call, Say
-from tests.functional.test_kit import toy
-from tests.installed import seldom
 
 NOTE = {"channel": "#general", "summary": "Lunch."}
 WRONG = {"channel": 5, "sumary": "oops"}
+# A tool server of the user's own, with a tool of the same name as ours.
+_OWN_SERVER = """
+from mcp.server import MCPServer
+
+server = MCPServer("own")
+
+@server.tool()
+def ship_update(channel: str, summary: str) -> str:
+    return f"mine, for {channel}"
+
+server.run()
+"""
+
+
+def own_server() -> dict[str, Any]:
+    """Return its entry in the configuration of the agent."""
+    return {"mine": opencode.stdio_server([sys.executable, "-c", _OWN_SERVER], {})}
 
 
 class ConversationTests(OperatedTestCase):
@@ -26,8 +38,7 @@ class ConversationTests(OperatedTestCase):
         llm = self.llm(
             [Call("aileron_ship_update", WRONG), Call("_post_note", NOTE), Call("mine_ship_update", SHIP), Say("well")]
         )
-        own = {"mine": toy(mark="mine")["aileron"]}
-        path = opencode.configure_user(self.home, opencode.configuration(llm.url, own))
+        path = opencode.configure_user(self.home, opencode.configuration(llm.url, own_server()))
         before = path.read_bytes()
         finished = await self.run_command(self.launched())
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["well"]))
@@ -35,7 +46,7 @@ class ConversationTests(OperatedTestCase):
         for named in ("- channel:", "- summary:", "- sumary:", "invalid_request"):
             self.assertIn(named, wrong)
         self.assertEqual(json.loads(note)["channel"], "C0001")
-        self.assertIn("mine: pending", mine)
+        self.assertIn("mine, for #engineering", mine)
         (request,) = self.workspace.requests
         self.assertEqual((request.body["channel"], request.body["text"]), ("#general", "Lunch."))
         self.assertEqual(path.read_bytes(), before)
@@ -75,40 +86,3 @@ class LaunchedTests(OperatedTestCase):
         said = {"URL", "TOKEN", "WAIT_SECONDS", "CLIENT", "ATTENDED"}
         self.assertEqual(set(server["environment"]), {f"AILERON_{name}" for name in said})
         self.assertEqual(server["environment"]["AILERON_URL"], self.home.discovery()["url"])
-
-    async def test_passphrase_in_the_environment(self) -> None:
-        """With the passphrase in the environment nothing is launched."""
-        finished = await self.run_command(self.launched(AILERON_VAULT_PASSPHRASE=PASSPHRASE))
-        self.assertEqual((finished.exit_code, finished.stdout), (1, ""))
-        self.assertIn("AILERON_VAULT_PASSPHRASE", finished.stderr)
-        self.assertNotIn(PASSPHRASE, finished.stderr)
-
-
-class TwoAgentsTests(OperatedTestCase):
-    """Two at once, each with its own model and home."""
-
-    @seldom
-    async def test_each_gets_its_own(self) -> None:
-        """Decided in the other order and differently, each agent gets its own answer, in a session of its own."""
-        await self.furnish()
-        asked = {name: {"channel": f"#{name}", "summary": name} for name in ("general", "engineering")}
-        llm = self.llm({name: [Call("_ship_update", asked[name]), Say(f"bye {name}")] for name in asked})
-        homes = {"general": self.home, "engineering": Home.make()}
-        self.addCleanup(homes["engineering"].remove)
-        for name, home in homes.items():
-            opencode.configure_user(home, opencode.configuration(llm.url, model=name))
-        ends = [Deferred.fromCoroutine(self.launch(home=home).finish(120)) for home in homes.values()]
-        waiting = {each["run"]["arguments"]["summary"]: each for each in await self.waiting(2, 90)}
-        self.assertEqual(len({each["run"]["session_id"] for each in waiting.values()}), 2)
-        await self.operator("approval", "deny", waiting["general"]["id"], "--reason", "no lunch")
-        await self.approve(waiting["engineering"]["id"])
-        finished: list[Finished] = await gatherResults(ends, consumeErrors=True)
-        self.assertEqual([each.exit_code for each in finished], [0, 0])
-        self.assertEqual([opencode.texts(each) for each in finished], [[f"bye {name}"] for name in homes])
-        results: dict[str, Any] = {name: llm.script.of(name)[1].tool_results for name in homes}
-        for part in ("no lunch", "approval_denied"):
-            self.assertIn(part, results["general"][0])
-        (denied,) = [each for each in await self.audit() if each["type"] == "approval.denied"]
-        self.assertEqual(denied["payload"]["reason"], "no lunch")
-        self.assertEqual(json.loads(results["engineering"][0])["channel"], "C0002")
-        self.assertEqual([message.text for message in self.workspace.messages], ["engineering"])

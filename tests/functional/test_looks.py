@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.functional.axe import faults
+from tests.functional import install
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Page
 
 STYLES: Mapping[str, Mapping[str, Any]] = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 800}}
+FAULTS = """axe.run(document).then(({ violations }) => violations
+  .filter(({ impact }) => impact === "serious" || impact === "critical")
+  .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
 LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
@@ -42,12 +45,13 @@ class LooksTests(BrowsedTestCase):
         await page.until(f"location.pathname === '{path}' && document.querySelector('main > [data-title]') !== null")
 
     async def look_at(self, page: Page, path: str) -> None:
-        """One page in every style."""
+        """One page in every style, with axe-core, which finds what keeps people from using it."""
         await self.go(page, path)
+        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
         name = path.strip("/").partition("/")[0] + ("-one" if path.count("/") > 1 else "")
         for style, size in STYLES.items():
             await page.look(**size)
             await self.keep(page, f"{name}-{style}")
             wanted, there = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
             self.assertLessEqual(wanted, there, path)
-            self.assertEqual(await faults(page), [], f"{path} {style}")
+            self.assertEqual(await page.evaluate(FAULTS), [], f"{path} {style}")
