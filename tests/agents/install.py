@@ -54,11 +54,6 @@ PACKAGES = {
 AGENTS = tuple(PACKAGES)
 
 
-def place() -> Path:
-    """Where they lie when nothing else is said: in the environment of this interpreter."""
-    return Path(sys.prefix)
-
-
 def program(directory: Path, name: str) -> Path:
     """Where an agent's program lies, or will lie, below the directory of them all."""
     package, own = PACKAGES[name], directory / name

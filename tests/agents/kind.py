@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from tests.agents import install
 from tests.functional.home import Home
+from tests.functional.install import place
 from tests.functional.process import Finished
 from tests.functional.script import Call
 
@@ -42,21 +43,16 @@ class Kind(ABC):
     leaving: ClassVar[tuple[str, ...]]
     notes: ClassVar[bool] = False
 
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """What it cannot do."""
-        return tuple(filter(None, (self.serial, self.shortens)))
-
     def program(self) -> str:
         """Its program: from ``$AILERON_TEST_<NAME>``, else where tox installs it.
 
         :raises AssertionError: when it is not there, saying how to install it.
         """
         variable = f"AILERON_TEST_{self.name.upper()}"
-        path = Path(os.environ.get(variable, install.program(install.place(), self.name)))
+        path = Path(os.environ.get(variable, install.program(place(), self.name)))
         if not path.is_file():
             raise AssertionError(
-                f"{self.name} is not at {path}: run '{sys.executable} -m tests.agents.install {install.place()} "
+                f"{self.name} is not at {path}: run '{sys.executable} -m tests.agents.install {place()} "
                 f"{self.name}', or name its program in ${variable}"
             )
         return str(path)

@@ -84,9 +84,11 @@ class SandboxTestCase(case.AgentTestCase):
     """For a class that names its kind of agent.
 
     :cvar kept: what of the user's home an agent writes that stays, a pattern.
+    :cvar beside: files that lay beside its settings before, by name.
     """
 
     kept: ClassVar[str]
+    beside: ClassVar[tuple[str, ...]] = ()
 
     def launch_command(self, prompt: str) -> Command:
         """The same in a sandbox."""
@@ -100,5 +102,6 @@ class SandboxTestCase(case.AgentTestCase):
         (result,) = await self.finished(launched)
         self.assertIn("C0002", result)
         self.assertNotEqual(list(self.home.user.glob(self.kept)), [])
-        (settings,) = launched.files
-        self.assertEqual([path for path in settings.parent.iterdir() if path.is_file()], [settings])
+        settings = next(iter(launched.files)).parent
+        there = {path.name for path in settings.iterdir() if path.is_file()}
+        self.assertEqual(there, {*(path.name for path in launched.files), *self.beside})

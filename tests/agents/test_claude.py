@@ -1,19 +1,19 @@
-"""Claude Code through all scenarios, on a terminal, in tmux, and in a sandbox."""
+"""Claude Code through all scenarios, on a terminal, and in a sandbox."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from tests.agents import case, scenarios, surroundings, tmux
+from tests.agents import case, scenarios, surroundings
 from tests.agents.kinds.claude import SUBSCRIPTION, Claude
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 from tests.functional.reactor import until
-from tests.functional.script import Say, Turn
+from tests.functional.script import Say
 
 _LISTED = 'MCP server "aileron": Channel notifications'  # what it looks at when it has the list of tools
 _LATER, _RIGHT, _DOWN = "\x1b", "\x1b[C", "\x1b[B"
@@ -139,43 +139,13 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
         return re.findall(_TITLE, launched.running.output)[-1:] == [_IDLE]
 
 
-class TmuxTests(LoggedTestCase, tmux.TmuxTestCase):
-    """Where a person has a shell, and puts the question off."""
+class SandboxTests(surroundings.SandboxTestCase):
+    """Its conversations are its own, and what it notes beside the user's directory is gone."""
 
     kind = Claude()
-
-    def turns(self) -> Sequence[Turn]:
-        """See the base class."""
-        return [*super().turns(), Say("It waits.")]
-
-    async def ready(self) -> None:
-        """See the base class."""
-        await self.listed()
-        await super().ready()
-
-    async def asked(self) -> None:
-        """See the base class."""
-        await self.shows("Esc to answer later")
-        await self.press(_LATER)
-
-
-class SandboxTests(case.AgentTestCase):
-    """C{aileron launch --sandbox}."""
-
-    kind = Claude()
-
-    def launch_command(self, prompt: str) -> Command:
-        """The same in a sandbox."""
-        return surroundings.walled(super().launch_command(prompt))
+    kept = ".claude/projects/*/*.jsonl"
 
     async def test_sandbox(self) -> None:
-        """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""
-        launched = await self.launch_agent([self.call(GATED, SHIP)])
-        (approval,) = await self.waiting(seconds=case.SECONDS)
-        await self.approve(approval["id"])
-        (result,) = await self.finished(launched)
-        self.assertIn("C0002", result)
-        own = self.home.user / ".claude"
-        self.assertEqual(len(list((own / "projects").glob("*/*.jsonl"))), 1)
-        self.assertEqual([path.name for path in own.iterdir() if path.is_file()], ["settings.json"])
+        """See the base class."""
+        await super().test_sandbox()
         self.assertFalse((self.home.user / ".claude.json").exists())

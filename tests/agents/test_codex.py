@@ -1,10 +1,10 @@
-"""Codex through all scenarios, on a terminal, in tmux, and in a sandbox."""
+"""Codex through all scenarios, on a terminal, and in a sandbox."""
 
 import re
 
 import attrs
 
-from tests.agents import case, scenarios, surroundings, tmux
+from tests.agents import case, scenarios, surroundings
 from tests.agents.kinds.codex import Codex
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
@@ -44,33 +44,21 @@ class TerminalTests(surroundings.ConversationTestCase):
         self.assertIn("C0002", self.results(launched)[-1])
 
 
-class TmuxTests(tmux.TmuxTestCase):
-    """Where a person has a shell."""
+class SandboxTests(surroundings.SandboxTestCase):
+    """Its sessions are its own, though they lie among its settings, as do files of work before."""
 
     kind = Codex()
-
-
-class SandboxTests(case.AgentTestCase):
-    """C{aileron launch --sandbox}."""
-
-    kind = Codex()
+    kept = ".codex/sessions/**/*.jsonl"
+    beside = ("installation_id", "state_5.sqlite")
 
     def launch_command(self, prompt: str) -> Command:
-        """The same in a sandbox, where it has worked before."""
+        """The same, where it has worked before."""
         own = self.home.user / ".codex"
         (own / "installation_id").write_text("6456965c-8b07-4c30-bc1a-413f3491ac37")
         (own / "state_5.sqlite").touch()
-        return surroundings.walled(super().launch_command(prompt))
+        return super().launch_command(prompt)
 
     async def test_sandbox(self) -> None:
-        """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""
-        launched = await self.launch_agent([self.call(GATED, SHIP)])
-        (approval,) = await self.waiting(seconds=case.SECONDS)
-        await self.approve(approval["id"])
-        (result,) = await self.finished(launched)
-        self.assertIn("C0002", result)
-        own = self.home.user / ".codex"
-        self.assertEqual(len(list((own / "sessions").rglob("*.jsonl"))), 1)
-        there = {path.name for path in own.iterdir() if path.is_file()}
-        self.assertEqual(there, {"auth.json", "config.toml", "installation_id", "state_5.sqlite"})
-        self.assertEqual((own / "state_5.sqlite").read_bytes(), b"")
+        """See the base class."""
+        await super().test_sandbox()
+        self.assertEqual((self.home.user / ".codex/state_5.sqlite").read_bytes(), b"")

@@ -1,6 +1,6 @@
-"""goose through all scenarios, on a terminal, in tmux, and in a sandbox."""
+"""goose through all scenarios, on a terminal, and in a sandbox."""
 
-from tests.agents import scenarios, surroundings, tmux
+from tests.agents import scenarios, surroundings
 from tests.agents.kinds.goose import Goose
 
 
@@ -15,12 +15,6 @@ class TerminalTests(surroundings.TerminalTestCase):
 
     kind = Goose()
     tells = "aileron: a call waits for your approval"
-
-
-class TmuxTests(tmux.TmuxTestCase):
-    """Where a person has a shell."""
-
-    kind = Goose()
 
 
 class SandboxTests(surroundings.SandboxTestCase):

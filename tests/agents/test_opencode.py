@@ -1,6 +1,6 @@
-"""OpenCode through all scenarios, on a terminal, in tmux, and in a sandbox."""
+"""OpenCode through all scenarios, on a terminal, and in a sandbox."""
 
-from tests.agents import scenarios, surroundings, tmux
+from tests.agents import scenarios, surroundings
 from tests.agents.kinds.opencode import OpenCode
 
 
@@ -12,12 +12,6 @@ class OpenCodeTests(scenarios.ScenariosTestCase):
 
 class TerminalTests(surroundings.TerminalTestCase):
     """It draws on the whole terminal."""
-
-    kind = OpenCode()
-
-
-class TmuxTests(tmux.TmuxTestCase):
-    """Where a person has a shell."""
 
     kind = OpenCode()
 

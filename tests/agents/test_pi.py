@@ -1,6 +1,6 @@
-"""pi through all scenarios, on a terminal, in tmux, and in a sandbox."""
+"""pi through all scenarios, on a terminal, and in a sandbox."""
 
-from tests.agents import scenarios, surroundings, tmux
+from tests.agents import scenarios, surroundings
 from tests.agents.kinds.pi import Pi
 
 
@@ -12,12 +12,6 @@ class PiTests(scenarios.ScenariosTestCase):
 
 class TerminalTests(surroundings.TerminalTestCase):
     """It draws on the whole terminal."""
-
-    kind = Pi()
-
-
-class TmuxTests(tmux.TmuxTestCase):
-    """Where a person has a shell."""
 
     kind = Pi()
 

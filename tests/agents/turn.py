@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import TestCase
 
-from tests.agents import choice
-from tests.agents.install import install, place
+from tests.agents.install import AGENTS, install
+from tests.functional.install import place
 
 ALWAYS = "opencode"
 MISSING = ("10_two_at_once",)  # what tests.functional does not do with it already
@@ -25,7 +25,7 @@ _NOTE = "turn.txt"
 
 def of(day: dt.date) -> str:
     """The agent of a day: each in its turn, in the order of their names."""
-    others = [name for name in choice.agents() if name != ALWAYS]
+    others = [name for name in AGENTS if name != ALWAYS]
     return others[day.toordinal() % len(others)]
 
 
@@ -42,6 +42,8 @@ def installed(directory: Path) -> str:
 
 def scenarios(more: bool) -> Iterator[TestCase]:
     """A few scenarios of OpenCode and of the agent whose turn it is, and so many more if they are wanted."""
+    from tests.agents import choice
+
     wanted = ((ALWAYS, MISSING, MORE_MISSING), (installed(place()), FEW, MORE))
     for agent, few, others in wanted:
         yield from choice.scenarios(agent, (few + others * more).__contains__)
