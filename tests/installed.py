@@ -25,14 +25,18 @@ def seldom(test: F) -> F:
     return test
 
 
+def is_all() -> bool:
+    """Whether everything is wanted, as ``python3 -m tests --all`` says."""
+    return os.environ.get(VARIABLE) == "all"
+
+
 def test_suite() -> TestSuite:
     """Collect the tests; trial calls this by its name."""
     from tests.agents import turn
 
-    wanted_all = os.environ.get(VARIABLE) == "all"
     loaded = each_test(TestLoader().loadByNames(_ROOMS, recurse=True))
-    rooms = (test for test in loaded if wanted_all or not is_seldom(test))
-    return TestSuite([*rooms, *turn.scenarios(wanted_all)])
+    rooms = (test for test in loaded if is_all() or not is_seldom(test))
+    return TestSuite([*rooms, *turn.scenarios(is_all())])
 
 
 def is_seldom(test: TestCase) -> bool:

@@ -1,4 +1,4 @@
-"""A provider in a process of its own: it holds streams open, feeds them, sends much, and tells who leaves.
+"""A provider in a process of its own: it holds streams open, feeds them, and tells who leaves.
 
     python -m tests.functional.streamer [PORT]
 
@@ -21,7 +21,6 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 EVENT = b"f\r\ndata: an event\n\r\n"
 END = b"0\r\n\r\n"
 QUICK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nquick"
-MUCH_BYTES = 64 * 1024 * 1024
 SECONDS_BETWEEN_EVENTS = 0.1
 
 
@@ -42,7 +41,7 @@ class Streamer(Protocol):
         self._heard += data
         while b"\r\n\r\n" in self._heard:
             head, _, self._heard = self._heard.partition(b"\r\n\r\n")
-            {b"hold": self.hold, b"busy": self.feed, b"much": self.send_much, b"finish": finish}.get(
+            {b"hold": self.hold, b"busy": self.feed, b"finish": finish}.get(
                 head.split(b" ")[1].rpartition(b"/")[2], self.answer_quickly
             )()
 
@@ -59,10 +58,6 @@ class Streamer(Protocol):
         """Answer with events that go on coming."""
         self.hold()
         self.busy.add(self)
-
-    def send_much(self) -> None:
-        """Answer with a very long body."""
-        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % MUCH_BYTES + b"x" * MUCH_BYTES)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Tell of it, if it comes too early."""
