@@ -1,4 +1,4 @@
-"""A judge before a server: a daemon with fixture actions, or another."""
+"""A judge before a daemon with fixture actions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.conformance import judges
 from tests.conformance.fixtures import add_fixtures
 from tests.conformance.names import Names
 from tests.conformance.proxy import AddingToken
-from tests.functional.case import FunctionalTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import AgentSession
 from tests.functional.process import Command, Finished
@@ -23,8 +22,14 @@ _SCENARIO_SECONDS = 90
 RUN_SECONDS = 500
 
 
-class JudgingTestCase(FunctionalTestCase):
-    """Runs judges."""
+class JudgedTestCase(McpHttpTestCase):
+    """A daemon with fixture actions, and judges to be run."""
+
+    async def furnish_with_fixtures(self) -> AgentSession:
+        """The daemon, and the session of an agent whose calls may wait for long."""
+        await self.furnish_with_mcp(_SESSIONS)
+        await add_fixtures(self)
+        return await self.session("judge")
 
     async def judge(self, name: str, path: str, *arguments: str, seconds: float) -> Finished:
         """Run a script of a judge's."""
@@ -51,32 +56,15 @@ class JudgingTestCase(FunctionalTestCase):
         self.assertIn("Total:", finished.stdout, finished.stderr)
         return results, finished
 
-    def adding_token(self, port: int, token: str, names: Names) -> str:
-        """Where whoever comes is the agent of that token.
+    def listening_for(self, session: AgentSession, names: Names) -> str:
+        """Where whoever comes is that agent.
 
-        :param port: of the site.
         :param names: the judge's, and what they are there.
         """
-        adding = AddingToken(self.reactor, port, token, names)
+        adding = AddingToken(self.reactor, urlsplit(self.mcp_url).port or 0, session.token, names)
         listening = self.reactor.listenTCP(0, cast(ServerFactory, adding), interface="127.0.0.1")
         address = listening.getHost()
         assert isinstance(address, IPv4Address)
         adding.port = address.port
         self.addCleanup(listening.stopListening)
         return f"http://localhost:{adding.port}/mcp"
-
-
-class JudgedTestCase(JudgingTestCase, McpHttpTestCase):
-    """A daemon with fixture actions."""
-
-    async def furnish_with_fixtures(self) -> AgentSession:
-        """The daemon, and the session of an agent whose calls may wait for long."""
-        await self.furnish_with_mcp(_SESSIONS)
-        await add_fixtures(self)
-        return await self.session("judge")
-
-    def listening_for(self, session: AgentSession, names: Names) -> str:
-        """Where whoever comes is that agent."""
-        port = urlsplit(self.mcp_url).port
-        assert port is not None
-        return self.adding_token(port, session.token, names)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from tests.conformance import judges
 
-PASSED, FAILED = "SUCCESS", "FAILURE"
+FAILED = "FAILURE"
 
 _DIRECTORY = re.compile(r"server-(.+?)-\d{4}-\d\d-\d\dT.*")
 
