@@ -1,33 +1,23 @@
-"""C{python -m tests.mutants [--machine | --attacks] [word…]}: the table, of all guards or of those with such a word.
+"""C{python -m tests.mutants [--attacks] [word…]}: the table, of all guards or of those with such a word.
 
-With C{--machine} of those that the machine must notice: it plays until then, for hundreds of games.  With C{--attacks}
-of those that an attack of C{tests.attacks} must notice; they are disabled in the installed package.
+With C{--attacks} of those that an attack of C{tests.attacks} must notice; they are disabled in the installed package.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.runner.machine.test_machine import EXAMPLES
-
-from .any_order import GUARDS as ANY_ORDER
 from .guard import ATTACKS
 from .table import ATTACKED, GUARDS
 from .trying import Found, Tree, try_all, whole
-
-_GAMES = 300
 
 
 def main(words: list[str]) -> int:
     """Try, and print."""
     table = GUARDS
-    if words[:1] == ["--machine"]:
-        table, words = ANY_ORDER, words[1:]
-        os.environ[EXAMPLES] = str(_GAMES)
-    elif words[:1] == ["--attacks"]:
+    if words[:1] == ["--attacks"]:
         table, words = ATTACKED, words[1:]
     guards = [guard for guard in table if not words or any(word in guard.what + guard.file for word in words)]
     with tempfile.TemporaryDirectory(prefix="aileron-mutants-") as directory:

@@ -18,20 +18,18 @@ PROMISES = {
 }
 """Where each promise is held."""
 
-ANY_ORDER = 0
-"""Stands for all of them: what the machine must notice."""
 
 ATTACKS = 1
 """Stands for the attacks on the installed programs, of which SECURITY.md tells."""
 
-_MODULES = {ANY_ORDER: "tests.runner.machine.test_machine", ATTACKS: "tests.attacks", **PROMISES}
+_MODULES = {ATTACKS: "tests.attacks", **PROMISES}
 
 
 @frozen
 class Guard:
     """One guard: where it stands, and what stands there when it is disabled.
 
-    :ivar promise: which one it keeps, or C{ANY_ORDER} or C{ATTACKS}.
+    :ivar promise: which one it keeps, or C{ATTACKS}.
     :ivar what: in a few words.
     :ivar file: below the package.
     :ivar text: exactly as it stands there, once.
