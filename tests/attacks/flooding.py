@@ -95,7 +95,6 @@ class Said:
     :ivar times: how often the request stands in the payload, one behind the other.
     :ivar once: whether the payload is sent once on each connection, and not over and over.
     :ivar cut: how many bytes of the end are left out.
-    :ivar before: what is said first, once.
     """
 
     method: str
@@ -106,7 +105,6 @@ class Said:
     times: int = 200
     once: bool = False
     cut: int = 0
-    before: Said | None = None
 
     def payload(self, netloc: str) -> bytes:
         """The bytes."""
@@ -117,8 +115,7 @@ class Said:
         if self.body is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         request = "\r\n".join([*lines, "", ""]).encode() + body
-        first = b"" if self.before is None else self.before.payload(netloc)
-        return first + request[: len(request) - self.cut] * self.times
+        return request[: len(request) - self.cut] * self.times
 
 
 class FloodTestCase(AttackTestCase):

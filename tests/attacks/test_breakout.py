@@ -244,13 +244,6 @@ class ToldTests(ProjectTestCase):
         self.outside(project, "git status || true")
         self.assertFalse(self.marker.exists() and "Review them first" not in told, told)
 
-    async def test_linked_directory(self) -> None:
-        """A link in the place of an editor's or an agent's directory is told."""
-        await self.prepare()
-        await self.is_told(
-            "linked", "mkdir code; echo x >code/settings.json; ln -s code .idea; ln -s code .claude", ".idea", ".claude"
-        )
-
     async def test_deep(self) -> None:
         """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
         await self.prepare()
@@ -284,12 +277,6 @@ print(len(held))
         """One repository is told however many harmless ones are made."""
         await self.prepare()
         await self.is_told("many", "for i in $(seq 60); do mkdir -p a$i/.git; done; git init -q z", "z/.git")
-
-    async def test_other_version_control(self) -> None:
-        """Settings that Mercurial and Jujutsu obey, and R, are told."""
-        await self.prepare()
-        script = "mkdir -p .hg .jj/repo; touch .hg/hgrc .jj/repo/config.toml .Rprofile .envrc.local .env"
-        await self.is_told("others", script, ".hg/hgrc", ".jj/repo/config.toml", ".Rprofile", ".envrc.local", ".env")
 
     async def test_bare_repository(self) -> None:
         """A bare repository that an agent is launched in runs nothing that the agent wrote there."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.attacks.case import AttackTestCase
-from tests.functional.operated import CONNECTOR, GATED, SHIP, UNGATED, AgentSession, kinds
+from tests.functional.operated import CONNECTOR, GATED, SHIP, UNGATED, AgentSession
 
 # Writes each file that it is told about; a file of another name, or in the place of one that is there.
 _WRITE = """
@@ -50,58 +50,39 @@ class FilesCase(AttackTestCase):
 class ActionFileTests(FilesCase):
     """Action files."""
 
-    async def test_without_approval(self) -> None:
-        """An action whose approval was taken out does not run, and what waited is no longer what was shown."""
+    async def test_untrusted(self) -> None:
+        """What was changed or added is neither offered nor done, and what waited is not what was shown any more.
+
+        The trusted bytes are enough to have an action back; another file of its name does not get its trust. Of trust
+        that was tried by a file the record says nothing.
+        """
         await self.furnish()
-        session = await self.session()
+        session, trusted = await self.session(), self.action(UNGATED)
         waits = (await self.run_action(session, GATED)).body["approval_id"]
-        written = {f"actions__{GATED}.md": self.action(GATED).replace("required = true", "required = false")}
+        written = {
+            f"actions__{GATED}.md": self.action(GATED).replace("required = true", "required = false"),
+            f"actions__{UNGATED}.md": trusted + " ",
+            "actions__evil.md": trusted.replace(UNGATED, "evil"),
+        }
         await self.write(**written)
-        await self.assert_inert(session, GATED, "changed")
-        refused = await self.approve(waits, code=1)
-        self.assertIn("changed since it was trusted", refused.stderr)
-        self.assertEqual(self.workspace.requests, [])
-
-    async def test_another_text(self) -> None:
-        """One blank more in the file of an ungated action is enough to withdraw it."""
-        await self.furnish()
-        session = await self.session()
-        await self.write(**{f"actions__{UNGATED}.md": self.action(UNGATED) + " "})
-        await self.assert_inert(session, UNGATED, "changed")
-
-    async def test_a_new_one(self) -> None:
-        """A new action without approval, over a connector that is trusted and bound, does not run."""
-        await self.furnish()
-        session = await self.session()
-        await self.write(**{"actions__evil.md": self.action(UNGATED).replace(UNGATED, "evil")})
-        await self.assert_inert(session, "evil", "new")
-
-    async def test_the_name_of_another(self) -> None:
-        """A second file with the name of a trusted action does not get its trust."""
-        await self.furnish()
-        session = await self.session()
-        text = self.action(UNGATED).replace('text = "', 'text = "evil ')
-        await self.write(**{"actions__aaa.md": text})
-        reply = await self.run_action(session, UNGATED)
-        self.assertNotEqual(reply.status, 200)
-        self.assertEqual(self.workspace.requests, [])
-
-    async def test_and_back(self) -> None:
-        """With the trusted bytes back the action is offered again, and nobody had to be asked."""
-        await self.furnish()
-        session = await self.session()
-        before = self.action(UNGATED)
-        await self.write(**{f"actions__{UNGATED}.md": before + " "})
-        await self.assert_inert(session, UNGATED, "changed")
-        await self.write(**{f"actions__{UNGATED}.md": before})
+        for name, said in ((GATED, "changed"), (UNGATED, "changed"), ("evil", "new")):
+            await self.assert_inert(session, name, said)
+        self.assertIn("changed since it was trusted", (await self.approve(waits, code=1)).stderr)
+        await self.write(**{f"actions__{UNGATED}.md": trusted})
         self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
+        await self.write(**{"actions__aaa.md": trusted.replace('text = "', 'text = "evil ')})
+        self.assertNotEqual((await self.run_action(session, UNGATED)).status, 200)
+        self.assertEqual(len(self.workspace.requests), 1)
+        given = [each for each in await self.audit() if each["type"] == "trust.given"]
+        self.assertTrue(given)
+        self.assertNotIn("evil", json.dumps(given))
 
 
 class ConnectorFileTests(FilesCase):
     """Connector files."""
 
     async def test_another_host(self) -> None:
-        """A connector that was pointed elsewhere gets nothing to send, and no key leaves."""
+        """A connector that was pointed elsewhere gets nothing to send; trusted anew, it gets no key for there."""
         await self.furnish()
         session = await self.session()
         thief = self.slack()
@@ -110,16 +91,6 @@ class ConnectorFileTests(FilesCase):
         self.assertNotEqual(moved, text)
         await self.write(**{"connectors__slack.toml": moved})
         await self.assert_inert(session, UNGATED, CONNECTOR)
-        self.assertEqual(thief.workspace.requests, [])
-
-    async def test_trusted_and_not_rebound(self) -> None:
-        """Even a connector that the operator trusted anew gets no key for another place than it was bound for."""
-        await self.furnish()
-        session = await self.session()
-        thief = self.slack()
-        text = (self.state.connectors / "slack.toml").read_text()
-        moved = text.replace(self.service.url.split("//")[1], thief.url.split("//")[1])
-        await self.write(**{"connectors__slack.toml": moved})
         await self.operator("connector", "trust", CONNECTOR, "--yes")
         reply = await self.run_action(session, UNGATED, wait=20)
         self.assertEqual((reply.status, reply.body["error"]["class"]), (412, "binding_failed"), reply.body)
@@ -141,12 +112,3 @@ class ConfigurationTests(FilesCase):
             self.assertEqual(asked.status, 202, asked.body)
         errors = (await self.offered(session))["load_errors"]
         self.assertIn("config.yaml", json.dumps(errors))
-
-    async def test_what_is_seen(self) -> None:
-        """Trust that was given stands in the record, trust that was tried by a file does not."""
-        await self.furnish()
-        await self.write(**{"actions__evil.md": self.action(UNGATED).replace(UNGATED, "evil")})
-        given = [each for each in await self.audit() if each["type"] == "trust.given"]
-        self.assertTrue(given)
-        self.assertNotIn("evil", json.dumps(given))
-        self.assertIn("trust.given", kinds(given))

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from twisted.internet.defer import Deferred
-
 from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
 from tests.attacks.sandboxed import SandboxTestCase
@@ -14,33 +12,6 @@ from tests.functional.process import Running
 from tests.functional.reactor import until
 from tests.installed import seldom
 
-# Opens sessions one after the other with the launch key; how each was answered, by status.
-_SESSIONS = """
-import collections, http.client, json, sys, urllib.parse
-address = urllib.parse.urlsplit(sys.argv[1]).netloc
-headers = {"Authorization": "Bearer " + sys.argv[2], "Content-Type": "application/json"}
-statuses, connection = collections.Counter(), http.client.HTTPConnection(address, timeout=20)
-for number in range(int(sys.argv[3])):
-    connection.request("POST", "/v1/sessions", json.dumps({"agent": str(number), "working_dir": "/"}), headers)
-    answer = connection.getresponse()
-    answer.read()
-    statuses[str(answer.status)] += 1
-print(json.dumps(statuses))
-"""
-# Calls one gated action again and again, from as many sessions as it gets.
-_CALLS = """
-import collections, http.client, json, sys, urllib.parse
-address = urllib.parse.urlsplit(sys.argv[1]).netloc
-statuses, connection = collections.Counter(), http.client.HTTPConnection(address, timeout=20)
-for number in range(int(sys.argv[4])):
-    headers = {"Authorization": "Bearer " + sys.argv[2], "Content-Type": "application/json"}
-    body = {"args": {"channel": "#engineering", "summary": str(number)}}
-    connection.request("POST", f"/v1/actions/{sys.argv[3]}/run", json.dumps(body), headers)
-    answer = connection.getresponse()
-    answer.read()
-    statuses[str(answer.status)] += 1
-print(json.dumps(statuses))
-"""
 # Opens connections and says nothing; how many it got.
 _CONNECTIONS = """
 import json, socket, sys, time, urllib.parse
@@ -55,50 +26,11 @@ print(json.dumps(len(held)), flush=True)
 time.sleep(60)
 """
 
-# Asks once on each of many connections of each of many sessions, ends the sessions, and keeps the connections.
-_ENDED = """
-import http.client, json, sys, time, urllib.parse
-address = urllib.parse.urlsplit(sys.argv[1]).netloc
-def ask(connection, method, path, token, body=None):
-    headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
-    connection.request(method, path, None if body is None else json.dumps(body), headers)
-    answer = connection.getresponse()
-    return json.loads(answer.read())
-launcher, held, sessions = http.client.HTTPConnection(address, timeout=20), [], []
-for number in range(int(sys.argv[3])):
-    body = {"agent": str(number), "working_dir": "/"}
-    sessions.append(ask(launcher, "POST", "/v1/sessions", sys.argv[2], body))
-    for _ in range(int(sys.argv[4])):
-        held.append(http.client.HTTPConnection(address, timeout=20))
-        ask(held[-1], "GET", "/v1/status", sessions[-1]["token"])
-for session in sessions:
-    ask(launcher, "POST", f"/v1/sessions/{session['id']}/end", session["token"], {})
-print("ended", flush=True)
-time.sleep(600)
-"""
-
 
 class FloodTests(FloodTestCase):
     """Each flood, and a user who goes on working."""
 
     timeout = 400
-
-    async def test_sessions(self) -> None:
-        """A thousand sessions are asked for, few are opened, and one that was there before still runs actions."""
-        await self.furnish()
-        session, found = await self.session(), self.home.discovery()
-        answered = await self.attack(_SESSIONS, found["url"], found["launch_key"], "1000", seconds=300)
-        self.assertLessEqual(answered.get("201", 0), 64)
-        self.assertGreaterEqual(answered["429"], 900)
-        self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
-
-    async def test_approvals(self) -> None:
-        """A thousand gated calls leave as many approvals as one session may have; the operator can still look."""
-        await self.furnish()
-        session, found = await self.session(), self.home.discovery()
-        answered = await self.attack(_CALLS, found["url"], session.token, GATED, "1000")
-        self.assertEqual(answered, {"202": 20, "429": 980})
-        self.assertEqual(len(await self.waiting(20)), 20)
 
     async def test_connections(self) -> None:
         """Connections without end, all silent, do not keep the user's own commands out."""
@@ -189,26 +121,20 @@ class OperatorSiteTests(FloodedTestCase):
         await self.assert_flooded()
 
     @seldom
-    async def test_at_once(self) -> None:
-        """Nor do those full of requests that are answered at once: challenges, wrong tokens, the site's document."""
+    async def test_others(self) -> None:
+        """Nor do those that are answered at once; that do not end a head or a body; that do not read an answer."""
         await self.begin_flooded()
         address = {"nonce": "A" * 43, "address": str(self.home.discovery()["operator_url"])}
-        said = (
+        answered = (
             Said("POST", "/v1/operator/challenge", body=address),
             Said("GET", "/v1/runs", "ail_o_" + "A" * 43),
             Said("GET", "/v1/openapi.json"),
         )
-        await self.flood_all("operator_url", [(each, 150, False) for each in said])
-        await self.assert_operable()
-        await self.assert_flooded()
-
-    @seldom
-    async def test_idle(self) -> None:
-        """Nor do those that begin a head or a body and do not end it, say nothing more, or read no answer."""
-        await self.begin_flooded()
-        await self.flood_all("operator_url", _idle())
-        await self.assert_operable()
-        await self.assert_flooded()
+        for floods in ([(each, 150, False) for each in answered], _idle()):
+            self.floods = []
+            await self.flood_all("operator_url", floods)
+            await self.assert_operable()
+            await self.assert_flooded()
 
     async def test_closed_at_once(self) -> None:
         """Nor do those that are closed as soon as they are made, without end."""
@@ -276,36 +202,11 @@ class AgentSiteTests(FloodedTestCase):
         await self.assert_served()
         await self.assert_flooded()
 
-    @seldom
-    async def test_busy(self) -> None:
-        """Nor do as many connections with its token that ask again and again, wait or not."""
-        await self.begin_flooded()
-        greedy = await self.session("greedy")
-        said = (
-            Said("GET", "/v1/status", greedy.token),
-            Said("GET", "/v1/runs?limit=1000", greedy.token),
-            Said("GET", "/v1/actions?generation=-1&wait=3600", greedy.token),
-        )
-        await self.flood_all("url", [(each, 470, False) for each in said])
-        await self.assert_operable()
-        await self.assert_served()
-        await self.assert_flooded()
-
     async def test_without_a_credential(self) -> None:
         """Nor do those that nobody's token opens, that never end their request, or that read no answer."""
         await self.begin_flooded()
         said = (Said("GET", "/v1/runs", "ail_a_" + "A" * 43), Said("GET", "/v1/health"))
         await self.flood_all("url", [*((each, 500, False) for each in said), *_idle()])
-        await self.assert_operable()
-        await self.assert_served()
-        await self.assert_flooded()
-
-    @seldom
-    async def test_closed_at_once(self) -> None:
-        """Nor do those that are closed as soon as they are made."""
-        await self.begin_flooded()
-        self.floods = [await self.closed_at_once("url") for _ in range(2)]
-        await self.pause(3)
         await self.assert_operable()
         await self.assert_served()
         await self.assert_flooded()
@@ -319,35 +220,6 @@ class AgentSiteTests(FloodedTestCase):
         await self.flood_all("url", [(said, 300, False)])
         self.assertLess(self.resident_bytes() - before, 100 << 20)
         await self.assert_served()
-        await self.assert_flooded()
-
-    async def test_bodies_with_its_token(self) -> None:
-        """Nor are those of an agent whose token has kept the connections' places."""
-        await self.begin_flooded()
-        token = (await self.session("greedy")).token
-        proof = Said("GET", "/v1/status", token, times=1)
-        body = {"args": {"text": "x" * 1_000_000}}
-        said = Said("POST", f"/v1/actions/{UNGATED}/run", token, body, times=1, once=True, cut=1000, before=proof)
-        before = self.resident_bytes()
-        await self.flood_all("url", [(said, 230, False)])
-        await self.pause(5)
-        self.assertLess(self.resident_bytes() - before, 150 << 20)
-        await self.assert_served()
-        await self.assert_flooded()
-
-    async def test_ended_sessions(self) -> None:
-        """The connections of sixty sessions that have ended take nothing from a session that lives."""
-        await self.begin_flooded()
-        found = self.home.discovery()
-        ended = self.start(self.python(_ENDED, found["url"], found["launch_key"], "60", "5"))
-        await ended.expect("ended", 120)
-        run_id = str((await self.run_action(self.agent, GATED)).body["run_id"])
-        polls = [Deferred.fromCoroutine(self.result(self.agent, run_id, wait=300)) for _ in range(20)]
-        await self.pause(1)
-        await self.flood_all("url", [(Said("GET", "/v1/health"), 400, False)])
-        await self.operator("approval", "deny", run_id)
-        for poll in polls:
-            self.assertEqual((await poll).body["status"], "denied")
         await self.assert_flooded()
 
     async def test_calls_to_providers(self) -> None:
@@ -370,16 +242,6 @@ class AgentSiteTests(FloodedTestCase):
         await self.assert_operable()
         await self.assert_served()
         await self.assert_flooded()
-
-    async def test_ordinary(self) -> None:
-        """Twenty calls of one agent that wait together meet no limit, and each ends with its decision."""
-        await self.begin_flooded()
-        mcp = await self.mcp(self.agent)
-        calls = [Deferred.fromCoroutine(mcp.call("ship_update", {**SHIP, "summary": str(n)})) for n in range(20)]
-        waiting = [str(approval["id"]) for approval in await self.waiting(20)]
-        await self.operator("approval", "deny", *waiting, "--reason", "not today")
-        for call in calls:
-            self.assertIn("not today", (await call).text)
 
     @property
     def _agents(self) -> str:

@@ -1,23 +1,15 @@
 """What an agent can do with its gateway key, and with a key that the gateway puts into its calls: ask models."""
 
-import atexit
 import base64
-import os
 import re
-import shutil
-import signal
 from collections.abc import Sequence
-from typing import ClassVar
 from urllib.parse import urlsplit
 
 import attrs
 
-from aileron.home import Home as State
-from aileron.home import running_pid
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
 from tests.functional.canary import in_bytes, in_files, in_process
-from tests.functional.home import Home
 from tests.functional.operated import SECRET_DESCRIPTOR
 
 KEY = "sk-canary-Wm93a2F0emU+/7"
@@ -54,27 +46,8 @@ def config(url: str) -> str:
     return f"gateway:\n  providers:\n    local: {{base_url: '{url}', credential: 'vault:{NAME}'}}\n"
 
 
-@attrs.frozen
-class Kept:
-    """A daemon that outlives a test.
-
-    :ivar port: where its provider is.
-    """
-
-    home: Home
-    port: int
-
-    def end(self) -> None:
-        """Kill it and remove its home."""
-        if pid := running_pid(State(self.home.aileron)):
-            os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.home.root, ignore_errors=True)
-
-
 class GatewayKeyTests(AttackTestCase):
     """An agent in a session of its own, whose calls get the user's key."""
-
-    _shared: ClassVar[list[Kept]] = []
 
     async def begin(self) -> None:
         """A daemon of the test's own, its vault with the key of a provider, and a session."""
@@ -86,28 +59,9 @@ class GatewayKeyTests(AttackTestCase):
         await self.bind_key("gateway://local")
         self.own = await self.session()
 
-    async def join(self) -> None:
-        """The same, but for tests that leave the daemon as it is, which have it from each other."""
-        mine = self.home, self.state
-        self.finally_(lambda: self.use(*mine))
-        if self._shared:
-            (kept,) = self._shared
-            await self.use(kept.home, State(kept.home.aileron))
-            self.provider, self.own = self.listening(kept.port), await self.session()
-            return
-        home = Home.make()
-        await self.use(home, State(home.aileron))
-        await self.begin()
-        self._shared.append(Kept(home, self.provider.port))
-        atexit.register(self._shared[0].end)
-
-    async def use(self, home: Home, state: State) -> None:
-        """Have commands run in this home from now on."""
-        self.home, self.state = home, state
-
-    def listening(self, port: int = 0) -> RawProvider:
+    def listening(self) -> RawProvider:
         """A provider, until the test's end."""
-        provider = RawProvider.listen(self.reactor, port)
+        provider = RawProvider.listen(self.reactor)
         self.finally_(provider.stop)
         return provider
 
@@ -150,7 +104,7 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_put_in(self) -> None:
         """The provider gets the user's key once and nothing of what the agent showed; the agent never sees it."""
-        await self.join()
+        await self.begin()
         answers = await self.send(
             self.request(fields=EVIL + KEPT),
             self.request(fields=EVIL + b"Accept-Encoding: gzip, br\r\nX-Forwarded-Host: evil.test\r\n"),
@@ -171,7 +125,7 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_not_put_in(self) -> None:
         """No key for what asks no model, for no session, an ended one, or the token of one; nothing is sent then."""
-        await self.join()
+        await self.begin()
         ended = await self.session()
         url = f"{self.home.discovery()['url']}/v1/sessions/{ended.id}/end"
         by_ended = self.request(key=ended.gateway_key)
@@ -198,7 +152,7 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_echoed(self) -> None:
         """A provider that sends the key back is cut, however it writes it; that is on record, the binding flagged."""
-        await self.join()
+        await self.begin()
         raw = KEY.encode()
         head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.provider.will_answer(
@@ -240,41 +194,6 @@ class GatewayKeyTests(AttackTestCase):
         self.assertIn(b"aileron binding rebind api_key/openai/default", answers[0])
         self.assertEqual((self.evil.requests, self.provider.requests), ([], []))
         await self.assert_hidden(*answers)
-
-    async def test_every_route(self) -> None:
-        """On no route of either site does a gateway key open anything, wherever it is shown."""
-        await self.join()
-        key, found = self.own.gateway_key, self.home.discovery()
-        shown = {
-            "Authorization": f"Bearer {key}",
-            "X_Aileron_Gateway_Key": key,
-            "X_Aileron_Proof": key,
-            "Cookie": f"aileron_{found['instance']}={key}",
-        }
-        opened, asked = [], 0
-        for site in (found["url"], found["operator_url"]):
-            for method, path in await self.closed_routes(site):
-                status = await self.status_with(method, site + path, shown)
-                asked += 1
-                if status not in {401, 403}:
-                    opened.append((method, path, status))
-        self.assertEqual((opened, self.provider.requests), ([], []))
-        self.assertGreater(asked, 40)
-
-    async def status_with(self, method: str, url: str, headers: dict[str, str]) -> int:
-        """How a request with these headers is answered."""
-        body: dict[str, str] | None = None if method == "GET" else {}
-        return (await self.web.ask(method, url, None, body, seconds=30, **headers)).status
-
-    async def closed_routes(self, site: str) -> list[tuple[str, str]]:
-        """Every route of a site that asks for a credential; what the gateway carries on is not ours to answer."""
-        described = (await self.web.ask("GET", f"{site}/v1/openapi.json")).body
-        return [
-            (method.upper(), re.sub(r"{\w+}", "x", path))
-            for path, operations in described["paths"].items()
-            for method, operation in operations.items()
-            if operation["security"] and "gateway" not in operation.get("tags", ())
-        ]
 
 
 def _field(answer: bytes, name: bytes) -> str:

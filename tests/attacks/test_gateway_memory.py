@@ -14,7 +14,7 @@ from twisted.internet.protocol import Protocol, ServerFactory
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
 
-_RELAYS, _BODY_BYTES, _HEADS_OF_EACH = 600, 1_000_000, 150
+_RELAYS, _BODY_BYTES = 600, 1_000_000
 # Sends so many requests with large bodies as one session, and reads no answer.  It is the provider as well: one that
 # takes all and answers nothing, or one that accepts nobody.
 _UPLOADS = """
@@ -63,69 +63,6 @@ while time.monotonic() < min(until, last + 3):
 print(json.dumps(sum(length - each for each in left.values())), flush=True)
 time.sleep(60)
 """
-# Sends so many small requests, each whole, to a provider that it is itself, and reads none of the long answers, which
-# begin when all requests have arrived.
-_UNREAD = """
-import json, resource, selectors, socket, sys, time
-site, target, port, count, length = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
-most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-host, _, at = site.partition(":")
-ready, body = selectors.DefaultSelector(), bytes(1 << 16)
-provider = socket.create_server(("127.0.0.1", port), backlog=4096)
-clients, asked, left = [], [], {}
-def accept(seconds):
-    ready.register(provider, selectors.EVENT_READ, None)
-    until = time.monotonic() + seconds
-    while len(asked) < len(clients) and time.monotonic() < until:
-        for key, _ in ready.select(0.2):
-            if key.fileobj is provider:
-                ready.register(provider.accept()[0], selectors.EVENT_READ, None)
-            else:
-                ready.unregister(key.fileobj)
-                asked.append(key.fileobj)
-    ready.unregister(provider)
-for _ in range(count):
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.connect((host, int(at)))
-    client.sendall(f"GET {target} HTTP/1.1\\r\\nHost: {site}\\r\\nConnection: close\\r\\n\\r\\n".encode())
-    clients.append(client)
-    accept(5)
-for one in asked:
-    one.setblocking(False)
-    one.send(f"HTTP/1.1 200 OK\\r\\nContent-Length: {length}\\r\\n\\r\\n".encode())
-    left[one] = length
-    ready.register(one, selectors.EVENT_WRITE, None)
-last = time.monotonic()
-until = last + 60
-while time.monotonic() < min(until, last + 3):
-    for key, _ in ready.select(0.5):
-        one, last = key.fileobj, time.monotonic()
-        try:
-            left[one] -= one.send(body[:left[one]])
-        except OSError:
-            left[one] = 0
-        if not left[one]:
-            ready.unregister(one)
-print(json.dumps(len(asked)), flush=True)
-time.sleep(60)
-"""
-# Sends so many heads to each target, and nothing of the bodies that they tell of.
-_HEADS = """
-import json, resource, socket, sys, time
-site, count, *targets = sys.argv[1:]
-most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-host, _, at = site.partition(":")
-clients = []
-for target in targets:
-    for _ in range(int(count)):
-        clients.append(socket.create_connection((host, int(at)), 20))
-        clients[-1].sendall(f"POST {target} HTTP/1.1\\r\\nHost: {site}\\r\\nContent-Length: 9\\r\\n\\r\\n".encode())
-print(json.dumps(len(clients)), flush=True)
-time.sleep(60)
-"""
 _DESCRIPTORS = 8192
 
 
@@ -161,29 +98,6 @@ class GatewayMemoryTests(AttackTestCase):
             sent = int((await flood.expect(r"\d+\n", 90))[0])
             self.assertGreater(sent, _RELAYS * 10_000)
             self.assertLess(self.resident_bytes() - held, 100 << 20, accepts)
-            await self.others_are_served()
-            await flood.kill()
-
-    async def test_unread(self) -> None:
-        """Hundreds of answers that one session does not read are not held, begun or whole, and others are served."""
-        port = await self.begin()
-        attacker = await self.session()
-        for length in (4_000_000, 100_000):
-            held = self.resident_bytes()
-            numbers = (str(port), str(_RELAYS), str(length))
-            flood = self.start(self.python(_UNREAD, self.site(), f"/s/{attacker.gateway_key}/evil/v1/x", *numbers))
-            self.assertEqual(int((await flood.expect(r"\d+\n", 120))[0]), _RELAYS)
-            await self.others_are_served()
-            self.assertLess(self.resident_bytes() - held, 60 << 20, length)
-            await flood.kill()
-
-    async def test_heads(self) -> None:
-        """Hundreds of heads whose bodies never come, of four sessions and without a key, leave room for all others."""
-        await self.begin()
-        targets = [f"/s/{(await self.session()).gateway_key}/good/v1/x" for _ in range(4)]
-        for flooded in (["/good/v1/x"], targets):
-            flood = self.start(self.python(_HEADS, self.site(), str(_HEADS_OF_EACH), *flooded))
-            await flood.expect(r"\d+\n", 90)
             await self.others_are_served()
             await flood.kill()
 

@@ -260,33 +260,6 @@ class ImpostorTests(DoorTestCase):
 class PageTests(DoorTestCase):
     """Pages in the operator's own browser."""
 
-    async def test_other_port(self) -> None:
-        """It reads the cookie, and with it reads nothing, lets nobody in, and ends nothing."""
-        page, foreign, neighbour = await self.browse()
-        cookie = neighbour.cookies["localhost"][-1]
-        self.assertIn("aileron_", cookie, "the browser gave no cookie to another port: this shows nothing")
-        for method, path, _ in _TRIED:
-            posted = {"body": "{}", "headers": {"Content-Type": "application/json"}} if method == "POST" else {}
-            wanted = {"method": method, "credentials": "include", **posted}
-            self.assertEqual((await self.fetch(foreign, self.url + path, **wanted))[0], 0, path)
-            body: Mapping[str, Any] | None = {} if method == "POST" else None
-            self.assertEqual((await self.web.ask(method, self.url + path, None, body, Cookie=cookie)).status, 401, path)
-        await page.reload()
-        await page.shows("Nothing. Agents may ask")
-        self.assertEqual(await self.events("operator.logout"), [])
-
-    async def test_replayed(self) -> None:
-        """Who has read the cookie and a whole request of the page's, signature included, gets nothing by it."""
-        page, _foreign, neighbour = await self.browse()
-        await page.evaluate(_OVERHEAR)
-        await page.until("window.overheard.length > 0", 30)
-        path, headers = json.loads(await page.evaluate("JSON.stringify(window.overheard[0])"))
-        stolen = {"Cookie": neighbour.cookies["localhost"][-1], "X-Aileron-Proof": headers["X-Aileron-Proof"]}
-        for asked in (path, "/v1/runs", "/fragments/trust"):
-            self.assertEqual((await self.web.ask("GET", self.url + asked, None, None, **stolen)).status, 401, asked)
-        await page.reload()
-        await page.shows("Nothing. Agents may ask")
-
     async def test_form(self) -> None:
         """It may post the form of the way in, as any page may; without a code it gets nothing, and that is counted."""
         page, foreign, _neighbour = await self.browse()
@@ -314,12 +287,6 @@ class PageTests(DoorTestCase):
             self.assertEqual(await self.attack(_REBIND, port, url.partition("//")[2]), [200])
 
 
-_OVERHEAR = """(() => { const known = window.fetch; window.overheard = [];
-  window.fetch = async (path, options) => {
-    const answer = await known(path, options);
-    window.overheard.push([path, options.headers]);
-    return answer;
-  }; })()"""
 _FORM = (
     "(() => { const f = document.createElement('form'); f.method = 'post'; f.action = %s;"
     " f.innerHTML = '<input name=code value=guess>'; document.body.append(f); void setTimeout(() => f.submit()); })()"

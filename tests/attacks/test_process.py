@@ -107,24 +107,24 @@ _BEFORE_US = ("types.py", "importlib/__init__.py", "aileron/__init__.py")
 class ReadersTests(AttackTestCase):
     """Looking into the daemon."""
 
-    async def test_read(self) -> None:
-        """Memory, environment, descriptors, maps and directory of the daemon are closed to the same user."""
+    async def test_daemon(self) -> None:
+        """Memory, environment, descriptors, maps and directory of the daemon are closed, and to a debugger too.
+
+        Another process of the same user is open to both: it is not this kit that closes the daemon. The kernel says of
+        the daemon: no new rights, no core, private files.
+        """
         await self.operator("vault", "init")
         pid = self.home.discovery()["pid"]
         found = await self.attack(_READ, str(pid), *_PRIVATE)
         self.assertEqual({name: found[name] in ("EACCES", "EPERM") for name in _PRIVATE}, dict.fromkeys(_PRIVATE, True))
-
-    async def test_attach(self) -> None:
-        """The same user's debugger is not let in."""
-        await self.command("daemon", "start")
-        self.assertEqual(await self.attack(_ATTACH, str(self.home.discovery()["pid"])), "EPERM")
-
-    async def test_control(self) -> None:
-        """Another process of the same user is open to both: it is not this kit that closes the daemon."""
+        self.assertEqual(await self.attack(_ATTACH, str(pid)), "EPERM")
         victim = self.start(self.python(_WAIT))
         await victim.expect("up")
         self.assertEqual(await self.attack(_READ, str(victim.pid), *_PRIVATE), dict.fromkeys(_PRIVATE, "read"))
         self.assertEqual(await self.attack(_ATTACH, str(victim.pid)), "attached")
+        status = self.status_of(pid)
+        self.assertEqual((status["NoNewPrivs"], status["Umask"]), ("1", "0077"))
+        self.assertRegex(Path(f"/proc/{pid}/limits").read_text(), r"Max core file size +0 +0 ")
 
     async def test_passphrase_in_memory(self) -> None:
         """A command that waits for the passphrase is closed before a character of it is typed."""
@@ -132,15 +132,6 @@ class ReadersTests(AttackTestCase):
         await asking.expect("New passphrase: ")
         found = await self.attack(_READ, str(asking.pid), *_PRIVATE)
         self.assertNotIn("read", found.values())
-
-    async def test_status(self) -> None:
-        """The kernel says of the daemon: no new rights, no core, private files."""
-        await self.operator("vault", "init")
-        pid = self.home.discovery()["pid"]
-        status = self.status_of(pid)
-        self.assertEqual((status["NoNewPrivs"], status["Umask"]), ("1", "0077"))
-        limits = Path(f"/proc/{pid}/limits").read_text()
-        self.assertRegex(limits, r"Max core file size +0 +0 ")
 
     async def test_twistd(self) -> None:
         """``twistd aileron`` is closed as well."""
@@ -279,7 +270,6 @@ class SearchPathTests(PoisonCase):
             self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "init"),
             self.home.with_passphrase(PASSPHRASE, "aileron", "approval", "list"),
             self.home.script("aileron", "audit", "verify", str(record)),
-            self.home.script("aileron", "demo", "--yes"),
             self.home.script("aileron-mcp"),
             attrs.evolve(self.home.script("aileron"), arguments=by_module),
             attrs.evolve(self.home.script("aileron"), arguments=(by_module[0], "-P", *by_module[1:])),

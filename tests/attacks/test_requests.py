@@ -15,7 +15,6 @@ _JSON = "Content-Type: application/json"
 _MARK = "CANARY-of-a-waiting-call"
 _NAVIGATES = "Sec-Fetch-Mode: navigate"
 _PARAMETER = re.compile(r"[<{](?:\w+:)?\w+[>}]")
-_GUESSES = 200
 
 
 class RequestsCase(RawTestCase):
@@ -137,18 +136,6 @@ class RouteTests(RequestsCase):
         ]
         self.assert_told_nothing(asked, await self.send(asked))
 
-    async def test_not_on_the_agents_site(self) -> None:
-        """What only the operator may do has no route on the agent's site, even with the operator's token."""
-        await self.begin()
-        theirs = await self.routes(self.agents)
-        only = [each for each in await self.closed() if each not in theirs]
-        self.assertGreater(len(only), 40)
-        token = f"Authorization: Bearer {await self.operator_token()}"
-        asked = [Asked(self.agents, path, (token, _JSON), method, self.body(method)) for method, path in only]
-        statuses = await self.statuses(asked)
-        self.assertLessEqual(set(statuses), {401, 403, 404, 405}, list(zip(only, statuses, strict=True)))
-        await self.assert_untouched()
-
     def body(self, method: str) -> str:
         """What is sent with it."""
         return "" if method == "GET" else self.decision()
@@ -236,52 +223,3 @@ class PathTests(RequestsCase):
             )
             yield from (f"http://{self.operators[7:]}{path}", f"{self.operators[7:]}{path}", f"*{path}", path[1:])
             yield from ("".join(f"%{ord(each):02x}" for each in path), f"/{first}/%C0%AF{rest}", f"{path}%E2%80%AE")
-
-
-class GuessTests(RequestsCase):
-    """Guessing what opens the operator's site."""
-
-    async def test_tokens(self) -> None:
-        """Tokens that nobody knows are refused all alike, whatever they begin with, and that is on record."""
-        await self.begin()
-        true = await self.operator_token()
-        guesses = [f"ail_o_{number:043d}" for number in range(_GUESSES)]
-        guesses += [
-            true[:-1],
-            f"{true}x",
-            true.swapcase(),
-            true[6:],
-            f"{true} {true}",
-            "ail_o_",
-            true.replace("_o_", "_a_"),
-        ]
-        asked = [Asked(self.operators, "/v1/runs", (f"Authorization: Bearer {guess}",)) for guess in guesses]
-        answers = await self.send(asked)
-        self.assertEqual({answer.status for answer in answers}, {401})
-        self.assertEqual(len({answer.text.partition("\r\n\r\n")[2] for answer in answers}), 1)
-        self.assertGreaterEqual(await self.refused(), 1)
-
-    async def test_proofs(self) -> None:
-        """Who guesses at the proof of a login is let wait longer and longer, and the next true one still comes in."""
-        await self.begin()
-        took = [await self.guess() for _ in range(6)]
-        self.assertGreater(took[-1], 0.5, took)
-        self.assertGreaterEqual(await self.refused(), 1)
-        await self.operator("approval", "list")
-
-    async def guess(self) -> float:
-        """How long a wrong proof takes to be refused, in seconds."""
-        nonce = "A" * 43
-        challenge = {"nonce": nonce, "address": self.operators}
-        url = f"{self.operators}/v1/operator"
-        began = self.reactor.seconds()
-        said = (await self.web.ask("POST", f"{url}/challenge", None, challenge)).body
-        proof = {"nonce": said["nonce"], "proof": nonce}
-        self.assertEqual((await self.web.ask("POST", f"{url}/login", None, proof)).status, 401)
-        return self.reactor.seconds() - began
-
-    async def refused(self) -> int:
-        """How many refusals are on record by now."""
-        await self.pause(11)
-        told = [each["payload"] for each in await self.audit() if each["type"] == "operator.login_refused"]
-        return sum(int(each["count"]) for each in told)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from tests.attacks.case import AttackTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, kinds
@@ -98,21 +99,23 @@ class VaultTests(RollbackCase):
     """An older vault under the present database."""
 
     async def test_no_trust(self) -> None:
-        """Nothing that an older vault trusts is offered."""
+        """Nothing that an older vault trusts is offered, and the uses of a grant are not had back by it."""
         await self.furnish()
-        await self.command("daemon", "stop")
+        session = await self.session()
+        await self.approve(str((await self.run_action(session, GATED)).body["run_id"]), "--grant", "--uses", "1")
+        await self.posted(1)
         copies = self.copied("secrets.json")
-        await self.unlock()
+        self.assertEqual((await self.run_action(session, GATED)).status, 200)
         await self.operator("action", "distrust", UNGATED)
         await self.command("daemon", "stop")
         self.put_back(copies, "secrets.json")
         await self.unlock()
-        session = await self.session()
         for name in (UNGATED, GATED):
             reply = await self.run_action(session, name)
             self.assertEqual(reply.status, 404, reply.body)
+        self.assertEqual((await self.told("grant", "list"))["items"], [])
         await self.assert_told()
-        self.assertEqual(self.workspace.requests, [])
+        self.assertEqual(len(self.workspace.requests), 2)
 
     async def test_while_it_runs(self) -> None:
         """An older vault that is put in while the daemon runs opens nothing."""
@@ -153,49 +156,34 @@ print(json.dumps("written"))
 class RewrittenTests(RollbackCase):
     """A vault's file in which somebody writes."""
 
-    async def test_switch(self) -> None:
-        """A switch that somebody puts on in the file: the vault is refused whole, and nothing runs."""
-        await self.furnish()
-        await self.operator("action", "disable", UNGATED)
-        session = await self.session()
-        await self.rewrite("trust", self.place("trust", UNGATED), "enabled", "true")
-        await self.assert_refused(session)
-
-    async def test_trust(self) -> None:
-        """An altered action, and its digest in the file as if it were trusted: it does not run."""
-        await self.furnish()
-        session = await self.session()
-        path = self.state.actions / f"{GATED}.md"
-        path.write_text(path.read_text().replace("required = true", "required = false"))
-        digest = f'"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"'
-        await self.rewrite("trust", self.place("trust", GATED), "digest", digest)
-        await self.assert_refused(session, GATED)
-
-    async def test_scope(self) -> None:
-        """Another host in the file for a credential: no life of the daemon opens it.
+    async def test_refused(self) -> None:
+        """The vault is refused whole, and nothing runs: a switch put on, a digest, a host, a limit raised.
 
         The command that unlocks refuses the file first.  That the daemon refuses it too, should it be altered between
         the two, is shown where it starts without that command: C{tests.vault.test_altered}.
         """
         await self.furnish()
-        session = await self.session()
-        sound = self.copied("secrets.json")
-        await self.rewrite("entries", 0, "scope.hosts", '["127.0.0.1:1"]')
-        await self.assert_refused(session)
-        await self.kill_daemon()
-        refused = await self.operator("vault", "unlock", code=1)
-        self.assertIn("altered", refused.stderr)
-        self.put_back(sound, "secrets.json")
-        await self.unlock()
-        self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
-
-    async def test_cap(self) -> None:
-        """A limit that somebody raises in the file: it counts as little as the rest of that file."""
-        await self.furnish()
+        await self.add(self.action_file("off", gated=False))
+        await self.operator("action", "disable", "off")
         await self.operator("cap", "set", UNGATED, "--per-hour", "1")
         session = await self.session()
-        await self.rewrite("caps", 0, "most", "1000000")
-        await self.assert_refused(session)
+        gated = self.state.actions / f"{GATED}.md"
+        gated.write_text(gated.read_text().replace("required = true", "required = false"))
+        digest = f'"sha256:{hashlib.sha256(gated.read_bytes()).hexdigest()}"'
+        for name, part, number, key, value in (
+            ("off", "trust", self.place("trust", "off"), "enabled", "true"),
+            (GATED, "trust", self.place("trust", GATED), "digest", digest),
+            (UNGATED, "caps", 0, "most", "1000000"),
+            (UNGATED, "entries", 0, "scope.hosts", '["127.0.0.1:1"]'),
+        ):
+            sound = json.dumps(self.found(part, number, key))
+            await self.rewrite(part, number, key, value)
+            await self.assert_refused(session, name)
+            await self.kill_daemon()
+            self.assertIn("altered", (await self.operator("vault", "unlock", code=1)).stderr)
+            await self.rewrite(part, number, key, sound)
+            await self.unlock()
+        self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
 
     def place(self, part: str, name: str) -> int:
         """Where an entry stands in the file."""
@@ -204,19 +192,19 @@ class RewrittenTests(RollbackCase):
 
     async def rewrite(self, part: str, number: int, key: str, value: str) -> None:
         """Let the attacker do it, and again where the daemon replaced the file in the same moment."""
-        while not self.says(part, number, key, json.loads(value)):
+        while self.found(part, number, key) != json.loads(value):
             said = await self.attack(_REWRITE, str(self.state.secrets), part, str(number), key, value)
             self.assertEqual(said, "written")
             await self.pause(1.2)  # the daemon looks twice a second
 
-    def says(self, part: str, number: int, key: str, value: object) -> bool:
-        """Whether the file does."""
-        entry = json.loads(self.state.secrets.read_text())[part][number]
+    def found(self, part: str, number: int, key: str) -> object:
+        """What stands in the file."""
+        entry: Any = json.loads(self.state.secrets.read_text())[part][number]
         for name in key.split("."):
             entry = entry[name]
-        return bool(entry == value)
+        return entry
 
-    async def assert_refused(self, session: AgentSession, name: str = UNGATED) -> None:
+    async def assert_refused(self, session: AgentSession, name: str) -> None:
         """It does not run, and nothing left."""
         reply = await self.run_action(session, name, wait=10)
         self.assertGreaterEqual(reply.status, 400, reply.body)

@@ -21,6 +21,15 @@ _FORGED = """
     UPDATE approvals SET approved = 1, decided_at = requested_at, decided_by = 'operator',
         not_after = '2999-01-01T00:00:00.000000Z', decision_mark = zeroblob(40) WHERE run_id = ?
 """
+_OF_ANOTHER = """
+    UPDATE approvals SET (approved, decided_at, decided_by, not_after, decision_mark) =
+        (SELECT approved, decided_at, decided_by, not_after, decision_mark FROM approvals WHERE run_id = ?)
+    WHERE run_id = ?
+"""
+_BY_A_GRANT = """
+    UPDATE approvals SET approved = 1, decided_at = requested_at, not_after = '2999-01-01T00:00:00.000000Z',
+        decided_by = 'grant:' || ?, grant_id = ?, decision_mark = zeroblob(40) WHERE run_id = ?
+"""
 _APPROVED = "UPDATE runs SET state = 'approved' WHERE id = ?"
 
 
@@ -56,95 +65,54 @@ class RowsTestCase(AttackTestCase):
         return run
 
 
-class DecisionTests(RowsTestCase):
-    """Rows that say that the operator decided."""
+class RowsTests(RowsTestCase):
+    """Several runs, and an attacker who writes a row of each."""
 
-    async def test_approved_by_nobody(self) -> None:
-        """A run that a row calls approved is asked anew."""
-        await self.furnish()
-        run_id = await self.asked(await self.session())
-        await self.kill_daemon()
-        await self.sql(_FORGED, run_id)
-        await self.sql(_APPROVED, run_id)
-        await self.taken_up()
-        await self.assert_asked_anew(run_id)
+    async def test_decisions(self) -> None:
+        """No row says that the operator decided: each run is asked anew, and nothing leaves.
 
-    async def test_the_mark_of_another(self) -> None:
-        """A true mark under another run's row is no decision about this one."""
-        await self.furnish()
-        session = await self.session()
-        done, waits = await self.asked(session, "one"), await self.asked(session, "two")
-        await self.approve(done)
-        await self.posted(1)
-        await self.kill_daemon()
-        await self.sql(
-            "UPDATE approvals SET (approved, decided_at, decided_by, not_after, decision_mark) = "
-            "(SELECT approved, decided_at, decided_by, not_after, decision_mark FROM approvals WHERE run_id = ?) "
-            "WHERE run_id = ?",
-            done,
-            waits,
-        )
-        await self.sql(_APPROVED, waits)
-        await self.taken_up()
-        await self.assert_asked_anew(waits, sent=1)
-
-    async def test_done_and_set_back(self) -> None:
-        """A run that was done does not run again when its row says approved, its own true decision beside it.
-
-        The record tells of it here.  Where that is hidden the vault does: C{StillTests.test_once_unrecorded}.
+        A run is called approved by nobody, by the mark of another, by a grant, after a denial, and once more after it
+        was done; of the last the record tells here, and where that is hidden the vault does
+        (C{StillTests.test_once_unrecorded}).
         """
         await self.furnish()
-        run_id = await self.asked(await self.session())
-        await self.approve(run_id)
-        await self.posted(1)
+        session = await self.session()
+        nobody, another, granted, denied = [
+            await self.asked(session, each) for each in ("nobody", "another", "granted", "denied")
+        ]
+        done, allowing = await self.asked(session, "done"), await self.asked(session, "allowing")
+        await self.approve(done)
+        await self.approve(allowing, "--grant", "--uses", "5")
+        await self.posted(2)
+        (grant,) = (await self.told("grant", "list"))["items"]
+        await self.operator("approval", "deny", denied, "--reason", "no")
         await self.kill_daemon()
-        await self.sql(_APPROVED, run_id)
+        await self.sql(_FORGED, nobody)
+        await self.sql(_OF_ANOTHER, done, another)
+        await self.sql(_BY_A_GRANT, grant["id"], grant["id"], granted)
+        await self.sql("UPDATE approvals SET approved = 1 WHERE run_id = ?", denied)
+        forged = (nobody, another, granted, denied, done)
+        for run_id in forged:
+            await self.sql(_APPROVED, run_id)
         await self.taken_up()
-        await self.assert_asked_anew(run_id, sent=1)
+        for run_id in forged:
+            await self.assert_asked_anew(run_id, sent=2)
 
-    async def test_denied_and_set_to_approved(self) -> None:
-        """A denial does not become an approval."""
+    async def test_contents(self) -> None:
+        """What the operator decides about is not what was put into the row since; a gated run is not called ungated."""
         await self.furnish()
-        run_id = await self.asked(await self.session())
-        await self.operator("approval", "deny", run_id, "--reason", "no")
-        await self.kill_daemon()
-        await self.sql("UPDATE approvals SET approved = 1 WHERE run_id = ?", run_id)
-        await self.sql(_APPROVED, run_id)
-        await self.taken_up()
-        await self.assert_asked_anew(run_id)
-
-
-class ContentTests(RowsTestCase):
-    """Rows that say what the operator decided about."""
-
-    async def test_other_arguments(self) -> None:
-        """Who approves what was shown does not approve the words that were put into the row since."""
-        await self.furnish()
-        run_id = await self.asked(await self.session())
-        (shown,) = await self.waiting()
-        await self.sql("UPDATE runs SET arguments = replace(arguments, 'parser', 'secret') WHERE id = ?", run_id)
-        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals/{run_id}/decide"
-        decision = {"approved": True, "digest": shown["digest"]}
+        session = await self.session()
+        words, ungated, other = [await self.asked(session, each) for each in ("words", "ungated", "other")]
+        shown = {each["id"]: each for each in await self.waiting(3)}
+        await self.sql("UPDATE runs SET arguments = replace(arguments, 'words', 'secret') WHERE id = ?", words)
+        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals/{words}/decide"
+        decision = {"approved": True, "digest": shown[words]["digest"]}
         refused = await self.web.ask("POST", url, await self.operator_token(), decision)
         self.assertEqual((refused.status, refused.body["error"]["class"]), (409, "approval_stale"), refused.body)
-        self.assertEqual(self.workspace.requests, [])
-
-    async def test_ungated(self) -> None:
-        """A gated run that a row calls ungated is not done."""
-        await self.furnish()
-        run_id = await self.asked(await self.session())
         await self.kill_daemon()
-        await self.sql("UPDATE runs SET gated = 0, state = 'approved' WHERE id = ?", run_id)
+        await self.sql("UPDATE runs SET gated = 0, state = 'approved' WHERE id = ?", ungated)
+        await self.sql("UPDATE runs SET action = ?, gated = 0, state = 'received' WHERE id = ?", UNGATED, other)
         await self.taken_up()
         self.assertEqual(self.workspace.requests, [])
-        self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))
-
-    async def test_another_action(self) -> None:
-        """A waiting run that is given the name of an ungated action is not done."""
-        await self.furnish()
-        run_id = await self.asked(await self.session())
-        await self.kill_daemon()
-        await self.sql("UPDATE runs SET action = ?, gated = 0, state = 'received' WHERE id = ?", UNGATED, run_id)
-        await self.taken_up()
-        self.assertEqual(self.workspace.requests, [])
-        self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))
+        for run_id in (ungated, other):
+            self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))

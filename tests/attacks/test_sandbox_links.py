@@ -133,17 +133,6 @@ class LinkTests(ProjectTestCase):
         """Nor is it made, where the link leads to nothing yet."""
         await self.refuses("ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc", "/bashrc, which does not exist")
 
-    async def test_start_files_of_zsh(self) -> None:
-        """Where C{ZDOTDIR} says that zsh's start files lie, none is changed or made."""
-        await self.prepare()
-        project = self.project("dotfiles", "mkdir zsh; touch zsh/.zshrc")
-        script = "for f in .zshrc .zshenv; do echo evil >zsh/$f || echo not $f; done; mv zsh old || echo not moved"
-        command = self.agent(script, "--sandbox", project=project)
-        environment = {**command.environment, "ZDOTDIR": f"{project}/zsh"}
-        finished = await self.run_command(attrs.evolve(command, environment=environment), 60)
-        self.assertEqual((finished.exit_code, finished.stdout), (0, "not .zshrc\nnot .zshenv\nnot moved\n"), finished)
-        self.assertEqual(self.outside(project, "ls -A zsh; cat zsh/.zshrc"), ".zshrc\n")
-
     async def test_start_file_by_variable(self) -> None:
         """The file in the project that C{BASH_ENV} has every script of bash's start with stays as it is."""
         await self.prepare()

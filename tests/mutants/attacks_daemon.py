@@ -94,7 +94,7 @@ GUARDS = (
         _VAULT_FILE,
         "                raise damaged(_difference(found, self.known))\n",
         "                ours = found\n",
-        "test_rollback.RewrittenTests.test_switch",
+        "test_rollback.RewrittenTests.test_refused",
     ),
     _guard(
         "an older vault's file opens nothing while the daemon runs",
@@ -157,7 +157,7 @@ GUARDS = (
         "hardening.py",
         '    conceal(kernel)\n    if kernel.platform.startswith("linux"):\n',
         '    if kernel.platform.startswith("linux"):\n',
-        "test_process.ReadersTests.test_read",
+        "test_process.ReadersTests.test_daemon",
     ),
     _guard(
         "twistd is closed to readers",
@@ -171,7 +171,7 @@ GUARDS = (
         "hardening.py",
         "        kernel.no_core()\n",
         "        pass\n",
-        "test_process.ReadersTests.test_status",
+        "test_process.ReadersTests.test_daemon",
     ),
     _guard(
         "a command that asks for a passphrase is closed to readers",
