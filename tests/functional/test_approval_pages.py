@@ -90,18 +90,6 @@ class ReviewTests(BrowsedTestCase):
         self.assertNotEqual(run_id, other)
         self.assertEqual(page.problems, [])
 
-    async def test_edit_refused(self) -> None:
-        """What does not fit is refused with the reason, what was typed stays, and nothing is changed."""
-        page, _ = await self.opened()
-        await self.ready(page)
-        await page.click("#edit summary")
-        await page.evaluate("document.querySelector('#edit-1').value = 'x'.repeat(201)")
-        await page.click("#change")
-        await page.shows("/summary")
-        self.assertEqual(await page.evaluate("document.querySelector('#edit-1').value.length"), 201)
-        self.assertEqual(await page.text("#argument-1"), "Dark mode")
-        self.assertEqual([each for each in page.problems if "400" not in each], [])
-
     async def test_later(self) -> None:
         """What is approved for later counts down and can be taken back; without a time it is not approved."""
         page, run_id = await self.opened()
@@ -140,25 +128,6 @@ class ReviewTests(BrowsedTestCase):
         self.assertEqual([each.text for each in self.workspace.messages], ["Release 1", "Release 2"])
         self.assertEqual(page.problems, [])
 
-    async def test_warned(self) -> None:
-        """What may mislead is told beside it: marks of the service, links in disguise, letters of other scripts."""
-        page, _ = await self.opened("<!channel> see <http://evil.example|our wiki> or mail \u0430nn@p\u0430ypal.com")
-        await self.ready(page)
-        notes = await page.text("#arguments")
-        for words in (
-            "“<!channel>” notifies everybody",
-            "reads “our wiki” and leads to “http://evil.example”",
-            "U+0430",
-        ):
-            self.assertIn(words, notes)
-        self.assertIn("xn--", notes)
-        self.assertIn("was never done before", await page.text("#risks"))
-        for name, style in STYLES.items():
-            await page.look(**style)
-            await self.keep(page, f"warned-{name}")
-            self.assertTrue(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name)
-        self.assertEqual(page.problems, [])
-
 
 class ListTests(BrowsedTestCase):
     """Several requests."""
@@ -187,22 +156,6 @@ class ListTests(BrowsedTestCase):
         await self.posted(2)
         self.assertEqual(sorted(each.text for each in self.workspace.messages), ["one", "two"])
         self.assertEqual((await self.outcome(other))[0], "pending_approval")
-        self.assertEqual(page.problems, [])
-
-    async def test_lookalikes(self) -> None:
-        """What has a letter that looks like another's, or is read from the right, says so and cannot be ticked."""
-        await self.begin()
-        honest, cyrillic, turned = [await self.ask(text) for text in ("sent", "s\u0435nt", "to \u05d0\u05d1 sent")]
-        page = await self.browser.page()
-        await self.log_in(page)
-        await page.shows("\u05d0")
-        await page.until(f"!document.querySelector(\"input[data-id='{honest}']\").disabled")
-        for run_id in (cyrillic, turned):
-            self.assertTrue(await page.evaluate(f"document.querySelector(\"input[data-id='{run_id}']\").disabled"))
-        await self.keep(page, "lookalikes")
-        await self.open_approval(page, cyrillic)
-        await page.shows("U+0435")
-        await self.keep(page, "lookalike")
         self.assertEqual(page.problems, [])
 
     async def test_flood(self) -> None:

@@ -48,6 +48,7 @@ class CanaryTests(GatewayedTestCase):
         await self.echo(session)
         await self.work(llm)
         await self.look_at_everything(session)
+        await self.assert_noticed()
         await self.restart()
         self.assertGreater(len(self.workspace.requests), len(ECHOES))
         for request in self.workspace.requests:
@@ -116,6 +117,13 @@ class CanaryTests(GatewayedTestCase):
         for path in ("runs", "actions", "status", "sessions"):
             url = f"{self.home.discovery()['url']}/v1/{path}"
             self.said[path] = (await self.web.ask("GET", url, session.token)).text
+
+    async def assert_noticed(self) -> None:
+        """Each answer that held the key is on record, and the binding is flagged."""
+        echoed = await self.audit("--type", "secret.echoed")
+        self.assertEqual(len(echoed), 2 * (len(ECHOES) - 1) + 1)
+        (binding,) = (await self.told("binding", "list"))["items"]
+        self.assertIsNotNone(binding["flag"])
 
     async def restart(self) -> None:
         """A kill, which leaves the write-ahead log behind, and another life."""

@@ -1,17 +1,14 @@
-"""The catalogue over MCP: a changed file is told at once, and many actions do not fill the list."""
+"""The catalogue over MCP: a changed file is told at once."""
 
-import json
-from collections.abc import Mapping
 from operator import gt
 from pathlib import Path
-from typing import Any
 
 from tests.functional.mcp_client import McpClient
-from tests.functional.operated import GATED, SHIP, UNGATED, OperatedTestCase
+from tests.functional.operated import UNGATED, OperatedTestCase
 from tests.functional.reactor import until
 
 TOOLS, RESOURCES = "notifications/tools/list_changed", "notifications/resources/list_changed"
-GATED_TOOL, UNGATED_TOOL = GATED.replace("-", "_"), UNGATED.replace("-", "_")
+UNGATED_TOOL = UNGATED.replace("-", "_")
 SECONDS = 1.0
 """From the writing of a file until the client hears of it."""
 
@@ -52,49 +49,3 @@ class ChangeTests(OperatedTestCase):
 
     def _heard(self, client: McpClient) -> tuple[int, int]:
         return len(client.server.heard(TOOLS)), len(client.server.heard(RESOURCES))
-
-
-class LeanTests(OperatedTestCase):
-    """More actions than are listed."""
-
-    async def test_reached(self) -> None:
-        """The one that is used is listed; the other is found, described, run either way, and goes the one way."""
-        await self.furnish()
-        session = await self.session()
-        await self.run_action(session, UNGATED)
-        client = await self.mcp(session, wait_seconds=0, AILERON_LISTED_ACTIONS="1")
-        self.assertEqual(
-            await client.tools(),
-            [
-                UNGATED_TOOL,
-                "aileron_diagnostics",
-                "check_action_status",
-                "describe_action",
-                "run_action",
-                "search_actions",
-            ],
-        )
-        self.assertIn(GATED, (await client.call("search_actions", {"query": "channel"})).text)
-        self.assertIn('"properties"', (await client.call("describe_action", {"name": GATED})).text)
-        for tool, arguments in (("run_action", {"name": GATED, "args": SHIP}), (GATED_TOOL, SHIP)):
-            said = await client.call(tool, arguments)
-            self.assertIn("approval_id", said.text)
-        self.assertEqual(len(await self.waiting(2)), 2)
-        runs = await self._read(client, "aileron://runs")
-        told = [(run["action"], run["status"]) for run in json.loads(runs)["runs"]]
-        self.assertEqual(told, [(GATED, "pending_approval")] * 2 + [(UNGATED, "completed")])
-        self.assertIn(GATED_TOOL, await self._read(client, f"aileron://actions/{GATED}"))
-        guide = await client.ask("prompts/get", {"name": "how_to_use_aileron"})
-        self.assertIn(GATED, guide["messages"][0]["content"]["text"])
-
-    async def test_bad_cursor(self) -> None:
-        """A cursor that no list gave is an error of its own."""
-        await self.furnish()
-        client = await self.mcp(await self.session())
-        client.server.send("tools/list", {"cursor": "nonsense"}, 900)
-        await until(self.reactor, lambda: client.server.answer(900) is not None, 30, "the answer")
-        answer: Mapping[str, Any] = client.server.answer(900) or {}
-        self.assertEqual(answer["error"]["code"], -32602)
-
-    async def _read(self, client: McpClient, uri: str) -> str:
-        return str((await client.ask("resources/read", {"uri": uri}))["contents"][0]["text"])

@@ -9,12 +9,6 @@ from tests.functional.canary import in_files
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.process import Finished
 
-_PROVIDERS = """\
-gateway:
-  providers:
-    openai: {prefix: /o}
-    local: {base_url: "http://127.0.0.1:11434"}
-"""
 _MOVED = {"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/evil"}
 _CANARY = "canary-of-the-proxy"
 _PROXIED = {"HTTPS_PROXY": f"http://me:{_CANARY}@127.0.0.1:3128", "no_proxy": "localhost,.x.test"}
@@ -47,15 +41,6 @@ class ConfigurationTests(OperatedTestCase):
         found = await self.operator("doctor", code=0)
         self.assertIn("config.yaml was changed since you trusted it", found.stdout)
 
-    async def test_unsound(self) -> None:
-        """A file with a fault is told with its line, cannot be trusted, and keeps nothing from starting."""
-        await self.operator("vault", "init")
-        self.state.config.write_text("hosts: []\nlisten_on: tcp:1\n")
-        await self.restart()
-        found = await self.operator("doctor", code=1)
-        self.assertIn("config.yaml:2: ", found.stdout)
-        self.assertIn("config.yaml:2: ", (await self.operator("config", "trust", "--yes", code=1)).stderr)
-
 
 class GatewayTests(OperatedTestCase):
     """Where providers are, by file and by environment."""
@@ -75,20 +60,6 @@ class GatewayTests(OperatedTestCase):
         await self.command("daemon", "stop")
         command = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock", **environment)
         return self._expect(await self.run_command(command), code)
-
-    async def test_trusted(self) -> None:
-        """Providers come from a file that is trusted, and are shown; before that they are the product's own."""
-        await self.operator("vault", "init")
-        self.state.config.write_text(_PROVIDERS)
-        await self.unlock_within({})
-        self.assertEqual(await self.upstream("openai"), ("https://api.openai.com", "/openai", "default"))
-        await self.operator("config", "trust", "--yes")
-        await self.unlock_within({})
-        self.assertEqual(await self.upstream("openai"), ("https://api.openai.com", "/o", "default"))
-        self.assertEqual(await self.upstream("local"), ("http://127.0.0.1:11434", "/local", "config"))
-        shown = (await self.command("status")).stdout
-        self.assertRegex(shown, r"provider local +http://127.0.0.1:11434 \(at /local, by config.yaml\)")
-        self.assertNotIn("api.openai.com", shown)
 
     async def test_environment(self) -> None:
         """Whoever starts the daemon says where providers are, in sight; a proxy's password is in no file and answer."""

@@ -1,14 +1,15 @@
-"""An agent elsewhere, with an address, a token and an authority: the daemon behind what ends TLS, and nobody else."""
+"""An agent elsewhere, with an address, a token and an authority: the daemon behind nginx, and nobody else."""
 
 import asyncio
 import contextlib
 import json
 import re
 import socket
+import ssl
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 import attrs
@@ -17,11 +18,10 @@ from mcp import Client, StdioServerParameters
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress
-from twisted.internet.protocol import Protocol, ServerFactory
+from twisted.internet.protocol import ServerFactory
 
 from aileron.client import Connections, DaemonUnreachable
 from tests.functional import nginx, opencode
-from tests.functional.front import Front
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import McpClient, Server
 from tests.functional.mcp_http import talk
@@ -29,14 +29,56 @@ from tests.functional.operated import SHIP, OperatedTestCase
 from tests.functional.reactor import until
 from tests.functional.script import Call, Say
 from tests.functional.slack import Message
-from tests.gateway.certificates import Authority, self_signed
+from tests.gateway.certificates import Authority, self_signed, serving
+from tests.gateway.wires import TlsPeer
 from tests.installed import seldom
 
 LARGE = 300_000
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
 COMING = {"begins": timedelta(days=1), "ends": timedelta(days=9)}
-NOBODY = "http://127.0.0.1:9"
 NAME, CHAIN = "for another name", "not trusted here, or not valid now"
+
+
+class Peer(TlsPeer):
+    """Somebody in the daemon's place.
+
+    :ivar wire: what came, as it travelled.
+    """
+
+    wire = b""
+
+    def hear(self, data: bytes) -> bytes:
+        """Note it."""
+        self.wire += data
+        return super().hear(data)
+
+
+class Breaking(Peer):
+    """Takes a request by TLS, and answers beside it."""
+
+    def hear(self, data: bytes) -> bytes:
+        """Answer as soon as there is a request."""
+        answer = super().hear(data)
+        return b"what is no record of TLS" if self.received else answer
+
+
+class Peers(ServerFactory):
+    """Whoever listens with a certificate.
+
+    :ivar met: one for each connection.
+    """
+
+    noisy = False
+
+    def __init__(self, certificate: bytes, kind: type[Peer] = Peer) -> None:
+        self._context: ssl.SSLContext = serving(certificate)
+        self._kind = kind
+        self.met: list[Peer] = []
+
+    def buildProtocol(self, addr: IAddress | None) -> Peer:
+        """One more connection."""
+        self.met.append(self._kind(self._context))
+        return self.met[-1]
 
 
 class ElsewhereCase(OperatedTestCase):
@@ -51,14 +93,21 @@ class ElsewhereCase(OperatedTestCase):
         self.ca = self.elsewhere.project / "ca.pem"
         self.ca.write_text(self.authority.pem)
 
-    def front(self, certificate: bytes, url: str | None = None) -> tuple[Front, str]:
-        """What ends TLS with this certificate before the daemon, and its address.
+    async def behind_nginx(self) -> str:
+        """Where the daemon is found behind nginx, which is told what the page about agents shows."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = int(free.getsockname()[1])
+        place, url = self.home.root / "nginx", self.home.discovery()["url"]
+        place.mkdir()
+        self.start(nginx.command(place, url, port, self.authority.issue("localhost"), self.home.environment()))
+        await until(self.reactor, lambda: _listens(port), 30, "nginx")
+        return f"https://localhost:{port}"
 
-        :param url: the daemon's; None: that of the one that runs.
-        """
-        front = Front(self.reactor, urlsplit(url or self.home.discovery()["url"]).port or 0)
-        self.finally_(front.stop)
-        return front, f"https://localhost:{front.listen(certificate)}"
+    def listening(self, peers: Peers) -> str:
+        """The address of somebody in the daemon's place."""
+        port = self.reactor.listenTCP(0, peers, interface="127.0.0.1")
+        self.addCleanup(port.stopListening)
+        return f"https://localhost:{cast(IPv4Address, port.getHost()).port}"
 
     async def opened(self) -> dict[str, str]:
         """What ``aileron sessions open`` prints for an environment."""
@@ -117,8 +166,7 @@ class WorkingTests(ElsewhereCase):
         await self.furnish()
         self.workspace.messages.append(Message("C0001", "w" * LARGE, None, "1700000000.000000"))
         await self.add(self.reading())
-        front, url = self.front(self.authority.issue("localhost"))
-        ours = {**await self.opened(), "AILERON_URL": url, "AILERON_CA": str(self.ca)}
+        ours = {**await self.opened(), "AILERON_URL": await self.behind_nginx(), "AILERON_CA": str(self.ca)}
         command = self.elsewhere.script("aileron-mcp", **ours)
         server = StdioServerParameters(
             command=command.arguments[0], env=dict(command.environment), cwd=str(command.directory)
@@ -137,7 +185,6 @@ class WorkingTests(ElsewhereCase):
             self.assertFalse(result.is_error, f"{name}: {result}")
         self.assertIn("w" * LARGE, _text(agent.results["long"]))
         self.assertEqual(len(self.workspace.messages), 3)
-        self.assert_sealed(front, ours["AILERON_TOKEN"])
         self.assertFalse(self.elsewhere.aileron.exists())
         self.assertEqual(list(self.elsewhere.user.iterdir()), [])
 
@@ -149,11 +196,6 @@ class WorkingTests(ElsewhereCase):
         path.write_text(re.sub(r'(?s)\[\[inputs\]\]\nname = "summary".*?\n\n', "", text))
         return path
 
-    def assert_sealed(self, front: Front, secret: str) -> None:
-        """It came, and not in the clear."""
-        self.assertIn(secret.encode(), front.clear)
-        self.assertNotIn(secret.encode(), front.wire)
-
     @seldom
     async def test_agent(self) -> None:
         """The real OpenCode asks for an action there, and gets a long stream of its model by the gateway there."""
@@ -161,7 +203,7 @@ class WorkingTests(ElsewhereCase):
         llm = self.llm([Call("_ship_update", SHIP), Say(said)])
         self.home = attrs.evolve(self.home, variables={"AILERON_OPENAI_BASE_URL": llm.url})
         await self.furnish()
-        front, url = self.front(self.authority.issue("localhost"))
+        url = await self.behind_nginx()
         opened = json.loads((await self.command("sessions", "open", "builder", "--json")).stdout)
         ours = {"AILERON_URL": url, "AILERON_TOKEN": opened["AILERON_TOKEN"], "AILERON_CA": str(self.ca)}
         servers = {"aileron": opencode.stdio_server([installed("aileron-mcp")], ours)}
@@ -172,78 +214,8 @@ class WorkingTests(ElsewhereCase):
         finished = await agent.finish(120)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, [said]), finished.stderr)
         await self.posted()
-        for secret in (opened["AILERON_TOKEN"], opened["gateway_key"]):
-            self.assert_sealed(front, secret)
         session = await self.told("sessions", "show", opened["id"])
         self.assertEqual(session["gateway"]["requests"], 2)
-
-
-class NginxTests(ElsewhereCase):
-    """The real nginx, told what the page about agents shows."""
-
-    async def test_how_to(self) -> None:
-        """A call is made, another waits for its approval through a restart of the daemon."""
-        await self.furnish()
-        url, opened = self.home.discovery()["url"], await self.opened()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        place = self.home.root / "nginx"
-        place.mkdir()
-        self.start(nginx.command(place, url, port, self.authority.issue("localhost"), self.home.environment()))
-        await until(self.reactor, lambda: _listens(port), 30, "nginx")
-        agent = await self.agent({**opened, "AILERON_URL": f"https://localhost:{port}", "AILERON_CA": str(self.ca)})
-        self.assertFalse((await agent.call("post_note", SHIP)).is_error)
-        calling = Deferred.fromCoroutine(agent.call("ship_update", SHIP, 150))
-        await self.waiting()
-        await self.kill_daemon()
-        await self.unlock()
-        [approval] = await self.waiting()
-        await self.approve(approval["id"])
-        result = await calling
-        self.assertFalse(result.is_error, result.text)
-        self.assertEqual(len(self.workspace.messages), 2)
-
-
-class Rude(Protocol):
-    """Says something and hangs up."""
-
-    def __init__(self, words: bytes) -> None:
-        self._words = words
-
-    def connectionMade(self) -> None:
-        """Do it at once."""
-        cast(Any, self.transport).write(self._words)
-        cast(Any, self.transport).loseConnection()
-
-
-class Rudely(ServerFactory):
-    """Where everybody is met so."""
-
-    noisy = False
-
-    def __init__(self, words: bytes) -> None:
-        self._words = words
-
-    def buildProtocol(self, addr: IAddress | None) -> Protocol:
-        """One more connection."""
-        return Rude(self._words)
-
-
-class Breaking(Front):
-    """Takes a request by TLS, and answers beside it."""
-
-    def buildProtocol(self, addr: IAddress | None) -> Protocol:
-        """One more connection."""
-        return _Beside(self)
-
-
-class _Beside(Protocol):
-    def __init__(self, front: Front) -> None:
-        self._front = front
-
-    def dataReceived(self, data: bytes) -> None:
-        self._front.clear += data
-        cast(Any, self.transport).transport.write(b"what is no record of TLS")
 
 
 class RefusedTests(ElsewhereCase):
@@ -260,29 +232,17 @@ class RefusedTests(ElsewhereCase):
             (issue("localhost", **COMING), CHAIN),
             (self_signed("localhost"), CHAIN),
         ):
-            front, url = self.front(certificate, NOBODY)
-            daemon = Connections(self.reactor).trusting(str(self.ca)).daemon(url, "ail_a_test")
-            with self.assertRaises(DaemonUnreachable) as lost:
-                await daemon.status()
-            self.assertIn(words, str(lost.exception))
-            self.assertEqual((lost.exception.sent, lost.exception.misdirected), (False, True))
-            self.assert_nothing_of("ail_a_test", front)
-
-    async def test_no_handshake(self) -> None:
-        """Who speaks no TLS, or hangs up, was sent nothing, which is said."""
-        for words, told, misdirected in ((b"HTTP/1.1 400 \r\n\r\n", "not speak TLS", True), (b"", "No Aileron", False)):
-            port = self.reactor.listenTCP(0, Rudely(words), interface="127.0.0.1")
-            self.addCleanup(port.stopListening)
-            lost = await self.lost(f"https://localhost:{cast(IPv4Address, port.getHost()).port}")
-            self.assertIn(told, str(lost))
-            self.assertEqual((lost.sent, lost.misdirected), (False, misdirected))
+            peers = Peers(certificate)
+            lost = await self.lost(self.listening(peers))
+            self.assertIn(words, str(lost))
+            self.assertEqual((lost.sent, lost.misdirected), (False, True))
+            self.assert_nothing_of("ail_a_test", peers)
 
     async def test_broken_afterwards(self) -> None:
         """Who breaks TLS when the request has come is not taken for somebody to whom nothing was sent."""
-        front = Breaking(self.reactor, 9)
-        self.finally_(front.stop)
-        lost = await self.lost(f"https://localhost:{front.listen(self.authority.issue('localhost'))}")
-        self.assertIn(b"ail_a_test", front.clear)
+        peers = Peers(self.authority.issue("localhost"), Breaking)
+        lost = await self.lost(self.listening(peers))
+        self.assertIn(b"ail_a_test", peers.met[0].received)
         self.assertIn("cut off", str(lost))
         self.assertEqual((lost.sent, lost.misdirected), (True, False))
 
@@ -304,11 +264,11 @@ class RefusedTests(ElsewhereCase):
             (good, {}, CHAIN),
             (good, {"AILERON_URL": plain}, "plain HTTP"),
         ):
-            front, url = self.front(certificate)
-            for told in await self.called({**opened, "AILERON_URL": url, **more}):
+            peers = Peers(certificate)
+            for told in await self.called({**opened, "AILERON_URL": self.listening(peers), **more}):
                 self.assertIn(words, told)
                 self.assertIn("AILERON_URL, AILERON_TOKEN and AILERON_CA", told)
-            self.assert_nothing_of(opened["AILERON_TOKEN"], front)
+            self.assert_nothing_of(opened["AILERON_TOKEN"], peers)
 
     async def called(self, ours: Mapping[str, str]) -> list[str]:
         """What the agent is told of the daemon, and of each call."""
@@ -316,10 +276,10 @@ class RefusedTests(ElsewhereCase):
         tools = {"aileron_diagnostics": {}, "check_action_status": {"approval_id": "x"}, "ship_update": SHIP}
         return [(await agent.call(tool, given)).text for tool, given in tools.items()]
 
-    def assert_nothing_of(self, token: str, front: Front) -> None:
+    def assert_nothing_of(self, token: str, peers: Peers) -> None:
         """Nothing came after the handshake, and nothing of the token in it."""
-        self.assertEqual(front.clear, b"")
-        self.assertNotIn(token.encode(), front.wire)
+        self.assertEqual(b"".join(each.received for each in peers.met), b"")
+        self.assertNotIn(token.encode(), b"".join(each.wire for each in peers.met))
 
 
 def _listens(port: int) -> bool:

@@ -7,7 +7,6 @@ import sqlite3
 from contextlib import closing
 
 from tests.functional import slack
-from tests.functional.home import installed
 from tests.functional.operated import GATED, OperatedTestCase, kinds
 from tests.functional.process import Command, Running
 from tests.functional.reactor import until
@@ -93,16 +92,6 @@ class TwistdTests(OperatedTestCase):
         self.assertEqual(self.state.discovery.read_bytes(), before)
         self.assertEqual((await self.status())["store"], "ok")
 
-    async def test_endpoint_taken(self) -> None:
-        """An endpoint that the operator chose and that is taken ends the daemon; no other is used in silence."""
-        with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-            port = taken.getsockname()[1]
-            for option in ("--listen", "--operator-listen"):
-                finished = await self.run_command(self.twistd(option, f"tcp:{port}:interface=127.0.0.1"), 30)
-                self.assertEqual(finished.exit_code, 1, finished)
-                self.assertIn("cannot start", finished.stdout)
-                self.assertFalse(self.state.discovery.exists())
-
     async def test_newer_database(self) -> None:
         """A database of a newer version is left as it is."""
         await (await self.serving()).signal(signal.SIGTERM)
@@ -135,15 +124,3 @@ class EndTests(OperatedTestCase):
         self.assertEqual([each["id"] for each in await self.waiting()], [waits])
         self.assertEqual(len(self.workspace.requests), 1)
         self.assertEqual(kinds(await self.audit("--run", under_way))[-1], "execution.succeeded")
-
-
-class InstalledTests(OperatedTestCase):
-    """The commands themselves."""
-
-    async def test_help_and_version(self) -> None:
-        """Help needs no home, and makes none."""
-        for arguments in (("--help",), ("version",), ("daemon", "--help")):
-            await self.command(*arguments)
-        await self.command("no-such-command", code=2)
-        self.assertTrue(installed("aileron-mcp"))
-        self.assertFalse(self.home.aileron.exists())

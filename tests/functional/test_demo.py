@@ -1,7 +1,6 @@
 """The demo as a newcomer meets it: installed commands, a terminal, and nothing left behind."""
 
 import re
-import signal
 from pathlib import Path
 
 from twisted.internet.threads import deferToThread
@@ -10,7 +9,6 @@ from tests.functional.browser import Browser, come
 from tests.functional.case import FunctionalTestCase
 from tests.functional.process import Finished, Running
 from tests.functional.reactor import until
-from tests.installed import seldom
 
 _PROMPT = r"\[y\]es, \[n\]o, \[b\]rowser: "
 
@@ -52,30 +50,6 @@ class DemoTests(FunctionalTestCase):
             self.assertIn(part, found.stdout)
         self.assertNotIn("demo-", found.stdout.replace("aileron-demo-", ""), "the chat's key shows")
 
-    @seldom
-    async def test_no(self) -> None:
-        """With --no nothing is sent, and the agent is told so."""
-        found = await self.play("--no")
-        self.assertEqual(found.exit_code, 0, found)
-        self.assertIn("In the chat: nothing.", found.stdout)
-        self.assertIn("class: approval_denied", found.stdout)
-        self.assertIn("approval.denied", found.stdout)
-
-    async def test_nobody(self) -> None:
-        """Without a terminal it says that it needs an answer."""
-        found = await self.play()
-        self.assertEqual((found.exit_code, "--yes" in found.stderr), (1, True), found)
-
-    @seldom
-    async def test_terminal(self) -> None:
-        """On a terminal the person is asked."""
-        playing = self.on_terminal()
-        await playing.expect(_PROMPT, 60)
-        playing.send("y")
-        await playing.expect("Shipped: The new parser is out")
-        self.assertEqual((await playing.finish(30)).exit_code, 0)
-        await self.nothing_left()
-
     async def test_page(self) -> None:
         """While it asks, a browser may be let in, and a decision there counts."""
         playing = self.on_terminal()
@@ -109,16 +83,6 @@ class DemoTests(FunctionalTestCase):
         found = await playing.finish(30)
         self.assertEqual(found.exit_code, 130, found)
         self.assertNotIn("Traceback", found.stdout)
-        await self.nothing_left()
-
-    @seldom
-    async def test_terminated(self) -> None:
-        """SIGTERM while it works leaves nothing behind."""
-        playing = self.start(self.home.script("aileron", "demo", "--yes"))
-        await playing.expect("An agent works", 60)
-        found = await playing.signal(signal.SIGTERM)
-        self.assertEqual(found.exit_code, 130, found)
-        self.assertNotIn("Traceback", found.stderr)
         await self.nothing_left()
 
 

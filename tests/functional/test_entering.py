@@ -1,6 +1,7 @@
 """A real browser at the door: the two words, what its tabs do meanwhile, and how a login that nobody uses ends."""
 
 import json
+import signal
 from typing import Any
 
 from tests.functional.browsed import BrowsedTestCase
@@ -118,6 +119,13 @@ class EnteringTests(BrowsedTestCase):
         self.assertEqual((await running.finish(30)).exit_code, 1)
         await page.open(f"{self.url}/approvals")
         await page.shows("Nobody is logged in here")
+
+    async def test_interrupted(self) -> None:
+        """Ctrl-C while it waits removes the file."""
+        await self.begin()
+        running, _file = await self.opening(await self.browser.page())
+        self.assertEqual((await running.signal(signal.SIGINT)).exit_code, 130)
+        self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
 
     async def test_used_twice(self) -> None:
         """Where a second tab uses the file both say so, and so does the terminal."""

@@ -65,6 +65,23 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual(self.questions, ["New passphrase: ", "The same again: ", "[y/N] ", *self.after_that()])
         self.assertIn("No daemon runs", await self.stopped())
 
+    async def test_launched(self) -> None:
+        """Where there is no vault yet a launch makes one on the way; the exit code is the agent's, and nothing more."""
+        program = self.home.root / "programs" / "opencode"
+        program.parent.mkdir()
+        program.write_text('#!/bin/sh\necho "agent got $*"\nenv | cut -d= -f1 | grep AILERON\nexit 7\n')
+        program.chmod(0o700)
+        path = f"{program.parent}:{self.home.environment()['PATH']}"
+        launched = self.plain(self.home.on_terminal("aileron", "launch", "opencode", "--", "-x", "--json", PATH=path))
+        running = self.start(launched)
+        for prompt in ("New passphrase: ", "The same again: "):
+            await running.expect(prompt)
+            running.send(PASSPHRASE)
+        await running.expect("agent got -x --json")
+        finished = await running.finish(30)
+        self.assertEqual(finished.exit_code, 7, finished)
+        self.assertNotRegex(finished.stdout, r"(?m)^AILERON_")
+
     def arguments(self) -> list[str]:
         """The action's, for the command line."""
         return [word for name, text in SHIP.items() for word in ("--arg", f"{name}={text}")]

@@ -41,15 +41,3 @@ class FormTests(OperatedTestCase):
         await until(self.reactor, lambda: client.server.answer(client.asked) is not None, 30, "the result")
         await self.posted()
         self.assertEqual([(each.channel, each.text) for each in self.workspace.messages], [("C0002", SHIP["summary"])])
-
-    async def test_not_asked(self) -> None:
-        """Where no form can be shown nothing reaches the daemon, and the model is told to ask; then it can say it."""
-        await self.furnish()
-        await self.add(self.asking(), force=True)
-        client = await self.mcp(await self.session(), wait_seconds=0)
-        refused = await client.call("ship_update", _SUMMARY)
-        self.assertEqual((refused.is_error, "for the user to say: channel" in refused.text), (True, True))
-        self.assertEqual((await self.told("runs", "list"))["items"], [])
-        await client.call("ship_update", SHIP)
-        [approval] = await self.waiting()
-        self.assertEqual(approval["run"]["arguments"], SHIP)

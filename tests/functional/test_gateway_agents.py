@@ -1,8 +1,8 @@
 """The real OpenCode, launched: its LLM traffic passes through the gateway unless its user sends it elsewhere."""
 
 import json
-
-import attrs
+from collections.abc import Mapping
+from typing import Any
 
 from aileron.launch import Invocation
 from aileron.launch.agents.opencode import AGENT
@@ -10,11 +10,11 @@ from aileron.launch.layers import read_settings
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.gatewayed import GatewayedTestCase
-from tests.functional.operated import SHIP
+from tests.functional.operated import CONNECTOR, GATED, SHIP, kinds
 from tests.functional.process import Command
 from tests.functional.script import Call, Received, Say
-from tests.installed import seldom
 
+STORY = ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"]
 GPT = "gpt-5.1"
 KEY = "sk-of-the-user"
 NOWHERE = "http://127.0.0.1:9"
@@ -35,9 +35,9 @@ class ThroughTheGatewayTests(GatewayedTestCase):
     """An agent whose providers are the daemon's."""
 
     async def test_main_job(self) -> None:
-        """Asked for, decided and done as ever; the provider sees what a direct run sends, and its session is told.
+        """An approved call leaves once, with a key that the agent never sees; the model is told, and all is on record.
 
-        The user's proxy sees nothing of it.
+        The provider sees what a direct run sends, and the user's proxy nothing of it.
         """
         llm = self.llm({GPT: [Call("_ship_update", SHIP), Say("all done"), Say("directly")]})
         self.use_upstream(llm)
@@ -45,11 +45,13 @@ class ThroughTheGatewayTests(GatewayedTestCase):
         self.configure_agent(f"openai/{GPT}")
         agent = self.launch(OPENAI_API_KEY=KEY, HTTP_PROXY=NOWHERE, http_proxy=NOWHERE, NO_PROXY="example.com")
         (approval,) = await self.waiting()
+        self.assertEqual((self.workspace.requests, approval["run"]["arguments"]), ([], SHIP))
         await self.approve(approval["id"])
         finished = await agent.finish(60)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["all done"]))
         self.assertIn("through the gateway: openai", finished.stderr)
-        self.assertEqual(len(llm.script.received[1].tool_results), 1)
+        self.assert_left_once(llm.script.received[1].tool_results)
+        await self.assert_recorded(approval)
         direct = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{llm.url}/v1"}
         await self.run_command(opencode.headless(self.home, "tell the team", None, **direct))
         first, second, directly = llm.script.received
@@ -61,53 +63,25 @@ class ThroughTheGatewayTests(GatewayedTestCase):
         session = await self.told("sessions", "show", approval["run"]["session_id"])
         self.assertEqual(session["gateway"]["requests"], 2)
 
-    async def test_vault_locked(self) -> None:
-        """With a locked vault the agent shows at once what to do, and nothing leaves."""
-        llm = self.llm({opencode.CLAUDE: []})
-        self.use_upstream(llm)
-        await self.furnish()
-        await self.operator("vault", "lock")
-        self.configure_agent(f"anthropic/{opencode.CLAUDE}")
-        finished = await self.launch(ANTHROPIC_API_KEY=KEY).finish(60)
-        self.assertEqual(finished.exit_code, 1)
-        self.assertIn("aileron vault unlock", finished.stdout)
-        self.assertEqual(llm.script.received, [])
+    def assert_left_once(self, results: list[str]) -> None:
+        """One request with the key, one message, and its result for the model."""
+        (request,) = self.workspace.requests
+        self.assertEqual(request.headers["authorization"], f"Bearer {self.workspace.token}")
+        self.assertEqual((request.body["channel"], request.body["text"]), (SHIP["channel"], SHIP["summary"]))
+        (message,) = self.workspace.messages
+        self.assertEqual([json.loads(result) for result in results], [{"ts": message.ts, "channel": message.channel}])
 
-
-class LeftAloneTests(GatewayedTestCase):
-    """An agent whose user decides otherwise."""
-
-    @seldom
-    async def test_own_base_url(self) -> None:
-        """A provider that the user's own file sends elsewhere goes there, with nothing of ours, and it is said so."""
-        llm = self.llm({opencode.CLAUDE: [Say("directly")]})
-        await self.furnish()
-        path = opencode.configure_user(self.home, opencode.anthropic_configuration(llm.url, key=KEY))
-        before = path.read_bytes()
-        finished = await self.launch().finish(60)
-        self.assertEqual(opencode.texts(finished), ["directly"])
-        self.assertIn(f"anthropic is left alone: {path}", finished.stderr)
-        self.assertNotIn(llm.url, finished.stderr)
-        (received,) = llm.script.received
-        self.assertEqual(received.headers["x-api-key"], KEY)
-        self.assertNotIn("x-aileron-gateway-key", received.headers)
-        self.assertEqual(path.read_bytes(), before)
-
-    async def test_no_gateway(self) -> None:
-        """Where the launch is told so, the agent gets nothing but its tools."""
-        await self.furnish()
-        programs = self.home.root / "programs"
-        programs.mkdir()
-        (programs / "opencode").write_text('#!/bin/sh\necho "$OPENCODE_CONFIG_CONTENT"\n')
-        (programs / "opencode").chmod(0o755)
-        told = {}
-        for options in ((), ("--no-gateway",)):
-            command = self.launched(OPENAI_API_KEY=KEY)
-            aileron, launch, *others = command.arguments
-            finished = await self.run_command(attrs.evolve(command, arguments=(aileron, launch, *options, *others)))
-            told[options] = json.loads(finished.stdout)
-        self.assertEqual(told[()]["provider"]["openai"]["options"]["baseURL"], f"{self.home.discovery()['url']}/v1")
-        self.assertEqual(set(told[("--no-gateway",)]), {"mcp"})
+    async def assert_recorded(self, approval: Mapping[str, Any]) -> None:
+        """The run's story in order, who decided, and a session that has ended with the agent's exit code."""
+        record = await self.audit()
+        run = [each for each in record if each["run_id"] == approval["id"]]
+        self.assertEqual(kinds(run), STORY)
+        self.assertEqual([each["actor"]["type"] for each in run][:2], ["agent", "human"])
+        self.assertEqual({each["action"] for each in run}, {GATED})
+        self.assertEqual({each["connector"] for each in run if each["type"].startswith("execution")}, {CONNECTOR})
+        (ended,) = [each for each in record if each["type"] == "session.ended"]
+        self.assertEqual(ended["session_id"], approval["run"]["session_id"])
+        self.assertEqual(ended["payload"]["exit_code"], 0)
 
 
 class SettingsTests(FunctionalTestCase):

@@ -4,34 +4,25 @@ from collections.abc import Mapping
 from datetime import timedelta
 from textwrap import indent
 from typing import cast
-from urllib.parse import urlsplit
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import maybeDeferred
-from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
-from twisted.internet.error import ConnectionDone, ConnectionLost
-from twisted.internet.interfaces import IAddress, IListeningPort, ITransport
+from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.internet.protocol import Protocol, ServerFactory
 
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.reactor import until
 from tests.functional.web import Reply
 from tests.gateway.certificates import Authority, self_signed, serving
-from tests.gateway.wires import Above, Proxying, TlsPeer
+from tests.gateway.wires import Proxying, TlsPeer
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-BODY = b'\r\n{"object": "list"}'
+ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n{"object": "list"}'
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
 
 
 class Upstream(TlsPeer):
-    """Answers each request; unless it keeps the connection, the end of that is the end of the answer.
+    """Answers each request on the connection, which it keeps."""
 
-    :ivar farewell: whether it closes in order.
-    """
-
-    keeps = False
-    farewell = True
     answered = 0
 
     def dataReceived(self, data: bytes) -> None:
@@ -39,14 +30,7 @@ class Upstream(TlsPeer):
         super().dataReceived(data)
         while self.answered < self.received.count(b"\r\n\r\n"):
             self.answered += 1
-            self._answer()
-
-    def _answer(self) -> None:
-        if self.keeps:
-            self.transport.write(self.say(HEAD + b"Content-Length: 18\r\n" + BODY))
-            return
-        self.transport.write(self.say(HEAD + BODY) + (self.say_goodbye() if self.farewell else b""))
-        self.transport.loseConnection()
+            self.transport.write(self.say(ANSWER))
 
 
 class Upstreams(ServerFactory):
@@ -57,24 +41,18 @@ class Upstreams(ServerFactory):
 
     noisy = False
 
-    def __init__(
-        self, certificate: bytes, *, keeps: bool = False, farewell: bool = True, proxied: bool = False
-    ) -> None:
+    def __init__(self, certificate: bytes, *, proxied: bool = False) -> None:
         self._context = serving(certificate)
-        self._keeps = keeps
-        self._farewell = farewell
         self._proxied = proxied
         self.met: list[Upstream] = []
         self.asked: list[Proxying] = []
 
     def buildProtocol(self, addr: IAddress | None) -> Protocol:
         """One more, behind a proxy if that is wanted."""
-        upstream = Upstream(self._context)
-        upstream.keeps, upstream.farewell = self._keeps, self._farewell
-        self.met.append(upstream)
+        self.met.append(Upstream(self._context))
         if not self._proxied:
-            return upstream
-        self.asked.append(Proxying(upstream))
+            return self.met[-1]
+        self.asked.append(Proxying(self.met[-1]))
         return self.asked[-1]
 
 
@@ -109,45 +87,24 @@ class GatewayTlsTests(OperatedTestCase):
         return await self.web.ask("GET", f"{self.home.discovery()['url']}/{name}/v1/models")
 
     async def test_certificates(self) -> None:
-        """Who proves to be the host is relayed to, with a short handshake the next time; nobody else gets a byte."""
+        """Who proves to be the host is relayed to; nobody else gets a byte, and it is told why."""
         issue = Authority.made().issue
-        good, kept = Upstreams(issue("localhost")), Upstreams(issue("localhost"), keeps=True)
-        cut = Upstreams(issue("localhost"), farewell=False)
+        good = Upstreams(issue("localhost"))
         refused = {
             "other": (Upstreams(issue("elsewhere.example")), "another host"),
             "expired": (Upstreams(issue("localhost", **EXPIRED)), "expired"),
             "alone": (Upstreams(self_signed("localhost")), "self-signed"),
             "nobody": (Upstreams(Authority.made("Nobody").issue("localhost")), "nobody that this machine trusts"),
         }
-        all_ = {"good": good, "kept": kept, "cut": cut, **{name: each for name, (each, _) in refused.items()}}
-        ports = {name: self.serve(each) for name, each in all_.items()}
+        ports = {"good": self.serve(good), **{name: self.serve(each) for name, (each, _) in refused.items()}}
         await self.configure({name: f"https://localhost:{port}" for name, port in ports.items()}, {})
-        for name in ("good", "kept") * 2:
-            reply = await self.ask(name)
+        for _ in range(2):
+            reply = await self.ask("good")
             self.assertEqual((reply.status, reply.body), (200, {"object": "list"}))
-        self.assertEqual([each.tls.session_reused for each in good.met], [False, True])
-        self.assertEqual([each.tls.selected_alpn_protocol() for each in good.met], ["http/1.1"] * 2)
-        self.assertEqual([each.answered for each in kept.met], [2])
-        await self.assert_cut()
+        self.assertEqual([(each.answered, each.tls.selected_alpn_protocol()) for each in good.met], [(2, "http/1.1")])
         for name, (upstreams, words) in refused.items():
             await self.assert_refused(name, f"localhost:{ports[name]}", words)
             self.assertEqual([each.received for each in upstreams.met], [b""], name)
-
-    async def assert_cut(self) -> None:
-        """An answer that ends with its connection, but without a farewell, does not end as a whole one does."""
-        whole, cut = await self._streamed("good"), await self._streamed("cut")
-        for client, reason in ((whole, ConnectionDone), (cut, ConnectionLost)):
-            self.assertTrue(client.received.endswith(b'{"object": "list"}'), client.received)
-            self.assertEqual(client.lost[0].type, reason)
-
-    async def _streamed(self, name: str) -> Above:
-        """What a client sees of one request, until its connection ends."""
-        client, url = Above(), urlsplit(self.home.discovery()["url"])
-        await connectProtocol(TCP4ClientEndpoint(self.reactor, url.hostname, url.port), client)
-        request = f"GET /{name}/v1/models HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n"
-        cast(ITransport, client.transport).write(request.encode())
-        await until(self.reactor, lambda: bool(client.lost), 30, "the end of an answer")
-        return client
 
     async def assert_refused(self, name: str, who: str, words: str) -> None:
         """A provider is told to be unreachable, and why."""

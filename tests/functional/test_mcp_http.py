@@ -2,19 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from functools import partial
+from itertools import product
 from typing import Any
 
 import mcp.types as t
 from mcp import Client, StdioServerParameters
-from mcp.server.subscriptions import ResourceUpdated
 from twisted.internet.defer import Deferred
 
 from tests.functional.mcp_http import ERAS, Era, McpByHand, McpHttpTestCase, connected, message_of, talk
-from tests.functional.operated import GATED, SHIP, UNGATED
+from tests.functional.operated import SHIP
 from tests.functional.tree import descendants
 
-RUNS, ACTIONS = "aileron://runs", "aileron://actions/"
 _MODERN = "2026-07-28"
 
 
@@ -22,57 +21,27 @@ class ServingTests(McpHttpTestCase):
     """With the SDK's own client."""
 
     async def test_both_eras(self) -> None:
-        """It lists the tools, and calls one; what was done is in the service and on record."""
+        """By HTTP and on standard streams it lists the tools and calls one; what was done is on record."""
         session = await self.furnish_with_mcp()
-
-        async def conversation(era: Era) -> tuple[list[str], t.CallToolResult]:
-            async with connected(self.mcp_url, session.token, era) as client:
-                tools = [tool.name for tool in (await client.list_tools()).tools]
-                return tools, await client.call_tool("post_note", SHIP)
-
-        for count, era in enumerate(ERAS, 1):
-            tools, result = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
-            self.assertLessEqual({"ship_update", "post_note", "check_action_status"}, set(tools))
-            self.assertFalse(result.is_error, result)
-            await self.posted(count)
-        done = [record for record in await self.audit() if record["type"] == "execution.succeeded"]
-        self.assertEqual([record["session_id"] for record in done], [session.id] * 2)
-
-    async def test_few_listed(self) -> None:
-        """It lists no more actions than the configuration says, and documents all."""
-        session = await self.furnish_with_mcp("  listed_actions: 1\n")
-        await self.run_action(session, "post-note")
-
-        async def conversation(era: Era) -> tuple[list[str], list[str]]:
-            async with connected(self.mcp_url, session.token, era) as client:
-                tools = [tool.name for tool in (await client.list_tools()).tools]
-                return tools, [resource.name for resource in (await client.list_resources()).resources]
-
-        for era in ERAS:
-            tools, documents = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
-            self.assertEqual((tools[0], "ship_update" in tools, "search_actions" in tools), ("post_note", False, True))
-            self.assertEqual(documents, ["runs", "post-note", "ship-update"])
-
-    async def test_standard_streams(self) -> None:
-        """The same client finds the same on standard streams, in both eras, and leaves no process."""
-        await self.furnish()
-        session = await self.session()
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
         command = self.home.script("aileron-mcp")
         server = StdioServerParameters(
             command=command.arguments[0], env={**command.environment, **ours}, cwd=str(self.home.project)
         )
 
-        async def conversation(era: Era) -> tuple[list[str], t.CallToolResult]:
-            async with Client(server, mode=era) as client:
+        async def conversation(by_http: bool, era: Era) -> tuple[list[str], t.CallToolResult]:
+            connecting = connected(self.mcp_url, session.token, era) if by_http else Client(server, mode=era)
+            async with connecting as client:
                 tools = [tool.name for tool in (await client.list_tools()).tools]
                 return tools, await client.call_tool("post_note", SHIP)
 
-        for count, era in enumerate(ERAS, 1):
-            tools, result = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
+        for count, (by_http, era) in enumerate(product((True, False), ERAS), 1):
+            tools, result = await talk(self.reactor, partial(conversation, by_http, era))
             self.assertLessEqual({"ship_update", "post_note", "check_action_status"}, set(tools))
             self.assertFalse(result.is_error, result)
             await self.posted(count)
+        done = [record for record in await self.audit() if record["type"] == "execution.succeeded"]
+        self.assertEqual([record["session_id"] for record in done], [session.id] * 4)
         self.assertNotIn("aileron-mcp", [each.program for each in descendants(os.getpid())])
 
     async def test_approved_meanwhile(self) -> None:
@@ -84,7 +53,7 @@ class ServingTests(McpHttpTestCase):
                 return await client.call_tool("ship_update", SHIP)
 
         for count, era in enumerate(ERAS, 1):
-            calling = Deferred.fromCoroutine(talk(self.reactor, lambda era=era: conversation(era)))  # type: ignore[misc]
+            calling = Deferred.fromCoroutine(talk(self.reactor, partial(conversation, era)))
             [approval] = await self.waiting()
             self.assertEqual(len(self.workspace.messages), count - 1)
             await self.approve(approval["id"])
@@ -126,37 +95,6 @@ class ServingTests(McpHttpTestCase):
             await self.add(self.action_file(f"another-{count}", gated=False))
             self.assertEqual(await hearing, conversation.__name__)
 
-    async def test_subscribed(self) -> None:
-        """A client of either era hears of a call, and of an action's file that changes, where it subscribed to that."""
-        session = await self.furnish_with_mcp()
-        # The one is done at once; the other waits for a person, and is news all the same.
-        for conversation, action in ((_older, UNGATED), (_newer, GATED)):
-            ear = _Ear(self.mcp_url, session.token, action)
-            talking = Deferred.fromCoroutine(
-                talk(self.reactor, lambda conversation=conversation, ear=ear: conversation(ear))  # type: ignore[misc]
-            )
-            while RUNS not in ear.heard:
-                await self.pause(0.1)
-            path = self.state.actions / f"{action}.md"
-            path.write_bytes(path.read_bytes() + b"\nMore.\n")
-            await talking
-            self.assertEqual(ear.heard, set(ear.wanted))
-
-    async def test_completed(self) -> None:
-        """The name of an action is completed, and its document attached to the prompt that uses it."""
-        session = await self.furnish_with_mcp()
-        prompt = t.PromptReference(name="use_action")
-
-        async def conversation(era: Era) -> tuple[list[str], list[str]]:
-            async with connected(self.mcp_url, session.token, era) as client:
-                found = await client.complete(prompt, {"name": "action", "value": "note"})
-                messages = (await client.get_prompt("use_action", {"action": UNGATED})).messages
-                return found.completion.values, [message.content.type for message in messages]
-
-        for era in ERAS:
-            told = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
-            self.assertEqual(told, ([UNGATED], ["resource", "text"]))
-
 
 class GuardTests(McpHttpTestCase):
     """Who is let in, how often, and until when."""
@@ -185,20 +123,6 @@ class GuardTests(McpHttpTestCase):
             self.assertEqual((await ask(session_id)).status, 404)
         self.assertEqual((await self.by_hand(other.token).post("ping", session_id=session_id)).status, 404)
         self.assertEqual((await self.by_hand(mine.token).post("ping", session_id=session_id)).status, 200)
-
-    async def test_bounds(self) -> None:
-        """One agent has so many sessions at once; one that it deletes, or leaves idle, makes room and is no more."""
-        session = await self.furnish_with_mcp("  sessions: 2\n  idle_seconds: 10\n")
-        mine = self.by_hand(session.token)
-        first, second = await mine.opened(), await mine.opened()
-        self.assertEqual((await mine.shake_hands()).status, 503)
-        self.assertEqual((await self.by_hand((await self.session()).token).shake_hands()).status, 200)
-        self.assertEqual((await mine.delete(first)).status, 200)
-        self.assertEqual((await mine.post("ping", session_id=first)).status, 404)
-        await mine.opened()
-        await self.pause(12)
-        self.assertEqual((await mine.post("ping", session_id=second)).status, 404)
-        self.assertEqual(message_of(await mine.shake_hands())["result"]["protocolVersion"], "2025-11-25")
 
     async def test_ended(self) -> None:
         """What an agent has open ends with its session, at once, and another's does not; a stop ends all of it."""
@@ -234,53 +158,3 @@ class GuardTests(McpHttpTestCase):
         params = {"name": "ship_update", "arguments": dict(SHIP), "_meta": meta}
         headers = {"Mcp_Protocol_Version": _MODERN, "Mcp_Method": "tools/call", "Mcp_Name": "ship_update"}
         return await hand.post("tools/call", params, **headers)
-
-
-class _Ear:
-    """What a client heard of an action's document and of the session's runs."""
-
-    def __init__(self, url: str, token: str, action: str) -> None:
-        self.url, self.token = url, token
-        self.wanted = (RUNS, f"{ACTIONS}{action}")
-        self.heard: set[str] = set()
-        self._tool = action.replace("-", "_")
-
-    async def hear(self, message: object) -> None:
-        """What a client with a handshake is told."""
-        if isinstance(message, t.ResourceUpdatedNotification):
-            self.heard.add(message.params.uri)
-
-    async def call(self, client: Client) -> None:
-        """Call the action, until all was heard."""
-        calling = asyncio.ensure_future(client.call_tool(self._tool, SHIP))
-        while self.heard != set(self.wanted):
-            await asyncio.sleep(0.05)
-        calling.cancel()
-        await asyncio.wait([calling])
-
-
-async def _older(ear: _Ear) -> None:
-    """Subscribe with a handshake, and call."""
-    async with connected(ear.url, ear.token, "legacy", message_handler=ear.hear) as client:
-        for uri in ear.wanted:
-            asked = t.SubscribeRequest(params=t.SubscribeRequestParams(uri=uri))
-            await client.session.send_request(asked, t.EmptyResult)
-        await asyncio.sleep(0.5)  # nothing tells that the stream of what comes unasked is open
-        await ear.call(client)
-
-
-async def _newer(ear: _Ear) -> None:
-    """Listen without one, and call."""
-    async with (
-        connected(ear.url, ear.token, "auto") as client,
-        client.listen(resource_subscriptions=ear.wanted) as events,
-    ):
-        listening = asyncio.ensure_future(_listen(events, ear))
-        await ear.call(client)
-        listening.cancel()
-
-
-async def _listen(events: AsyncIterator[object], ear: _Ear) -> None:
-    async for event in events:
-        assert isinstance(event, ResourceUpdated)
-        ear.heard.add(event.uri)

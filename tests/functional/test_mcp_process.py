@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,48 +59,27 @@ class StubDaemon(Resource):
     """Offers one action; a run, and a poll for a change, wait for ever.
 
     :ivar runs: the runs that wait and are still connected.
-    :ivar items: what is offered.
     """
 
     isLeaf = True
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.items: list[Mapping[str, Any]] = [ACTION]
-        self.generation = 1
         self.runs: list[Request] = []
-        self._polls: list[Request] = []
 
     def render_GET(self, request: Request) -> bytes | int:
         """Status and list."""
         if request.path == b"/v1/status":
             return b'{"version": "stub", "vault_state": "unlocked"}'
-        if (request.args or {}).get(b"generation") == [str(self.generation).encode()] and b"wait" in (
-            request.args or {}
-        ):
-            self._wait(request, self._polls)
+        if b"wait" in (request.args or {}):
             return NOT_DONE_YET
-        return self._offering()
+        return json.dumps({"generation": 1, "items": [ACTION], "load_errors": []}).encode()
 
     def render_POST(self, request: Request) -> int:
         """A run."""
-        self._wait(request, self.runs)
+        self.runs.append(request)
+        request.notifyFinish().addBoth(lambda _: self.runs.remove(request))
         return NOT_DONE_YET
-
-    def offer(self, *items: Mapping[str, Any]) -> None:
-        """Offer something else, and tell who polls."""
-        self.items = list(items)
-        self.generation += 1
-        for request in list(self._polls):
-            request.write(self._offering())
-            request.finish()
-
-    def _offering(self) -> bytes:
-        return json.dumps({"generation": self.generation, "items": self.items, "load_errors": []}).encode()
-
-    def _wait(self, request: Request, where: list[Request]) -> None:
-        where.append(request)
-        request.notifyFinish().addBoth(lambda _: where.remove(request))
 
 
 class ServerCase(FunctionalTestCase):
@@ -112,10 +92,10 @@ class ServerCase(FunctionalTestCase):
         self.site = LoopbackSite.listen(self.reactor, self.daemon)
         self.finally_(self.site.stop)
 
-    def start_server(self, url: str | None = None) -> Server:
+    def start_server(self) -> Server:
         """Start the installed command for a session at the stub."""
         server = Server()
-        environment = self.home.environment(AILERON_URL=url or self.site.url, AILERON_TOKEN="ail_a_test")
+        environment = self.home.environment(AILERON_URL=self.site.url, AILERON_TOKEN="ail_a_test")
         command = installed("aileron-mcp")
         self.reactor.spawnProcess(server, command, (command,), environment, str(self.home.project))
         self.finally_(lambda: self.end_server(server))
@@ -134,53 +114,13 @@ class ServerCase(FunctionalTestCase):
         await until(self.reactor, lambda: server.answer(number) is not None, STARTED_SECONDS, f"answer to {method}")
         return server.answer(number)
 
-    async def connected(self, url: str | None = None) -> Server:
-        """A server that has shaken hands."""
-        server = self.start_server(url)
+    async def connected(self) -> Server:
+        """A server that has shaken hands, and listed its tools."""
+        server = self.start_server()
         await self.asked(server, 1, "initialize", CLIENT)
         server.send("notifications/initialized")
+        await self.asked(server, 2, "tools/list")
         return server
-
-    async def tools(self, server: Server, number: int) -> list[str]:
-        """The names of what it offers."""
-        answer = await self.asked(server, number, "tools/list")
-        return [tool["name"] for tool in answer["result"]["tools"]]
-
-
-class ServingTests(ServerCase):
-    """The process does what the parts do."""
-
-    async def test_list_changes(self) -> None:
-        """The client hears of a change and finds the other list."""
-        server = await self.connected()
-        self.assertIn("ship_update", await self.tools(server, 2))
-        self.daemon.offer({**ACTION, "tool_name": "other"})
-        heard, found = 0, ["ship_update"]
-        while "other" not in found:  # it may hear of the first list as well, which was none before
-            await until(self.reactor, lambda heard=heard: self.changes(server) > heard, STARTED_SECONDS, "the change")  # type: ignore[misc]
-            heard += 1
-            found = await self.tools(server, 2 + heard)
-
-    def changes(self, server: Server) -> int:
-        """How many changes of the list it was told of."""
-        told = [message.get("method") for message in server.messages]
-        return told.count("notifications/tools/list_changed")
-
-    async def test_no_daemon(self) -> None:
-        """Without a daemon it starts, offers its own tools, and says what is wrong."""
-        server = await self.connected("http://127.0.0.1:9")
-        self.assertEqual(await self.tools(server, 2), ["aileron_diagnostics", "check_action_status"])
-        answer = await self.asked(server, 3, "tools/call", {"name": "aileron_diagnostics", "arguments": {}})
-        self.assertIn("aileron daemon start", answer["result"]["content"][0]["text"])
-
-    async def test_cancelled_call(self) -> None:
-        """A call that the client cancels ends the wait at the daemon."""
-        server = await self.connected()
-        await self.tools(server, 2)
-        server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
-        await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
-        server.send("notifications/cancelled", {"requestId": 3})
-        await until(self.reactor, lambda: not self.daemon.runs, ENDED_SECONDS, "the end of the wait")
 
 
 class EndTests(ServerCase):
@@ -197,7 +137,6 @@ class EndTests(ServerCase):
     async def ended_after(self, end: Callable[[Server], object], *, calling: bool) -> float:
         """The seconds that it takes to end, however many."""
         server = await self.connected()
-        await self.tools(server, 2)
         if calling:
             server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
             await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
@@ -221,25 +160,15 @@ class EndTests(ServerCase):
             finished = await server.finish(STARTED_SECONDS)
             self.assertEqual((finished.exit_code, finished.stdout, finished.stderr), (0, "", ""), closed)
 
-    async def test_end_of_input(self) -> None:
-        """Standard input ends."""
-        await self.assert_ends(lambda server: server.process.closeChildFD(0))
+    async def test_streams(self) -> None:
+        """Standard input ends, or nobody reads standard output any more."""
+        for descriptor in (0, 1):
+            await self.assert_ends(partial(_close, descriptor))
 
-    async def test_broken_output(self) -> None:
-        """Nobody reads standard output any more."""
-        await self.assert_ends(lambda server: server.process.closeChildFD(1))
-
-    async def test_sigterm(self) -> None:
-        """SIGTERM."""
-        await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGTERM))
-
-    async def test_sigint(self) -> None:
-        """SIGINT."""
-        await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGINT))
-
-    async def test_sighup(self) -> None:
-        """SIGHUP."""
-        await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGHUP))
+    async def test_signals(self) -> None:
+        """A signal tells it to."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            await self.assert_ends(partial(_signal, number))
 
     async def test_killed_client(self) -> None:
         """Its client is killed, in the middle of a call or not: it is gone all the same."""
@@ -259,7 +188,6 @@ class EndTests(ServerCase):
     async def test_killed_daemon(self) -> None:
         """The daemon is gone in the middle of a call: it goes on, says so, and ends when its client does."""
         server = await self.connected()
-        await self.tools(server, 2)
         server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
         await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
         await self.site.stop()
@@ -284,6 +212,14 @@ class EndTests(ServerCase):
         """Let time pass."""
         until_then = self.reactor.seconds() + seconds
         await until(self.reactor, lambda: self.reactor.seconds() >= until_then, seconds + 1, "time passed")
+
+
+def _close(descriptor: int, server: Server) -> None:
+    server.process.closeChildFD(descriptor)
+
+
+def _signal(number: int, server: Server) -> None:
+    os.kill(server.process.pid, number)
 
 
 def _is_gone(pid: int) -> bool:

@@ -11,10 +11,8 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from tests.functional.home import installed
 from tests.functional.loopback import LoopbackSite, headers_of
 from tests.functional.operated import GATED, SECRET_DESCRIPTOR, SHIP, AgentSession, OperatedTestCase
-from tests.functional.process import Command
 from tests.functional.reactor import until
 
 _KEY = "key-of-the-office"
@@ -141,61 +139,23 @@ class NotificationsTests(OperatedTestCase):
             self.assertNotIn(_KEY, text)
             self.assertNotIn("/phone", text)
 
-    async def test_failing(self) -> None:
-        """A channel that does not take it fails no other, and status, doctor and the test say so."""
-        await self.configure()
-        self.program(self.desktop, "#!/bin/sh\nexit 1\n")
-        tried = await self.operator("notification", "test", code=1)
-        self.assertIn("desktop: notify-send found no desktop", tried.stderr)
-        self.assertEqual({path for path, _, _ in self.listener.posted}, {"/office", "/phone"})
-        self.assertEqual((await self.status())["notifications"], {"channels": 3, "failing": ["desktop"]})
-        self.assertIn("not told by desktop", (await self.command("status")).stderr)
-        self.assertIn("notification desktop", (await self.operator("doctor", code=1)).stdout)
-
 
 class BellTests(OperatedTestCase):
     """An agent that is a shell script, launched in a terminal."""
 
-    def launched_script(self, *arguments: str, terminal: bool) -> tuple[Command, Path]:
-        """The command that launches it, and where it leaves what it was given."""
-        given, programs = self.home.root / "given", self.home.root / "programs"
-        programs.mkdir()
-        agent = programs / "opencode"
+    async def test_full_screen(self) -> None:
+        """An agent that draws gets one sequence into its terminal, and no line."""
+        await self.furnish()
+        given, agent = self.home.root / "given", self.home.root / "programs" / "opencode"
+        agent.parent.mkdir()
         agent.write_text(_AGENT.format(given=given))
         agent.chmod(0o755)
-        environment = self.home.environment()
-        path = f"{programs}:{environment['PATH']}"
-        command = Command(
-            arguments=(installed("aileron"), "launch", "opencode", *arguments),
-            environment={**environment, "PATH": path},
-            directory=self.home.project,
-            terminal=terminal,
-        )
-        return command, given
-
-    async def asks(self, given: Path) -> None:
-        """Have the agent ask for something, by its own token."""
+        path = f"{agent.parent}:{self.home.environment()['PATH']}"
+        running = self.start(self.home.on_terminal("aileron", "launch", "opencode", PATH=path))
         await until(self.reactor, given.exists, 30, "an agent")
         entry: Mapping[str, Any] = json.loads(given.read_text())["mcp"]["aileron"]["environment"]
         session = AgentSession("", entry["AILERON_TOKEN"], "")
         self.assertEqual((await self.run_action(session, GATED)).status, 202)
-
-    async def test_full_screen(self) -> None:
-        """An agent that draws gets one sequence into its terminal, and no line."""
-        await self.furnish()
-        command, given = self.launched_script(terminal=True)
-        running = self.start(command)
-        await self.asks(given)
         await running.expect("\x1b\\]9;a call waits for your approval: http://localhost:[0-9]+/approvals\a")
         self.assertNotIn("aileron: a call waits", running.output)
-        await running.kill()
-
-    async def test_headless(self) -> None:
-        """Without a terminal it is a line on standard error."""
-        await self.furnish()
-        command, given = self.launched_script("run", "hi", terminal=False)
-        running = self.start(command)
-        await self.asks(given)
-        await until(self.reactor, lambda: "aileron: a call waits for your approval" in running.errors, 30, "a line")
-        self.assertNotIn("\a", running.errors)
         await running.kill()

@@ -107,20 +107,6 @@ class OtherPagesTests(BrowsedTestCase):
         await self.recorded("session.ended")
         self.assertEqual(page.problems, [])
 
-    async def test_switched_off(self) -> None:
-        """An action is switched off and on again; while it is off nobody can ask for it."""
-        await self.begin()
-        page = await self.opened()
-        await self.go(page, "actions", GATED)
-        await page.click(f"#switch-{GATED}")
-        await page.until(f"document.querySelector('#switch-{GATED}').textContent === 'Switch on'")
-        reply = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "x"})
-        self.assertGreaterEqual(reply.status, 400)
-        await page.click(f"#switch-{GATED}")
-        await page.until(f"document.querySelector('#switch-{GATED}').textContent === 'Switch off'")
-        await self.ask()
-        self.assertEqual(page.problems, [])
-
     async def test_limit(self) -> None:
         """A limit is set, holds, and is removed by a second click."""
         await self.begin()

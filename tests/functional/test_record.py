@@ -77,60 +77,6 @@ class RecordTests(OperatedTestCase):
         (found,) = [record for record in await self.audit() if record["type"] == "tamper.detected"]
         self.assertIn("are gone", found["payload"]["found"][0])
 
-    async def test_cut_off(self) -> None:
-        """Newest records that are cut off are found while the daemon runs; without it, what is not signed is told."""
-        await self.furnish()
-        await self.pause(3)  # until all that the user did is signed
-        for _ in range(2):
-            await self.session()
-        confirmed = await self.command("audit", "verify")
-        self.assertIn("The running daemon confirms it up to number", confirmed.stdout)
-        self.assertIn("The 2 newest records are not signed yet.", confirmed.stderr)
-        last = (await self.verify())["last"]
-        self.alter(
-            "DROP TRIGGER audit_events_last",
-            f"DELETE FROM audit_payloads WHERE seq = {last}",
-            f"DELETE FROM audit_events WHERE seq = {last}",
-        )
-        broken = (await self.verify(code=1))["broken"]
-        self.assertEqual((broken["kind"], broken["sequence"]), ("truncated", last))
-        self.assertIn("the running daemon", broken["why"])
-        await self.kill_daemon()
-        told = await self.command("audit", "verify")
-        self.assertIn("The newest record is not signed yet. A cut or a change there would not show.", told.stderr)
-
-    async def test_stopped(self) -> None:
-        """A daemon that is stopped signs the newest records, so that a cut there shows without it."""
-        await self.furnish()
-        await self.session()
-        await self.command("daemon", "stop")
-        last = (await self.verify())["last"]
-        self.assertEqual((await self.verify())["signed"], last)
-        self.alter(
-            "DROP TRIGGER audit_events_last",
-            f"DELETE FROM audit_payloads WHERE seq = {last}",
-            f"DELETE FROM audit_events WHERE seq = {last}",
-        )
-        self.assertEqual((await self.verify(code=1))["broken"]["kind"], "truncated")
-
-    async def test_untouched(self) -> None:
-        """Locks, kills and starts without the key are no tampering."""
-        await self.furnish()
-        for _ in range(2):
-            await self.operator("vault", "lock")
-            await self.session()
-            await self.kill_daemon()
-            await self.command("daemon", "start", "--locked")
-            await self.session()
-            await self.kill_daemon()
-            await self.unlock()
-            await self.kill_daemon()
-            await self.command("daemon", "start", "--locked")
-            await self.session()
-            await self.unlock()
-        self.assertEqual((await self.status())["record"]["tampered"], 0)
-        self.assertTrue((await self.verify())["sound"])
-
     async def test_pruned(self) -> None:
         """Contents that are older than the configuration keeps are gone after a start, and the record says so."""
         await self.operator("vault", "init")

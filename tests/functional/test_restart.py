@@ -1,14 +1,12 @@
 """What a killed daemon leaves: approvals that still wait, effects that nobody repeats, and a file edited meanwhile."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from tests.functional import opencode, slack
 from tests.functional.operated import GATED, SHIP, AgentSession, OperatedTestCase, kinds
-from tests.functional.reactor import Patience
 from tests.functional.script import Call, Say
 
 OTHER = {"channel": "#general", "summary": "Lunch."}
@@ -70,30 +68,6 @@ class KilledUnderWayTests(OperatedTestCase):
         self.assertEqual(self.workspace.posts(), 2)
         await self.assert_settled(session, *runs)
 
-    async def test_found(self) -> None:
-        """Where the service tells what stands there, such a run is found by its key, and is complete; done once."""
-        await self.furnish()
-        self.workspace.next = [slack.hang(applied=True)]
-        session = await self.session()
-        run_id = await self.begun(session)
-        await self.kill_daemon()
-        await self.unlock()
-        self.assertIn((await self.result(session, run_id)).body["status"], ("unknown", "completed"))
-        told = await self.found(session, run_id)
-        (message,) = self.workspace.messages
-        self.assertEqual((told["status"], told["result"]["output"]), ("completed", {"ts": message.ts}))
-        self.assertEqual(self.workspace.posts(), 1)
-        record = await self.audit("--run", run_id)
-        self.assertEqual(kinds(record)[-2:], ["execution.unknown", "execution.reconciled"])
-
-    async def found(self, session: AgentSession, run_id: str) -> Mapping[str, Any]:
-        """What is told of it once the service was asked, which is a moment after the daemon's start."""
-        patience = Patience(self.reactor, 60)
-        while (told := (await self.result(session, run_id)).body)["status"] == "unknown":
-            self.assertFalse(patience.is_over, told)
-            await self.pause(0.2)
-        return told
-
     async def begun(self, session: AgentSession) -> str:
         """A run whose effect has happened and whose answer does not come."""
         sent = len(self.workspace.messages)
@@ -124,32 +98,3 @@ class KilledUnderWayTests(OperatedTestCase):
             ["execution.unknown", "run.settled"],
         )
         self.assertEqual(self.workspace.posts(), 2)
-
-
-class EditedTests(OperatedTestCase):
-    """The action file changes while an approval waits."""
-
-    async def test_stale(self) -> None:
-        """The old digest is refused, the approval asked anew with the reason, and what runs is the new text."""
-        await self.furnish()
-        session = await self.session()
-        asked = (await self.run_action(session, GATED)).body["approval_id"]
-        (shown,) = await self.waiting()
-        await self.add(self.action_file(GATED, gated=True, before="Shipped: "), force=True)
-        refused = await self.decide(await self.operator_token(), asked, shown["digest"])
-        self.assertEqual((refused["class"], refused["details"]["digest"] == shown["digest"]), ("approval_stale", False))
-        await self.operator("approval", "approve", asked, "--yes", "--digest", shown["digest"], code=1)
-        self.assertEqual(self.workspace.requests, [])
-        (anew,) = await self.waiting()
-        self.assertEqual((anew["id"], anew["stale"]), (asked, f"The action {GATED} was changed since."))
-        await self.approve(asked, "--digest", anew["digest"])
-        self.assertEqual([each.text for each in self.workspace.messages], [f"Shipped: {SHIP['summary']}"])
-        self.assertIn("approval.stale", kinds(await self.audit("--run", asked)))
-
-    async def decide(self, token: str, approval_id: str, digest: str) -> Mapping[str, Any]:
-        """Approve by that digest at the daemon itself, which refuses."""
-        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals/{approval_id}/decide"
-        reply = await self.web.ask("POST", url, token, {"approved": True, "digest": digest})
-        self.assertEqual(reply.status, 409)
-        error: Mapping[str, Any] = reply.body["error"]
-        return error

@@ -33,22 +33,6 @@ class EditTests(OperatedTestCase):
         self.assertEqual((await editing.finish(30)).exit_code, 0)
         self.assertIn("Tells a channel all.", (await self.operator("action", "show", GATED)).stdout)
 
-    async def test_not_trusted(self) -> None:
-        """What was edited and not trusted is not offered, and the list says what to do."""
-        await self.furnish()
-        editor = {"EDITOR": "sed -i s/something/all/"}
-        editing = self.start(self.home.on_terminal("aileron", "action", "edit", UNGATED, **editor))
-        await editing.expect("Passphrase of the vault: ")
-        editing.send(PASSPHRASE)
-        await editing.expect(r"\[y/N\] ")
-        editing.send("n")
-        self.assertEqual((await editing.finish(30)).exit_code, 1)
-        listed = await self.command("action", "list")
-        self.assertNotIn(UNGATED, listed.stdout)
-        self.assertIn(f"aileron action trust {UNGATED}", listed.stderr)
-        await self.operator("action", "trust", UNGATED, "--yes")
-        self.assertIn(UNGATED, (await self.command("action", "list")).stdout)
-
 
 class RebindTests(OperatedTestCase):
     """A connector that the operator lets ask for something else."""

@@ -4,7 +4,7 @@ import signal
 
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, AgentSession, OperatedTestCase
 from tests.functional.process import Running
-from tests.functional.reactor import Patience, until
+from tests.functional.reactor import Patience
 
 TAKEN, GIVEN_BACK = r"\x1b\[\?1049h", r"\x1b\[\?7h\x1b\[\?1049l.*\x1b\[\?25h"
 
@@ -74,30 +74,3 @@ class WatchTests(OperatedTestCase):
         self.assertEqual(finished.exit_code, 130)
         after = await self.told("operator", "list")
         self.assertEqual(len(after["items"]), len(before["items"]) - 1)
-
-    async def test_ctrl_c(self) -> None:
-        """The key does the same, while one is open."""
-        await self.furnish()
-        await self.asked(await self.session(), "The parser is out.")
-        running = await self.watching("xterm")
-        await running.expect(GATED)
-        running.press("\r")
-        await until(self.reactor, lambda: "The parser is out." in running.screen, 30, "what is asked, on the screen")
-        running.press("\x03")
-        finished = await running.finish(30)
-        self.assertRegex(finished.stdout, GIVEN_BACK)
-        self.assertEqual((finished.exit_code, self.workspace.messages), (130, []))
-
-    async def test_dumb(self) -> None:
-        """A terminal that can do no more than lines gets a list and questions, and no escape."""
-        await self.furnish()
-        await self.asked(await self.session(), "The parser is out.")
-        running = await self.watching("dumb")
-        for question, answer in (("Number to read", "1"), ("approve", "y"), (r"\[y/N\]", "y"), ("Number to read", "q")):
-            await running.expect(question)
-            running.send(answer)
-        finished = await running.finish(30)
-        self.assertEqual(finished.exit_code, 0, finished.stdout)
-        self.assertIn("Approved, and done", finished.stdout)
-        self.assertNotIn("\x1b[?", finished.stdout)
-        self.assertEqual([each.text for each in self.workspace.messages], ["The parser is out."])
