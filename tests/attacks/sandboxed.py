@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from aileron.home import Home as State
 from aileron.home import running_pid
@@ -81,8 +82,13 @@ class ProjectTestCase(SandboxTestCase):
 
     _shared: ClassVar[Home | None] = None
 
-    async def prepare(self) -> None:
-        """A daemon that keeps no sandbox of an earlier test, and the agent."""
+    def setUp(self) -> Any:
+        """Begin."""
+        super().setUp()
+        return Deferred.fromCoroutine(self.begin())
+
+    async def begin(self) -> None:
+        """Have a daemon that keeps no sandbox of an earlier test, and the agent."""
         shared = self._shared or await self._furnish_shared()
         self.home = attrs.evolve(self.home, state=shared.aileron)
         self.state = State(self.home.aileron)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+from typing import Any
+
+from twisted.internet.defer import Deferred
 
 from aileron.home import running_pid
 from tests.attacks.test_rows import RowsTestCase
@@ -173,6 +176,11 @@ class AgentCase(RowsTestCase):
     given: AgentSession
     run_id: str
 
+    def setUp(self) -> Any:
+        """Begin."""
+        super().setUp()
+        return Deferred.fromCoroutine(self.begin())
+
     async def begin(self) -> None:
         """Have it ask."""
         await self.furnish()
@@ -192,7 +200,6 @@ class CommandTests(AgentCase):
 
     async def test_every_deed(self) -> None:
         """Without the passphrase none of them decides, trusts, switches, binds, grants, limits or resumes."""
-        await self.begin()
         await self.operator("action", "disable", UNGATED)
         await self.operator("pause", "--session", self.given.id)
         (self.state.actions / "evil.md").write_text("+++\n+++\n")
@@ -245,7 +252,6 @@ class SignalTests(AgentCase):
 
     async def test_signals(self) -> None:
         """Stopped and let go on, it goes on; ended, it leaves what waits as it was, and nothing begins."""
-        await self.begin()
         for number in (signal.SIGSTOP, signal.SIGCONT):
             await self.signal_daemon(number)
         await self.assert_waits()
@@ -269,7 +275,7 @@ class SignalTests(AgentCase):
         self.assertEqual(await self.attack(_SIGNAL, str(self.daemon()), str(int(number))), "sent")
 
 
-class PauseTests(AgentCase):
+class PauseTests(RowsTestCase):
     """The operator's pause."""
 
     async def test_row(self) -> None:
@@ -333,13 +339,11 @@ class RecordTests(AgentCase):
 
     async def test_while_it_runs(self) -> None:
         """With the daemon running, each kind of change is found, signed or not, and the daemon's own look finds it."""
-        await self.begin()
         self.assertEqual(await self.found(), {**_INSIDE, **_AT_THE_END})
         await self.assert_waits()
 
     async def test_hidden(self) -> None:
         """A daemon that somebody hides is asked all the same, or it is said first that nothing is confirmed."""
-        await self.begin()
         await self.do("keep")
         discovery, lock = self.state.discovery, self.state.lock
         hidden = {path: path.with_name(f"{path.name}.hidden") for path in (discovery, lock)}
@@ -366,7 +370,6 @@ class RecordTests(AgentCase):
 
     async def test_copied(self) -> None:
         """A daemon whose record somebody put a copy in the place of is known by its lock, and asked all the same."""
-        await self.begin()
         copy = self.home.root / "copy.db"
         await self.attack(_BACKUP, str(self.state.database), str(copy))
         for ending in ("-wal", "-shm", ""):
@@ -384,7 +387,6 @@ class RecordTests(AgentCase):
 
     async def test_while_none_runs(self) -> None:
         """With the daemon killed, all is found but what is done to the records that are not signed; that is said."""
-        await self.begin()
         await self.kill_daemon()
         self.assertEqual(await self.found(), {**_INSIDE, **dict.fromkeys(_AT_THE_END)})
         for deed in _AT_THE_END:

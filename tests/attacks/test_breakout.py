@@ -97,7 +97,6 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_namespace(self) -> None:
         """What is mounted over in the sandbox cannot be moved away by a process in a mount namespace of its own."""
-        await self.prepare()
         project = self.project("namespace", "mkdir tools && git config core.hooksPath tools")
         script = r"""
             mkdir -p tools .git && printf '#!/bin/sh\ntouch '$MARKER'\n' >tools/post-index-change || true
@@ -110,7 +109,6 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_outlived(self) -> None:
         """Nothing of the agent's runs any more when its work is imported, whatever it did to processes there."""
-        await self.prepare()
         project = self.project("outlived")
         await self.run_command(self.agent(f"MARKER='{self.marker}'\n{_OUTLIVE}", "--sandbox", project=project), 60)
         before = self.outside(project, "cat alive || true; sleep 1")
@@ -126,21 +124,18 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_hook_behind_a_link(self) -> None:
         """A file of the project's that a hook is a link to stays as it is."""
-        await self.prepare()
         there = _PROGRAM + "ln -s ../../tools/program .git/hooks/pre-commit"
         after = "git commit -q --allow-empty -m later </dev/null"
         await self.tried("hook-link", there, _EVIL_PROGRAM.format("tools/program"), after)
 
     async def test_hook_path_behind_a_link(self) -> None:
         """A file of the project's that a hook in C{core.hooksPath} is a link to stays as it is."""
-        await self.prepare()
         there = _PROGRAM + "mkdir hooks; ln -s ../tools/program hooks/pre-commit; git config core.hooksPath hooks"
         after = "git commit -q --allow-empty -m later </dev/null"
         await self.tried("path-link", there, _EVIL_PROGRAM.format("tools/program"), after)
 
     async def test_hook_path_in_the_environment(self) -> None:
         """A hook is not written where the user's environment says that hooks lie."""
-        await self.prepare()
         project = self.project("environment", "mkdir -p tools")
         written = _EVIL_PROGRAM.format("tools/pre-commit")
         script = f"MARKER='{self.marker}'; {written}; rm -rf tools || true; mkdir -p tools; {written}; echo at its end"
@@ -154,7 +149,6 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_program_missing(self) -> None:
         """A program that the settings name, and that is not there yet, cannot be made by the agent."""
-        await self.prepare()
         project = self.project("missing", "git config core.fsmonitor tools/monitor")
         script = f"MARKER='{self.marker}'; mkdir -p tools; " + _EVIL_PROGRAM.format("tools/monitor")
         told = await self.refused(self.agent(script, "--sandbox", project=project))
@@ -164,7 +158,6 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_program_in_a_shell_script(self) -> None:
         """A program that stands in a setting's shell command stays as it is."""
-        await self.prepare()
         for name, command in (
             ("script", "sh -c 'tools/program %f'"),
             ("toplevel", '"$(git rev-parse --show-toplevel)/tools/program"'),
@@ -175,7 +168,6 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_chain_of_links(self) -> None:
         """A link of the project's that a program on C{PATH} is reached by cannot be replaced."""
-        await self.prepare()
         project = self.project("chain")
         real, tools = project.parent / "real", project.parent / "tools"
         self.outside(project, "mkdir ../real ../tools; printf '#!/bin/sh\\n:' >../real/tool; chmod +x ../real/tool")
@@ -192,7 +184,6 @@ class BreakoutTests(ProjectTestCase):
 
     async def test_keyring(self) -> None:
         """The kernel's keys of the user cannot be read."""
-        await self.prepare()
         project = self.project("keyring")
         calls = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[os.uname().machine]
         code = f"""
@@ -231,7 +222,6 @@ class ToldTests(ProjectTestCase):
 
     async def test_root_becomes_a_repository(self) -> None:
         """A bare repository that is made of the project's directory itself is told, or not run."""
-        await self.prepare()
         project = self.home.root / "projects" / "plain"
         project.mkdir(parents=True)
         told = await self.inside(
@@ -246,14 +236,12 @@ class ToldTests(ProjectTestCase):
 
     async def test_deep(self) -> None:
         """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
-        await self.prepare()
         dig = 'import os\nfor i in range(1500): os.mkdir("d"); os.chdir("d")'
         await self.is_told("deep", f"git init -q sub; python3 -c '{dig}'", "sub/.git")
         await self.is_told("deep-refs", f"git init -q sub; cd .git/refs; python3 -c '{dig}'", "sub/.git")
 
     async def test_descriptors(self) -> None:
         """Connections that the agent leaves open at its end keep nothing from being told or imported."""
-        await self.prepare()
         project = self.project("descriptors")
         hold = """
 import json, os, socket, urllib.parse
@@ -275,12 +263,10 @@ print(len(held))
 
     async def test_many(self) -> None:
         """One repository is told however many harmless ones are made."""
-        await self.prepare()
         await self.is_told("many", "for i in $(seq 60); do mkdir -p a$i/.git; done; git init -q z", "z/.git")
 
     async def test_bare_repository(self) -> None:
         """A bare repository that an agent is launched in runs nothing that the agent wrote there."""
-        await self.prepare()
         project = self.home.root / "projects" / "bare.git"
         project.mkdir(parents=True)
         self.outside(
@@ -296,7 +282,6 @@ print(len(held))
 
     async def test_hard_link(self) -> None:
         """A file of the project's that is also a program on C{PATH} stays as it is, or is told."""
-        await self.prepare()
         project = self.project("hard")
         tools = project.parent / "tools"
         self.outside(
@@ -349,7 +334,6 @@ class LostTests(ProjectTestCase):
 
     async def test_staged_outside(self) -> None:
         """What the agent committed is not undone by the next commit of a user who staged a file meanwhile."""
-        await self.prepare()
         project = self.project("staged")
         told = await self.meanwhile(project, "echo two >file; git commit -qam agent", "echo x >mine; git add mine")
         self.outside(project, "git commit -qm user")
@@ -358,7 +342,6 @@ class LostTests(ProjectTestCase):
 
     async def test_merge_without_its_index(self) -> None:
         """A merge is not imported where its index is not: the next commit would lose what was merged."""
-        await self.prepare()
         side = "git switch -qc side; echo a >file; echo s >side; git add side; git commit -qam a; git switch -q main;"
         project = self.project("merging", side + "echo m >file; git commit -qam m")
         told = await self.meanwhile(project, "git merge -q side || true", "echo x >mine; git add mine")
@@ -370,7 +353,6 @@ class LostTests(ProjectTestCase):
 
     async def test_locked_index(self) -> None:
         """While the index is locked, the branch that it belongs to does not move."""
-        await self.prepare()
         project = self.project("locked")
         await self.meanwhile(project, "echo two >file; git commit -qam agent", "touch .git/index.lock")
         self.outside(project, "rm .git/index.lock; echo x >mine; git add mine; git commit -qm user")
@@ -379,14 +361,12 @@ class LostTests(ProjectTestCase):
 
     async def test_name_of_a_ref(self) -> None:
         """A branch whose name has a line separator (U+2028) in it ends neither this import nor the next launch."""
-        await self.prepare()
         project = self.project("separator", "git branch $(printf 'a\\342\\200\\250b')")
         await self.inside(project, "git commit -q --allow-empty -m inside")
         self.assertEqual(self.outside(project, "git log -1 --format=%s"), "inside\n")
 
     async def test_sparse_checkout(self) -> None:
         """What is outside of a sparse checkout does not become deleted by a merge in the sandbox."""
-        await self.prepare()
         before = """
             mkdir a b; echo 1 >a/f; echo 1 >b/f; git add a b; git commit -qm ab; git switch -qc dev
             echo 2 >b/f; git commit -qam dev; git switch -q main; git sparse-checkout set a
@@ -397,7 +377,6 @@ class LostTests(ProjectTestCase):
 
     async def test_killed_while_deleting(self) -> None:
         """A copy that a killed launcher had half deleted is not imported: nothing is staged as deleted."""
-        await self.prepare()
         project = self.project("deleting")
         agent = self.start(self.agent("touch done; sleep 60", "--sandbox", project=project))
         await until(self.reactor, (project / "done").exists, 60, "the work inside")
@@ -410,7 +389,6 @@ class LostTests(ProjectTestCase):
 
     async def test_killed_while_copying(self) -> None:
         """What a launcher left that was killed before its copy was whole is deleted by the next."""
-        await self.prepare()
         half = self.home.aileron / "sandboxes" / "0123456789ab"
         (half / "git").mkdir(parents=True)
         await self.inside(self.project("copying"), "true")
@@ -418,7 +396,6 @@ class LostTests(ProjectTestCase):
 
     async def test_killed_after_it_was_reduced(self) -> None:
         """A rebase that is under way is kept, and not taken for finished, by a launch behind one that was killed."""
-        await self.prepare()
         project = self.project("rebasing", "echo x >f && git add f && git commit -qm second")
         rebase = "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --root || true; touch done; sleep 60"
         agent = self.start(self.agent(rebase, "--sandbox", project=project))
@@ -434,7 +411,6 @@ class LostTests(ProjectTestCase):
 
     async def test_worktree_left(self) -> None:
         """A work tree that the agent added, whose repository is not imported, does not stop the next launch."""
-        await self.prepare()
         project = self.project("left")
         await self.inside(project, "git worktree add -q wt -b topic; git -C wt commit -q --allow-empty -m work")
         await self.inside(project, "git commit -q --allow-empty -m next")
@@ -442,7 +418,6 @@ class LostTests(ProjectTestCase):
 
     async def test_deleted_in_sha256(self) -> None:
         """A file that is staged as deleted comes back in a repository of SHA-256."""
-        await self.prepare()
         project = self.home.root / "projects" / "sha256"
         project.mkdir(parents=True)
         self.outside(project, "git init -qb main --object-format=sha256; echo 1 >f; git add f; git commit -qm one")
@@ -451,7 +426,6 @@ class LostTests(ProjectTestCase):
 
     async def test_large_files(self) -> None:
         """What Git LFS keeps of the repository is neither changed nor deleted."""
-        await self.prepare()
         project = self.project("lfs", "mkdir -p .git/lfs/objects/aa/bb; echo data >.git/lfs/objects/aa/bb/aabb")
         await self.inside(project, "echo evil >.git/lfs/objects/aa/bb/aabb || true; rm -rf .git/lfs/objects/aa || true")
         self.assertEqual(self.outside(project, "cat .git/lfs/objects/aa/bb/aabb"), "data\n")

@@ -3,9 +3,11 @@
 import base64
 import re
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
@@ -49,8 +51,13 @@ def config(url: str) -> str:
 class GatewayKeyTests(AttackTestCase):
     """An agent in a session of its own, whose calls get the user's key."""
 
+    def setUp(self) -> Any:
+        """Begin."""
+        super().setUp()
+        return Deferred.fromCoroutine(self.begin())
+
     async def begin(self) -> None:
-        """A daemon of the test's own, its vault with the key of a provider, and a session."""
+        """Have a daemon, its vault with the key of a provider, and a session."""
         self.provider, self.evil = self.listening(), self.listening()
         await self.operator("vault", "init")
         self.state.config.write_text(config(self.provider.url))
@@ -104,7 +111,6 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_put_in(self) -> None:
         """The provider gets the user's key once and nothing of what the agent showed; the agent never sees it."""
-        await self.begin()
         answers = await self.send(
             self.request(fields=EVIL + KEPT),
             self.request(fields=EVIL + b"Accept-Encoding: gzip, br\r\nX-Forwarded-Host: evil.test\r\n"),
@@ -125,7 +131,6 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_not_put_in(self) -> None:
         """No key for what asks no model, for no session, an ended one, or the token of one; nothing is sent then."""
-        await self.begin()
         ended = await self.session()
         url = f"{self.home.discovery()['url']}/v1/sessions/{ended.id}/end"
         by_ended = self.request(key=ended.gateway_key)
@@ -152,7 +157,6 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_echoed(self) -> None:
         """A provider that sends the key back is cut, however it writes it; that is on record, the binding flagged."""
-        await self.begin()
         raw = KEY.encode()
         head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.provider.will_answer(
@@ -177,7 +181,6 @@ class GatewayKeyTests(AttackTestCase):
 
     async def test_moved(self) -> None:
         """Neither an edited configuration nor a variable leads the key elsewhere, and the user is told what to do."""
-        await self.begin()
         self.state.config.write_text(config(self.evil.url))
         await self.restart()
         (answer,) = await self.send(self.request())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aileron.web._table import SHOWN
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, AgentSession
 from tests.hostile import HIT, hostile_strings
@@ -30,19 +30,17 @@ def packed(longest: int) -> Iterator[str]:
         text += each if len(each) <= longest else ""
 
 
-class HostilePagesTests(BrowsedTestCase):
+class HostilePagesTests(PagesTestCase):
     """An agent whose every word is hostile."""
 
     async def test_inert(self) -> None:
         """No page runs, loads, asks or becomes anything of it."""
-        await self.begin()
         self.agent = await self.claiming("".join(sendable())[:3000])
         texts = packed(_LONGEST)
         runs = [await self.ask(summary=next(texts), channel=f"#{sendable()[number]}"[:80]) for number in range(_CALLS)]
         await self.operator("approval", "deny", runs[0], "--reason", "".join(sendable()[3:9])[:500])
         (self.state.actions / "hostile.md").write_text(self.hostile_action(), "utf-8")
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("#")
         for path in (*(rule for rule in SHOWN if "<" not in rule), *(f"/approvals/{run_id}" for run_id in runs)):
             await page.open(self.url + path)

@@ -6,6 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Any
+
+from twisted.internet.defer import Deferred
 
 from aileron.web._table import FRAGMENTS, SHOWN
 from tests.attacks.raw import Answered, Asked, RawTestCase
@@ -22,6 +25,11 @@ class RequestsCase(RawTestCase):
 
     given: AgentSession
     run_id: str
+
+    def setUp(self) -> Any:
+        """Begin."""
+        super().setUp()
+        return Deferred.fromCoroutine(self.begin())
 
     async def begin(self) -> None:
         """Have the agent ask."""
@@ -63,7 +71,6 @@ class ForeignTests(RequestsCase):
 
     async def test_origins(self) -> None:
         """A foreign, null or repeated origin, or another site's fetch, is refused with the operator's own token."""
-        await self.begin()
         for site, key in ((self.agents, self.given.token), (self.operators, await self.operator_token())):
             self.assertEqual(await self.statuses(self.asked(site, key, ())), [200, 404], "this shows nothing")
             asked = [each for lines in self.foreign(f"Origin: {site}") for each in self.asked(site, key, lines)]
@@ -95,7 +102,6 @@ class ForeignTests(RequestsCase):
 
     async def test_never_shared(self) -> None:
         """No answer to anybody's question whether it may ask from elsewhere says that it may."""
-        await self.begin()
         ways = ("Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
         asked = [
             Asked(site, target, (f"Origin: {origin}", *ways), method)
@@ -113,7 +119,6 @@ class RouteTests(RequestsCase):
 
     async def test_operators_routes(self) -> None:
         """None is open to any credential of the agent's, however it is shown."""
-        await self.begin()
         asked = [
             Asked(self.operators, path, (key, *((_JSON,) if method != "GET" else ())), method, self.body(method))
             for key in (*self.keys(), "X-Nothing: x")
@@ -128,7 +133,6 @@ class RouteTests(RequestsCase):
 
     async def test_pages(self) -> None:
         """A page that a navigation gets holds no word of what it is about."""
-        await self.begin()
         asked = [
             Asked(self.operators, self.filled(rule), ("Sec-Fetch-Site: none", _NAVIGATES, *key))
             for rule in SHOWN
@@ -165,7 +169,6 @@ class PathTests(RequestsCase):
 
     async def test_tricks(self) -> None:
         """None leads around the guard, to data or to a decision, on either site."""
-        await self.begin()
         targets = ("/v1/runs", "/v1/action-approvals", f"/fragments/approvals/{self.run_id}", "/v1/audit")
         decide = f"/v1/action-approvals/{self.run_id}/decide"
         keys = ((), *((each,) for each in self.keys()[::3]))
@@ -192,7 +195,6 @@ class PathTests(RequestsCase):
 
     async def test_across_sites(self) -> None:
         """The agent's own route, by no trick, leads to what only the operator's site has."""
-        await self.begin()
         bearer = f"Authorization: Bearer {self.given.token}"
         prefixes = (
             "/v1/actions/..",

@@ -39,7 +39,6 @@ class GitTests(ProjectTestCase):
 
     async def test_commondir(self) -> None:
         """The repository's own directory leads nowhere else."""
-        await self.prepare()
         script = "evil ../evil || evil ./evil; echo ../evil/.git >.git/commondir || true"
         await self.tried("commondir", "", script)
         script = f"evil ./evil; cd evil\n{_SIGNED_STASH}\necho $PWD/.git >../.git/commondir"
@@ -47,7 +46,6 @@ class GitTests(ProjectTestCase):
 
     async def test_configuration(self) -> None:
         """What is set inside, in the repository's own files, is not obeyed outside or at the import, and is told."""
-        await self.prepare()
         told = await self.tried(
             "config",
             "git config extensions.worktreeConfig true",
@@ -59,7 +57,6 @@ class GitTests(ProjectTestCase):
 
     async def test_objects(self) -> None:
         """The repository's own objects are read there, and neither changed nor deleted."""
-        await self.prepare()
         script = """
             git cat-file -p HEAD:file
             objects=.git/aileron-objects; ls $objects
@@ -71,7 +68,6 @@ class GitTests(ProjectTestCase):
 
     async def test_hooks(self) -> None:
         """A hook that is written inside does not run outside, in the repository or where C{core.hooksPath} says."""
-        await self.prepare()
         hook = 'printf "#!/bin/sh\\ntouch $MARKER\\n" >{0}/post-index-change && chmod +x {0}/post-index-change || true'
         after = "echo two >file; git add file; git status"
         await self.tried("hooks", "", hook.format(".git/hooks"), after)
@@ -85,7 +81,6 @@ class GitTests(ProjectTestCase):
 
     async def test_included(self) -> None:
         """A file of the project's that the configuration includes or names as a program stays as it is."""
-        await self.prepare()
         there = "touch .gitconfig && git config include.path ../.gitconfig"
         setting = 'git config --file .gitconfig core.fsmonitor "touch $MARKER; false" || true'
         await self.tried("included", there, setting)
@@ -98,7 +93,6 @@ class GitTests(ProjectTestCase):
 
     async def test_module(self) -> None:
         """A module that Python looks for in the project first is not run by a filter (C{python -m})."""
-        await self.prepare()
         project = self.project(
             "module", "git config filter.x.clean 'python3 -m base64'; echo 'file filter=x' >.gitattributes"
         )
@@ -110,7 +104,6 @@ class GitTests(ProjectTestCase):
 
     async def test_embedded(self) -> None:
         """A repository that is made in the project, and put into the index, is not run by the outer one's status."""
-        await self.prepare()
         told = await self.tried("embedded", "", "evil sub; git add sub; git status >&2 || true")
         self.assertIn("sub/.git", told)
         fetched = "evil sub; git add sub; git fetch -q ./sub HEAD"  # so that the object is there that the index names
@@ -124,7 +117,6 @@ class GitTests(ProjectTestCase):
 
     async def test_worktrees(self) -> None:
         """A linked worktree keeps the repository that it had, whether it lies in the project or beside it."""
-        await self.prepare()
         script = "evil evil; for d in .git/worktrees/*; do echo $PWD/evil/.git >$d/commondir; done || true"
         await self.tried("worktree", "git worktree add -q ../beside", script, "git -C ../beside status")
         script = "evil evil; rm -f tree/.git || mv tree tree.old || true; cp -rT evil/.git tree/.git || true"
@@ -132,7 +124,6 @@ class GitTests(ProjectTestCase):
 
     async def test_submodules(self) -> None:
         """A submodule keeps its repository and configuration, however its name and its place are nested."""
-        await self.prepare()
         config = 'git config --file .git/modules/a/b/c/config core.fsmonitor "touch $MARKER; false" || true'
         await self.tried("modules", _SUBMODULE.format("one"), config)
         replaced = "evil evil; rm -f deep/sub/.git || true; cp -rT evil/.git deep/sub/.git || true"
@@ -146,14 +137,12 @@ class GitTests(ProjectTestCase):
 
     async def test_nested(self) -> None:
         """A repository that lay in the project before is not changed."""
-        await self.prepare()
         there = "git init -q inner && git -C inner commit -q --allow-empty -m x && git add inner && git commit -qm x"
         script = 'git -C inner config core.fsmonitor "touch $MARKER; false" || true'
         await self.tried("nested", there, script)
 
     async def test_no_repository(self) -> None:
         """Where there was none, one that is made is told."""
-        await self.prepare()
         project = self.home.root / "projects" / "plain"
         project.mkdir(parents=True)
         self.assertIn("plain/.git", await self.inside(project, "git init -q"))

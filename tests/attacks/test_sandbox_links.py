@@ -22,7 +22,6 @@ class LinkTests(ProjectTestCase):
 
         :param refused: what is said where the agent is not started at all.
         """
-        await self.prepare()
         project = self.project("dotfiles", before)
         command = self.agent(f"MARKER='{self.marker}'\n{script}", "--sandbox", project=project)
         if path:
@@ -135,7 +134,6 @@ class LinkTests(ProjectTestCase):
 
     async def test_start_file_by_variable(self) -> None:
         """The file in the project that C{BASH_ENV} has every script of bash's start with stays as it is."""
-        await self.prepare()
         project = self.project("dotfiles", "echo echo good >bash-env")
         script = "echo echo evil >bash-env || echo not written; mv bash-env old || echo not moved"
         command = self.agent(script, "--sandbox", project=project)
@@ -147,6 +145,5 @@ class LinkTests(ProjectTestCase):
 
     async def refuses(self, before: str, script: str, words: str) -> None:
         """The agent is not started there, with the reason."""
-        await self.prepare()
         command = self.agent(script, "--sandbox", project=self.project("dotfiles", before))
         self.assertIn(words, await self.refused(command))

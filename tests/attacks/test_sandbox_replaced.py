@@ -18,7 +18,6 @@ class ReplacedTests(ProjectTestCase):
 
     async def test_program(self) -> None:
         """Its commits are not imported by a git that would run what it wrote there, and the user is told of that."""
-        await self.prepare()
         project = self.project("replaced", _FILTERED)
         script = f"""
             echo two >file; echo new >new; git add new; git commit -qm inside; git add -N file

@@ -19,7 +19,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_committed(self) -> None:
         """Commits, tags and new branches are there afterwards, the index agrees with them, and a line tells each."""
-        await self.prepare()
         project = self.project("committed")
         told = await self.inside(
             project, "echo two >file; git commit -qam two; git tag v1; git branch other; echo three >new; git add new"
@@ -36,7 +35,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_nothing_done(self) -> None:
         """Where it did nothing in git, nothing is said, and the repository is byte for byte what it was."""
-        await self.prepare()
         project = self.project("idle")
         before = self.outside(project, "find .git -type f | sort | xargs sha256sum")
         told = await self.inside(project, "git status; git log")
@@ -45,7 +43,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_branch(self) -> None:
         """Where it changed the branch, rewrote a commit or detached C{HEAD}, the same is so outside."""
-        await self.prepare()
         project = self.project("branch", "git branch old && echo x >f && git add f && git commit -qm second")
         await self.inside(project, "git switch -qc feature; git commit -q --amend -m rewritten; git rm -q file")
         self.assertEqual(
@@ -60,7 +57,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_stash_and_merge(self) -> None:
         """What it stashed, and a merge with a conflict, can be gone on with outside."""
-        await self.prepare()
         project = self.project("merge", "git switch -qc side; echo a >file; git commit -qam a; git switch -q main")
         script = (
             "echo s >other; git add other; git stash -q; echo b >file; git commit -qam b; git merge -q side || true"
@@ -75,7 +71,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_changed_outside(self) -> None:
         """A branch that moved outside meanwhile stays, and what was committed inside has a name of its own."""
-        await self.prepare()
         project = self.project("both")
         agent = self.start(
             self.agent(
@@ -96,7 +91,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_killed(self) -> None:
         """What was committed before the launcher was killed is imported by the next launch in that project."""
-        await self.prepare()
         project = self.project("killed")
         agent = self.start(
             self.agent("git commit -q --allow-empty -m inside; touch done; sleep 60", "--sandbox", project=project)
@@ -112,7 +106,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_killed_without_a_repository(self) -> None:
         """What outlives a launcher that was killed is ended by the next launch, where there is no repository, too."""
-        await self.prepare()
         project = self.home.root / "projects" / "plain"
         project.mkdir(parents=True)
         agent = self.start(self.agent("touch done; sleep 60", "--sandbox", project=project))
@@ -130,7 +123,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_linked_worktree(self) -> None:
         """It works in a linked worktree of a bare repository, and in a submodule, as in any other repository."""
-        await self.prepare()
         project = self.project("main")
         self.outside(project, "git clone -q --bare . ../bare.git; git -C ../bare.git worktree add -q ../tree -b topic")
         tree = project.parent / "tree"
@@ -143,7 +135,6 @@ class WorkTests(ProjectTestCase):
 
     async def test_unfinished(self) -> None:
         """An operation that may run commands is not imported; the copy is kept, and its place told."""
-        await self.prepare()
         project = self.project("rebase", "echo x >f && git add f && git commit -qm second")
         told = await self.inside(project, "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --root || true")
         self.assertIn(

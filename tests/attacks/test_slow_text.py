@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import CONNECTOR
 from tests.functional.slack import Workspace
@@ -118,7 +118,7 @@ def filled(piece: str) -> str:
     return (piece * (longest // len(piece) + 1))[:longest]
 
 
-class SlowTextTests(BrowsedTestCase):
+class SlowTextTests(PagesTestCase):
     """An agent, and somebody who writes to a channel; nobody of both is kept from making the operator's page slow."""
 
     timeout = 600
@@ -134,13 +134,11 @@ class SlowTextTests(BrowsedTestCase):
 
     async def check_served(self, pieces: Sequence[str]) -> None:
         """Texts of these pieces, in arguments, in a preview and in a result, are shown."""
-        await self.begin()
         texts = {f"text_{number}": filled(piece) for number, piece in enumerate(pieces)}
         for text in texts.values():
             self.workspace._add("C0001", {"text": text})
         await self.add(self.posting(texts), self.reading())
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         posts, reads = await self.asked("post-all", texts), await self.asked("read-all", {})
         for _ in range(4):
             await self.asked("post-all", texts)
@@ -157,13 +155,11 @@ class SlowTextTests(BrowsedTestCase):
     @seldom
     async def test_many_values(self) -> None:
         """As many values as fit into a request, or an answer, are refused or taken without a long turn."""
-        await self.begin()
         self.patch(Workspace, "_history", lambda workspace, request: {"ok": True, "messages": [0] * 340_000})
         checked = _TABLE.format(options=f"[{_OPTIONS}]") + _WRITE.format(connector=CONNECTOR)
         free = _TABLE.format(options="[{}]") + _WRITE.format(connector=CONNECTOR)
         await self.add(self.reading(), self.written("write-checked", checked), self.written("write-free", free))
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         for name, values in product(("write-checked", "write-free"), _VALUES):
             reply = await self.run_action(self.agent, name, {"table": values})
             self.assertEqual((name, reply.status), (name, 400), reply.text[:500])
@@ -175,7 +171,6 @@ class SlowTextTests(BrowsedTestCase):
 
     async def test_long_lists(self) -> None:
         """A list of the largest runs comes in pages that the operator's commands can read and nobody waits for."""
-        await self.begin()
         texts = {f"text_{number}": filled("a ") for number in range(15)}
         await self.add(self.posting(texts))
         asked = [await self.asked("post-all", texts) for _ in range(16)]
@@ -190,8 +185,7 @@ class SlowTextTests(BrowsedTestCase):
         runs = await self.web.ask("GET", url, self.agent.token)
         self.assertLess(len(runs.text), 8 * 1024 * 1024)
         self.assertIsNotNone(runs.body["cursor"])
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         for path in ("/approvals", "/runs"):
             await self.opened(page, path)
 

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
 from aileron.cli.vault.open import write_page
 from aileron.client import Connections
 from tests.functional.chromium import Chromium, Page
@@ -31,6 +33,12 @@ class BrowsedTestCase(OperatedTestCase):
         self.agent = await self.session("opencode")
         self.browser = await Chromium.lend(self.reactor)
         self.finally_(self.browser.give_back)
+
+    async def entered(self, path: str = "/") -> Page:
+        """A new tab that is logged in."""
+        page = await self.browser.page()
+        await self.log_in(page, path)
+        return page
 
     async def log_in(self, page: Page, path: str = "/") -> None:
         """Let this tab in by the file, the code and the two words, as ``aileron open`` does, without a terminal."""
@@ -120,3 +128,12 @@ class BrowsedTestCase(OperatedTestCase):
         """Status and text of a request from within a page; status 0 if the browser lets it know nothing."""
         wanted = f"fetch({json.dumps(path)}, {json.dumps(options)})"
         return await page.evaluate(f"{wanted}.then(async r => [r.status, await r.text()], e => [0, String(e)])")
+
+
+class PagesTestCase(BrowsedTestCase):
+    """The same, with everything started."""
+
+    def setUp(self) -> Any:
+        """Start it."""
+        super().setUp()
+        return Deferred.fromCoroutine(self.begin())

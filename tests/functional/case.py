@@ -23,8 +23,11 @@ class FunctionalTestCase(TestCase):
 
     timeout = 180
 
-    def setUp(self) -> None:
-        """Make the home."""
+    def setUp(self) -> Any:
+        """Make the home.
+
+        :return: nothing here; elsewhere it may be a Deferred.
+        """
         from twisted.internet import reactor
 
         self.reactor = cast(IKitReactor, reactor)

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED
 from tests.functional.test_looks import STYLES
@@ -10,15 +10,13 @@ from tests.functional.test_looks import STYLES
 LONG = "First line\n" + "\n" * 22 + "and at the very end: wire it to me"
 
 
-class ReviewTests(BrowsedTestCase):
+class ReviewTests(PagesTestCase):
     """One request."""
 
     async def opened(self, summary: str = "Dark mode", channel: str = "#general") -> tuple[Page, str]:
         """A page that shows what an agent asks for, and its id."""
-        await self.begin()
         run_id = await self.ask(summary=summary, channel=channel)
-        page = await self.browser.page()
-        await self.log_in(page, f"/approvals/{run_id}")
+        page = await self.entered(f"/approvals/{run_id}")
         await page.until("document.querySelector('#decision') !== null")
         return page, run_id
 
@@ -129,16 +127,14 @@ class ReviewTests(BrowsedTestCase):
         self.assertEqual(page.problems, [])
 
 
-class ListTests(BrowsedTestCase):
+class ListTests(PagesTestCase):
     """Several requests."""
 
     async def test_batch(self) -> None:
         """What is ticked is approved, each by its own digest; what is not shown whole has no tick that can be set."""
-        await self.begin()
         first, second = await self.ask("one"), await self.ask("two")
         other, long = await self.ask("three"), await self.ask("four\nlines\nof\ntext")
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("four")
         tick = "input[data-id='{}']"
         for run_id in (first, second):
@@ -160,10 +156,8 @@ class ListTests(BrowsedTestCase):
 
     async def test_flood(self) -> None:
         """A session that asks too much stands by itself, and two clicks deny all of it and shut the agent out."""
-        await self.begin()
         runs = [await self.ask(f"number {number}") for number in range(6)]
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("opencode asks for 6 things at once")
         await self.keep(page, "flood")
         await page.click(".deny-all")
@@ -180,10 +174,8 @@ class ListTests(BrowsedTestCase):
 
     async def test_keys(self) -> None:
         """By j and k one goes through the list, Enter opens, ? explains; in a field a letter is only a letter."""
-        await self.begin()
         first, second = await self.ask("one"), await self.ask("another")
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("another")
         await page.press("j", "j")
         here = "document.activeElement.getAttribute('href')"

@@ -4,7 +4,7 @@ import json
 import signal
 from typing import Any
 
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Chromium, Page
 from tests.functional.loopback import LoopbackSite, Neighbour
 from tests.functional.operated import PASSPHRASE
@@ -24,7 +24,7 @@ LEFT = """import('/static/login.js').then(({ follows, ended }) => {
   return [document.getElementById("login").textContent, ended()]; })"""
 
 
-class EnteringTests(BrowsedTestCase):
+class EnteringTests(PagesTestCase):
     """A user with a vault and a browser, and nothing that waits."""
 
     async def begin(self) -> None:
@@ -52,7 +52,6 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_waits(self) -> None:
         """It keeps its words through a reload, other tabs are nobody meanwhile, and after them all tabs go on."""
-        await self.begin()
         page, other = await self.browser.page(), await self.browser.page()
         await other.open(f"{self.url}/approvals")
         await other.shows("Nobody is logged in here")
@@ -79,7 +78,6 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_link_elsewhere(self) -> None:
         """A link on another site leads to an empty page, which asks for its place once more, and then shows it."""
-        await self.begin()
         page, foreign = await self.browser.page(), await self.browser.page()
         await self.log_in(page)
         await page.shows(NOTHING)
@@ -98,7 +96,6 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_other_clock(self) -> None:
         """A browser whose clock tells another time, as one on another machine may, is let in and stays."""
-        await self.begin()
         page = await self.browser.page()
         off = "Date.now = ((now) => () => now() - 3600000)(Date.now.bind(Date));"
         await page.call("Page.addScriptToEvaluateOnNewDocument", source=off)
@@ -111,7 +108,6 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_wrong_words(self) -> None:
         """The page says that other words were typed, and stays outside."""
-        await self.begin()
         page = await self.browser.page()
         running, _file = await self.opening(page)
         running.send("not these")
@@ -122,14 +118,12 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_interrupted(self) -> None:
         """Ctrl-C while it waits removes the file."""
-        await self.begin()
         running, _file = await self.opening(await self.browser.page())
         self.assertEqual((await running.signal(signal.SIGINT)).exit_code, 130)
         self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
 
     async def test_used_twice(self) -> None:
         """Where a second tab uses the file both say so, and so does the terminal."""
-        await self.begin()
         page, other = await self.browser.page(), await self.browser.page()
         running, file = await self.opening(page)
         await other.open(file)
@@ -141,7 +135,6 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_again(self) -> None:
         """A second login in the same browser takes the place of the first in all its tabs."""
-        await self.begin()
         page, other = await self.browser.page(), await self.browser.page()
         for tab in (page, other):
             await self.log_in(tab)
@@ -153,9 +146,7 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_polls(self) -> None:
         """What the page asks by itself says so; what follows on a key or a click does not."""
-        await self.begin()
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows(NOTHING)
         await page.evaluate(WATCH)
         await page.until("window.sent.length > 2", 60)
@@ -173,9 +164,7 @@ class EnteringTests(BrowsedTestCase):
 
     async def test_end_is_told(self) -> None:
         """The page says when a login ends without a use, when it ends whatever is done, and afterwards why it did."""
-        await self.begin()
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows(NOTHING)
         for idle, whole, notice, why in (
             (1700, 9000, "", ""),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.functional import install
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 
 STYLES: Mapping[str, Mapping[str, Any]] = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 800}}
@@ -14,15 +14,13 @@ FAULTS = """axe.run(document).then(({ violations }) => violations
 LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
-class LooksTests(BrowsedTestCase):
+class LooksTests(PagesTestCase):
     """Each page that the shell leads to, and the first thing that each of them leads to."""
 
     async def test_every_page(self) -> None:
         """No page is wider than the window, says anything on the console, or has a serious fault of accessibility."""
-        await self.begin()
         first, second = [await self.ask(summary=summary) for summary in (LONG, "Short")]
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         paths = await self.paths(page)
         self.assertLess({"/approvals", f"/approvals/{first}", f"/runs/{second}"}, set(paths))
         for path in paths:

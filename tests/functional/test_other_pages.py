@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.functional import slack
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED, kinds
 from tests.functional.reactor import until
@@ -23,13 +23,12 @@ _LOOK_HANGS = """{ const asked = window.fetch, later = window.setTimeout;
   }; }"""
 
 
-class OtherPagesTests(BrowsedTestCase):
+class OtherPagesTests(PagesTestCase):
     """Each button does what it says, asks again where that cannot be undone, and is on record."""
 
     async def opened(self) -> Page:
         """A page of somebody who is logged in."""
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("What waits for you")
         return page
 
@@ -50,7 +49,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_unknown_settled(self) -> None:
         """A run whose outcome nobody knows is found by its state, and settled with a note."""
-        await self.begin()
         self.workspace.next = [slack.drop(applied=False)]
         await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
         (run,) = (await self.told("runs", "list", "--state", "unknown"))["items"]
@@ -70,7 +68,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_record(self) -> None:
         """The record is verified and saved from its page, filtered, and one of it is read whole."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "audit", "Signed up to record")
         await page.click("#verify")
@@ -92,7 +89,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_session_ended(self) -> None:
         """A session is paused, resumed and ended, the last by a second click, and its token opens nothing then."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "sessions", "opencode")
         await page.click('main a[href^="/sessions/"]')
@@ -109,7 +105,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_limit(self) -> None:
         """A limit is set, holds, and is removed by a second click."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "grants", "You set none.")
         for name, value in (("cap-per_hour", "1"), ("cap-action", UNGATED)):
@@ -125,7 +120,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_refused(self) -> None:
         """Why something was refused stays to be read when other news fills the page anew."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "grants", "You set none.")
         await page.click("#set-cap")
@@ -138,7 +132,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_news_while_it_looks(self) -> None:
         """News that comes while a page is looking, too late for that look, is looked for at once after it."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "audit", "Signed up to record")
         await page.evaluate(_LOOK_HANGS)
@@ -150,7 +143,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_question_stands(self) -> None:
         """Whether one is sure is asked until it is answered, whatever news comes meanwhile."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "settings", "unlocked")
         await page.evaluate(_TIME_STANDS)
@@ -171,7 +163,6 @@ class OtherPagesTests(BrowsedTestCase):
 
     async def test_locked(self) -> None:
         """A credential is revoked by a second click; then the vault is locked, which ends this login too."""
-        await self.begin()
         page = await self.opened()
         await self.go(page, "connectors", "api_key/slack")
         await self.twice(page, "table button")

@@ -3,15 +3,14 @@
 import re
 from typing import cast
 
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 
 
-class DecidingTests(BrowsedTestCase):
+class DecidingTests(PagesTestCase):
     """The main way: see it, read it, decide it."""
 
     async def test_approve(self) -> None:
         """An approval comes up by itself, shows all that matters, and what it approves is done exactly once."""
-        await self.begin()
         page = await self.browser.page()
         file = await self.open_pages(page)
         self.assertFalse(file.exists())
@@ -37,10 +36,8 @@ class DecidingTests(BrowsedTestCase):
 
     async def test_deny_by_keyboard(self) -> None:
         """With nothing but the keyboard one can reach a request, give a reason, and deny; the agent learns why."""
-        await self.begin()
         run_id = await self.ask()
-        page = await self.browser.page()
-        await self.log_in(page, f"/approvals/{run_id}")
+        page = await self.entered(f"/approvals/{run_id}")
         await self.ready(page)
         for _ in range(40):
             await page.press("Tab")
@@ -60,10 +57,8 @@ class DecidingTests(BrowsedTestCase):
 
     async def test_changed_while_looked_at(self) -> None:
         """What changes under the reader's eyes cannot be decided before the reader asked to see it; words stay."""
-        await self.begin()
         run_id = await self.ask()
-        page = await self.browser.page()
-        await self.log_in(page, f"/approvals/{run_id}")
+        page = await self.entered(f"/approvals/{run_id}")
         await self.ready(page)
         old = await page.evaluate("document.querySelector('article').dataset.digest")
         await page.evaluate("document.querySelector('#reason').focus()")
@@ -84,15 +79,13 @@ class DecidingTests(BrowsedTestCase):
         self.assertEqual(page.problems, [])
 
 
-class LoggedInTests(BrowsedTestCase):
+class LoggedInTests(PagesTestCase):
     """The browser session: what it survives, and where its key is."""
 
     async def test_key(self) -> None:
         """The key cannot be read, and nothing else opens anything; reload, a second tab and going back keep it."""
-        await self.begin()
         run_id = await self.ask()
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("ship-update")
         self.assertEqual(await page.evaluate(KEY), ["private", False, "sign", "InvalidAccessError"])
         code = cast("re.Match[str]", re.search('name="code" value="([^"]+)"', self.login_page))[1]
@@ -118,10 +111,8 @@ class LoggedInTests(BrowsedTestCase):
 
     async def test_daemon_restarted(self) -> None:
         """A page says that the daemon is gone, then that nobody is logged in, and goes on after a login elsewhere."""
-        await self.begin()
         await self.ask()
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.shows("ship-update")
         await self.command("daemon", "stop")
         await page.shows("The daemon does not answer")

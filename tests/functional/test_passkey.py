@@ -2,16 +2,15 @@
 
 import json
 
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.operated import GATED, PASSPHRASE, kinds
 
 
-class PasskeyTests(BrowsedTestCase):
+class PasskeyTests(PagesTestCase):
     """A user whose browser has an authenticator that makes sure who uses it."""
 
     async def test_whole(self) -> None:
         """It counts once its words were typed; then an approval needs it, in the terminal as well."""
-        await self.begin()
         page = await self.browser.page()
         await page.call("WebAuthn.enable")
         options = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}

@@ -2,18 +2,16 @@
 
 import json
 
-from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browsed import PagesTestCase
 from tests.functional.operated import GATED, kinds
 
 
-class TrustPageTests(BrowsedTestCase):
+class TrustPageTests(PagesTestCase):
     """A file that some program wrote, and the operator who reads it."""
 
     async def test_trust(self) -> None:
         """A changed action comes up with what differs, is inert, and is trusted as it was read, and no other way."""
-        await self.begin()
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.click('a[href="/trust"]')
         await page.shows("Nothing is new or changed.")
         file = self.state.actions / f"{GATED}.md"
@@ -35,9 +33,7 @@ class TrustPageTests(BrowsedTestCase):
 
     async def test_not_exchanged_under_the_reader(self) -> None:
         """What is written while a text is read does not take its place: nothing can be trusted before it was shown."""
-        await self.begin()
-        page = await self.browser.page()
-        await self.log_in(page)
+        page = await self.entered()
         await page.click('a[href="/trust"]')
         await page.shows("Nothing is new or changed.")
         file = self.state.actions / f"{GATED}.md"
