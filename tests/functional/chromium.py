@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from tests.functional.home import Home
 from tests.functional.install import BROWSER
 from tests.functional.process import LEAD
-from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience, until
+from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience
 
 _FLAGS = (
     "--headless",
@@ -63,7 +63,7 @@ class PageError(AssertionError):
 
 
 class Chromium(ProcessProtocol):
-    """One browser with a profile of its own, from `start` until `stop`."""
+    """One browser with a profile of its own, from `start` until the interpreter's end."""
 
     _shared: "ClassVar[Chromium | None]" = None
 
@@ -161,11 +161,6 @@ class Chromium(ProcessProtocol):
             return await answer
         except Exception as error:
             raise PageError(f"{method}: {error!r}; {self._errors[-500:].decode('utf-8', 'replace')}") from error
-
-    async def stop(self) -> None:
-        """End the browser and everything that it started."""
-        self._kill()
-        await until(self._reactor, lambda: self._over, 30, "the end of the browser")
 
     def _kill(self) -> None:
         if not self._over and self._pid is not None:
