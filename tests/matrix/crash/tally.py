@@ -70,17 +70,6 @@ class Tally:
         self.faults.append(f"{where}: {promise}: {how}")
         print(self.faults[-1], file=sys.stderr, flush=True)
 
-    def add(self, other: Tally) -> None:
-        """Another's, to this one."""
-        for where, row in other.rows.items():
-            mine = self.rows[where]
-            mine.kills, mine.unknown = mine.kills + row.kills, mine.unknown + row.unknown
-            mine.broken += row.broken
-        self.faults += other.faults
-        self.calls, self.effects = self.calls + other.calls, self.effects + other.effects
-        self.requests += other.requests
-        self.told += other.told
-
     def lines(self) -> Iterator[str]:
         """The table."""
         yield f"{'the life ended':44}{'times':>7}{'in doubt':>10}" + "".join(f"{each:>16}" for each in BROKEN)
