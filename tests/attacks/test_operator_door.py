@@ -122,18 +122,6 @@ print("up", flush=True)
 threading.Event().wait(120)
 """
 
-# What a browser would send if a name that somebody else owns came to mean this machine.
-_REBIND = """
-import json, socket, sys
-def status(port, host, *more):
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
-        lines = ("GET /v1/health HTTP/1.1", "Host: " + host, *more, "Connection: close", "", "")
-        connection.sendall("\\r\\n".join(lines).encode())
-        return int(connection.makefile("rb").readline().split()[1])
-port = int(sys.argv[1])
-print(json.dumps([status(port, host.replace("PORT", str(port))) for host in sys.argv[2:]]))
-"""
-
 
 class DoorTestCase(AttackTestCase, BrowsedTestCase):
     """A user with a vault and nothing else."""
@@ -269,22 +257,6 @@ class PageTests(DoorTestCase):
         await page.reload()
         await page.shows("Nothing. Agents may ask")
         self.assertEqual(await self.events("operator.login_refused"), [{"count": 1}])
-
-    async def test_other_names(self) -> None:
-        """A name that somebody else made mean this machine opens neither site."""
-        await self.begin()
-        found = self.home.discovery()
-        hosts = (
-            "evil.example:PORT",
-            "localhost.evil.example:PORT",
-            "127.0.0.1.nip.io:PORT",
-            "localhost",
-            "0.0.0.0:PORT",
-        )
-        for url in (found["url"], found["operator_url"]):
-            port = url.rpartition(":")[2]
-            self.assertEqual(await self.attack(_REBIND, port, *hosts), [400] * len(hosts), url)
-            self.assertEqual(await self.attack(_REBIND, port, url.partition("//")[2]), [200])
 
 
 _FORM = (

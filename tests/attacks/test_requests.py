@@ -1,4 +1,4 @@
-"""Requests made by hand to both sites: what a browser would add for a foreign page, guesses, and tricks with paths."""
+"""Requests made by hand to both sites: with all that an agent was given, and with tricks of paths."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import attrs
 from twisted.internet.defer import Deferred
 
 from aileron.web._table import FRAGMENTS, SHOWN
-from tests.attacks.raw import Answered, Asked, RawTestCase
+from tests.attacks.case import AttackTestCase
 from tests.functional.operated import GATED, SHIP, AgentSession
 
 _JSON = "Content-Type: application/json"
@@ -20,7 +23,61 @@ _NAVIGATES = "Sec-Fetch-Mode: navigate"
 _PARAMETER = re.compile(r"[<{](?:\w+:)?\w+[>}]")
 
 
-class RequestsCase(RawTestCase):
+# Sends each request of a file on a connection of its own; the status of each (0: none came), and the whole answer.
+_SEND = """
+import json, socket, sys
+def answered(port, request):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 20) as connection:
+            connection.sendall(request.encode("latin-1"))
+            came = connection.makefile("rb").read()
+    except ConnectionError:
+        return [0, ""]
+    words = came.split(b" ", 2)
+    return [int(words[1]) if len(words) > 1 else 0, came.decode("utf-8", "replace")]
+with open(sys.argv[1]) as asked:
+    print(json.dumps([answered(*each) for each in json.load(asked)]))
+"""
+
+
+@attrs.frozen
+class Asked:
+    """One request.
+
+    :ivar lines: of its head, below the request line; Host and Connection are added.
+    """
+
+    site: str
+    target: str
+    lines: tuple[str, ...] = ()
+    method: str = "GET"
+    body: str = ""
+
+    def text(self) -> str:
+        """The bytes, a character each."""
+        host = f"Host: {urlsplit(self.site).netloc}"
+        length = (f"Content-Length: {len(self.body)}",) if self.body else ()
+        lines = (
+            f"{self.method} {self.target} HTTP/1.1",
+            host,
+            "Connection: close",
+            *length,
+            *self.lines,
+            "",
+            self.body,
+        )
+        return "\r\n".join(lines)
+
+
+@attrs.frozen
+class Answered:
+    """What came back; C{status} is 0 where nothing did."""
+
+    status: int
+    text: str
+
+
+class RequestsCase(AttackTestCase):
     """A user with a call that waits, and the agent that asked for it."""
 
     given: AgentSession
@@ -65,53 +122,18 @@ class RequestsCase(RawTestCase):
         """The body of an approval."""
         return json.dumps({"approved": True})
 
+    async def send(self, asked: Sequence[Asked]) -> list[Answered]:
+        """The answer to each."""
+        path = Path(self.home.project) / "asked.json"
+        path.write_text(json.dumps([[urlsplit(each.site).port, each.text()] for each in asked]))
+        found = [Answered(*each) for each in await self.attack(_SEND, str(path), seconds=120)]
+        self.assertEqual(len(found), len(asked))
+        return found
 
-class ForeignTests(RequestsCase):
-    """What a browser would say of a page that is not ours, with every credential that opens the site."""
-
-    async def test_origins(self) -> None:
-        """A foreign, null or repeated origin, or another site's fetch, is refused with the operator's own token."""
-        for site, key in ((self.agents, self.given.token), (self.operators, await self.operator_token())):
-            self.assertEqual(await self.statuses(self.asked(site, key, ())), [200, 404], "this shows nothing")
-            asked = [each for lines in self.foreign(f"Origin: {site}") for each in self.asked(site, key, lines)]
-            passed = [
-                a for a, status in zip(asked, await self.statuses(asked), strict=True) if status not in (400, 403)
-            ]
-            self.assertEqual(passed, [])
-        await self.assert_untouched()
-
-    def asked(self, site: str, key: str, lines: Sequence[str]) -> list[Asked]:
-        """A read, and a write to what is not there, with these lines."""
-        bearer = f"Authorization: Bearer {key}"
-        path, body = "/v1/action-approvals/none/decide", {"approved": True, "digest": "sha256:0"}
-        if site == self.agents:
-            path, body = "/v1/actions/none/run", {"args": {}}
-        read = Asked(site, "/v1/runs", (bearer, *lines))
-        return [read, Asked(site, path, (bearer, _JSON, *lines), "POST", json.dumps(body))]
-
-    def foreign(self, own: str) -> Iterator[tuple[str, ...]]:
-        """Every way to be a foreign page."""
-        origins = ("null", "http://evil.example", "http://localhost:1", "https://localhost", "file://", "", "*")
-        yield from ((f"Origin: {origin}",) for origin in origins)
-        yield from ((own, f"Origin: {origin}") for origin in origins)
-        yield from ((f"Origin: {origin}", own) for origin in origins)
-        for site, mode in product(("cross-site", "same-site", "none", "x"), ("cors", "no-cors", "websocket", "")):
-            yield (f"Sec-Fetch-Site: {site}", *((f"Sec-Fetch-Mode: {mode}",) if mode else ()))
-        yield own, "Sec-Fetch-Site: cross-site"
-        yield own, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"
-
-    async def test_never_shared(self) -> None:
-        """No answer to anybody's question whether it may ask from elsewhere says that it may."""
-        ways = ("Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
-        asked = [
-            Asked(site, target, (f"Origin: {origin}", *ways), method)
-            for site in (self.agents, self.operators)
-            for origin in (site, "http://evil.example", "null")
-            for target in ("/v1/runs", "/v1/health", "/approvals", "/static/page.js", "/v1/chat/completions")
-            for method in ("OPTIONS", "GET")
-        ]
-        for each, answer in zip(asked, await self.send(asked), strict=True):
-            self.assertNotIn("access-control-allow", answer.text.lower(), each)
+    def sites(self) -> tuple[str, str]:
+        """The agent's, and the operator's."""
+        found = self.home.discovery()
+        return str(found["url"]), str(found["operator_url"])
 
 
 class RouteTests(RequestsCase):
