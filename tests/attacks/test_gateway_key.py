@@ -60,9 +60,7 @@ class GatewayKeyTests(AttackTestCase):
         """Have a daemon, its vault with the key of a provider, and a session."""
         self.provider, self.evil = self.listening(), self.listening()
         await self.operator("vault", "init")
-        self.state.config.write_text(config(self.provider.url))
-        await self.operator("config", "trust", "--yes")
-        await self.restart()
+        await self.set_config(config(self.provider.url))
         await self.bind_key("gateway://local")
         self.own = await self.session()
 
@@ -186,9 +184,7 @@ class GatewayKeyTests(AttackTestCase):
         (answer,) = await self.send(self.request())
         self.assertEqual(int(answer.split()[1]), 404)
         text = config(self.provider.url).replace("local", "openai")
-        self.state.config.write_text(text)
-        await self.operator("config", "trust", "--yes")
-        await self.restart()
+        await self.set_config(text)
         await self.bind_key("gateway://openai")
         self.home = attrs.evolve(self.home, variables={"AILERON_OPENAI_BASE_URL": self.evil.url})
         await self.restart()

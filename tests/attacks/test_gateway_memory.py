@@ -139,13 +139,10 @@ class GatewayMemoryTests(AttackTestCase):
         self.provider, port = RawProvider.listen(self.reactor), _free_port()
         self.finally_(self.provider.stop)
         await self.operator("vault", "init")
-        self.state.config.write_text(
+        await self.set_config(
             "gateway:\n  providers:\n"
             f"    evil: {{base_url: 'http://127.0.0.1:{port}'}}\n    good: {{base_url: '{self.provider.url}'}}\n"
         )
-        await self.operator("config", "trust", "--yes")
-        await self.command("daemon", "stop")
-        await self.unlock()
         return port
 
 

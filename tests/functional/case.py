@@ -1,16 +1,18 @@
 """The test case of functional tests: the real reactor, a home of its own, and everything it started ended."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
 from tests.functional import opencode
-from tests.functional.home import Home
+from tests.functional.home import Home, installed
 from tests.functional.llm import ScriptedLLM
+from tests.functional.mcp_client import McpClient, Server
 from tests.functional.process import Command, Finished, Running
-from tests.functional.reactor import IKitReactor
+from tests.functional.reactor import IKitReactor, until
 from tests.functional.script import Turn
 from tests.functional.slack import FakeSlack
 
@@ -57,6 +59,19 @@ class FunctionalTestCase(TestCase):
         running = Running.start(self.reactor, command)
         self.finally_(running.kill)
         return running
+
+    def start_mcp(self, environment: Mapping[str, str], directory: Path) -> McpClient:
+        """Start the installed ``aileron-mcp``, no hands shaken yet; it is killed at the test's end."""
+        server, program = Server(), installed("aileron-mcp")
+        self.reactor.spawnProcess(server, program, (program,), environment, str(directory))
+        self.finally_(lambda: self._end_server(server))
+        return McpClient(self.reactor, server)
+
+    async def _end_server(self, server: Server) -> None:
+        if server.status is None:
+            server.process.signalProcess("KILL")
+            await until(self.reactor, lambda: server.status is not None, 30, "the end of a killed server")
+        server.process.loseConnection()
 
     async def run_command(self, command: Command, seconds: float = 60) -> Finished:
         """Run a command to its end.

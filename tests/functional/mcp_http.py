@@ -107,10 +107,7 @@ class McpHttpTestCase(OperatedTestCase):
         :param more: of what is said of it.
         """
         await self.furnish()
-        self.state.config.write_text(_ON + more)
-        await self.operator("config", "trust", "--yes")
-        await self.command("daemon", "stop")
-        await self.unlock()
+        await self.set_config(_ON + more)
         return await self.session()
 
     @property

@@ -23,7 +23,7 @@ from tests.functional.case import FunctionalTestCase
 from tests.functional.commands import ALONE, command_line
 from tests.functional.gallery import Gallery, looking
 from tests.functional.home import Home, installed
-from tests.functional.mcp_client import CLIENT, McpClient, Server
+from tests.functional.mcp_client import CLIENT, McpClient
 from tests.functional.process import Command, Finished, Running
 from tests.functional.reactor import Patience, until
 from tests.functional.slack import FakeSlack, Workspace
@@ -315,6 +315,13 @@ class OperatedTestCase(FunctionalTestCase):
         """Start the daemon, or start it anew, with the vault open."""
         await self.operator("vault", "unlock")
 
+    async def set_config(self, text: str) -> None:
+        """Trust this ``config.yaml``, and have another life of the daemon obey it."""
+        self.state.config.write_text(text)
+        await self.operator("config", "trust", "--yes")
+        await self.command("daemon", "stop")
+        await self.unlock()
+
     async def pause(self, seconds: float) -> None:
         """Let time pass."""
         then = self.reactor.seconds() + seconds
@@ -381,19 +388,10 @@ class OperatedTestCase(FunctionalTestCase):
         """
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
         environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds), **more)
-        server, program = Server(), installed("aileron-mcp")
-        self.reactor.spawnProcess(server, program, (program,), environment, str(self.home.project))
-        self.finally_(lambda: self._end_server(server))
-        client = McpClient(self.reactor, server)
+        client = self.start_mcp(environment, self.home.project)
         if hello is not None:
             await client.shake_hands(hello)
         return client
-
-    async def _end_server(self, server: Server) -> None:
-        if server.status is None:
-            server.process.signalProcess("KILL")
-            await until(self.reactor, lambda: server.status is not None, 30, "the end of a killed server")
-        server.process.loseConnection()
 
 
 def kinds(records: Sequence[Mapping[str, Any]]) -> list[str]:

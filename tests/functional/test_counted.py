@@ -29,10 +29,7 @@ class CountedTests(GatewayedTestCase):
         self.use_upstream(llm)
         await self.operator("vault", "init")
         digest = hashlib.sha256(_SCRAPER.encode()).hexdigest()
-        self.state.config.write_text(f"metrics: {{token_sha256: {digest}}}\n")
-        await self.operator("config", "trust", "--yes")
-        await self.command("daemon", "stop")
-        await self.unlock()
+        await self.set_config(f"metrics: {{token_sha256: {digest}}}\n")
         session = await self.session()
         return Kept(self.home, llm.port, self.home.discovery()["url"], session.gateway_key)
 

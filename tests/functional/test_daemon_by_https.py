@@ -23,7 +23,7 @@ from twisted.internet.protocol import ServerFactory
 from aileron.client import Connections, DaemonUnreachable
 from tests.functional import nginx, opencode
 from tests.functional.home import Home, installed
-from tests.functional.mcp_client import McpClient, Server
+from tests.functional.mcp_client import McpClient
 from tests.functional.mcp_http import talk
 from tests.functional.operated import SHIP, OperatedTestCase
 from tests.functional.reactor import until
@@ -116,11 +116,7 @@ class ElsewhereCase(OperatedTestCase):
 
     async def agent(self, ours: Mapping[str, str]) -> McpClient:
         """The installed ``aileron-mcp`` there, its hands shaken; it is killed at the end."""
-        server, program = Server(), installed("aileron-mcp")
-        environment = self.elsewhere.environment(**ours)
-        self.reactor.spawnProcess(server, program, (program,), environment, str(self.elsewhere.project))
-        self.finally_(lambda: self._end_server(server))
-        client = McpClient(self.reactor, server)
+        client = self.start_mcp(self.elsewhere.environment(**ours), self.elsewhere.project)
         await client.shake_hands()
         return client
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from aileron.mcp._bridge import LoopThread, SideGone
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
 from tests.functional.loopback import LoopbackSite
-from tests.functional.mcp_client import CLIENT, Server
+from tests.functional.mcp_client import McpClient, Server
 from tests.functional.process import Command
 from tests.functional.reactor import until
 
@@ -36,6 +36,7 @@ ACTION = {
     "idempotent": False,
 }
 STARTED_SECONDS = 20
+CALL = 3
 ENDED_SECONDS = 10
 # A client that shakes hands, calls, tells its server's process, and waits to be killed.
 _CLIENT = """
@@ -92,35 +93,20 @@ class ServerCase(FunctionalTestCase):
         self.site = LoopbackSite.listen(self.reactor, self.daemon)
         self.finally_(self.site.stop)
 
-    def start_server(self) -> Server:
-        """Start the installed command for a session at the stub."""
-        server = Server()
+    def started(self) -> McpClient:
+        """The installed command for a session at the stub."""
         environment = self.home.environment(AILERON_URL=self.site.url, AILERON_TOKEN="ail_a_test")
-        command = installed("aileron-mcp")
-        self.reactor.spawnProcess(server, command, (command,), environment, str(self.home.project))
-        self.finally_(lambda: self.end_server(server))
-        return server
+        return self.start_mcp(environment, self.home.project)
 
-    async def end_server(self, server: Server) -> None:
-        """Kill what is left of it."""
-        if server.status is None:
-            server.process.signalProcess("KILL")
-            await until(self.reactor, lambda: server.status is not None, ENDED_SECONDS, "the end of a killed server")
-        server.process.loseConnection()
-
-    async def asked(self, server: Server, number: int, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        """Send a request and wait for its answer."""
-        server.send(method, params, number)
-        await until(self.reactor, lambda: server.answer(number) is not None, STARTED_SECONDS, f"answer to {method}")
-        return server.answer(number)
-
-    async def connected(self) -> Server:
-        """A server that has shaken hands, and listed its tools."""
-        server = self.start_server()
-        await self.asked(server, 1, "initialize", CLIENT)
-        server.send("notifications/initialized")
-        await self.asked(server, 2, "tools/list")
-        return server
+    async def connected(self, *, calling: bool = False) -> McpClient:
+        """One that has shaken hands and listed its tools, perhaps in the middle of a call, of that number."""
+        client = self.started()
+        await client.shake_hands()
+        await client.tools()
+        if calling:
+            client.server.send("tools/call", {"name": "ship_update", "arguments": {}}, CALL)
+            await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
+        return client
 
 
 class EndTests(ServerCase):
@@ -136,17 +122,14 @@ class EndTests(ServerCase):
 
     async def ended_after(self, end: Callable[[Server], object], *, calling: bool) -> float:
         """The seconds that it takes to end, however many."""
-        server = await self.connected()
-        if calling:
-            server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
-            await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
+        server = (await self.connected(calling=calling)).server
         began = self.reactor.seconds()
         end(server)
         await until(self.reactor, lambda: server.status is not None, ENDED_SECONDS, "its end")
         took = self.reactor.seconds() - began
         self.assertEqual((server.status, server.errors), ((0, None), b""))
         # Nothing that a client could take for the end of a call that may still be done.
-        self.assertNotIn(3, [message.get("id") for message in server.messages])
+        self.assertNotIn(CALL, [message.get("id") for message in server.messages])
         await until(self.reactor, lambda: not self.daemon.runs, ENDED_SECONDS, "the end of the wait")
         return took
 
@@ -187,12 +170,11 @@ class EndTests(ServerCase):
 
     async def test_killed_daemon(self) -> None:
         """The daemon is gone in the middle of a call: it goes on, says so, and ends when its client does."""
-        server = await self.connected()
-        server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
-        await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
+        client = await self.connected(calling=True)
+        server = client.server
         await self.site.stop()
-        answer = await self.asked(server, 4, "tools/call", {"name": "aileron_diagnostics", "arguments": {}})
-        self.assertIn("aileron daemon start", answer["result"]["content"][0]["text"])
+        client.asked = CALL
+        self.assertIn("aileron daemon start", (await client.call("aileron_diagnostics", {})).text)
         server.process.closeChildFD(0)
         await until(self.reactor, lambda: server.status is not None, ENDED_SECONDS, "its end")
         self.assertEqual((server.status, server.errors), ((0, None), b""))
@@ -200,7 +182,7 @@ class EndTests(ServerCase):
     async def test_while_starting(self) -> None:
         """A signal while it still loads."""
         for pause in (0.1, 0.3, 0.5):
-            server = self.start_server()
+            server = self.started().server
             await self.pause(pause)
             os.kill(server.process.pid, signal.SIGTERM)
             await until(self.reactor, lambda server=server: server.status is not None, ENDED_SECONDS, "its end")  # type: ignore[misc]

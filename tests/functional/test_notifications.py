@@ -75,9 +75,7 @@ class NotificationsTests(OperatedTestCase):
     async def configure(self) -> None:
         """Have all three channels told."""
         await self.furnish()
-        self.state.config.write_text(_CONFIG.format(desktop=self.desktop, url=self.site.url))
-        await self.operator("config", "trust", "--yes")
-        await self.restart()
+        await self.set_config(_CONFIG.format(desktop=self.desktop, url=self.site.url))
         await self.add_channel("office", _KEY)
         await self.add_channel("phone", f"{self.site.url.replace('http', 'json', 1)}/phone")
 
@@ -86,11 +84,6 @@ class NotificationsTests(OperatedTestCase):
         command = self._as_operator("notification", "add", name, "--secret-fd", str(SECRET_DESCRIPTOR))
         feeds = {**command.feeds, SECRET_DESCRIPTOR: secret.encode()}
         self._expect(await self.run_command(attrs.evolve(command, feeds=feeds)), 0)
-
-    async def restart(self) -> None:
-        """Another life of the daemon."""
-        await self.command("daemon", "stop")
-        await self.unlock()
 
     async def arrived(self, count: int) -> None:
         """Wait until each channel was told so often."""

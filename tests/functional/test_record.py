@@ -36,10 +36,7 @@ class RecordTests(OperatedTestCase):
         session = await self.session()
         self.assertEqual((await self.run_action(session, UNGATED)).status, 200)
         anchor = self.home.project / "anchor.ndjson"
-        self.state.config.write_text(f"audit:\n  anchor: {{file: {anchor}}}\n")
-        await self.operator("config", "trust", "--yes")
-        await self.command("daemon", "stop")
-        await self.unlock()
+        await self.set_config(f"audit:\n  anchor: {{file: {anchor}}}\n")
         key = (await self.status())["record"]["key"]
         self.assertTrue((await self.verify("--public-key", key))["compared"])
         exported = self.home.project / "record.ndjson"
