@@ -72,7 +72,7 @@ class StubDaemon(Resource):
         """Status and list."""
         if request.path == b"/v1/status":
             return b'{"version": "stub", "vault_state": "unlocked"}'
-        if b"wait" in (request.args or {}):
+        if (request.args or {}).get(b"generation") == [b"1"]:
             return NOT_DONE_YET
         return json.dumps({"generation": 1, "items": [ACTION], "load_errors": []}).encode()
 
