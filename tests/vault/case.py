@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +16,32 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.testing import example_scope, new_binding, trusted_word
-from aileron.values import Binding, NewBinding, Scope, TrustKind, utc
+from aileron.testing import (
+    example_caps,
+    example_grant,
+    example_pauses,
+    example_scope,
+    new_binding,
+    opened,
+    trusted_word,
+)
+from aileron.values import (
+    Binding,
+    LockedPeriod,
+    NewBinding,
+    Passkey,
+    PasskeyRule,
+    Predicate,
+    PredicateKind,
+    Scope,
+    TrustKind,
+    utc,
+)
 from aileron.vault import DataKey, Vault, VaultDamaged, binding_of, keys
 from aileron.vault._format import decode, encode
 from aileron.vault._sealing import authenticated, seal_entry
 
-PASSPHRASE = "Canary battery staple 42"
+PASSPHRASE, NEW_PASSPHRASE = "Canary battery staple 42", "Another battery staple 43"
 NOON = utc(1_700_000_000)
 
 
@@ -128,6 +148,7 @@ class OpenCase(VaultCase):
             lambda: vault.seal(1, "head"),
             lambda: vault.spent(b"mark"),
             lambda: vault.spend(b"mark", NOON, 1, "head"),
+            lambda: vault.grants.use("grant-1", 1, "head"),
         ):
             self.assertRaises(VaultDamaged, use)
         for change in (
@@ -138,3 +159,35 @@ class OpenCase(VaultCase):
         ):
             self.failureResultOf(Deferred.fromCoroutine(change), VaultDamaged)
         self.assertEqual(self.path.read_bytes(), before)
+
+
+class FullCase(OpenCase):
+    """With a vault that has something of everything."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made = self.set_up(evolve(new_binding(), base_url="https://slack.com", account="T1"))
+        off = evolve(trusted_word(), enabled=False, changed_at=NOON + timedelta(microseconds=1))
+        self.vault.put([off, trusted_word("config.yaml", TrustKind.CONFIG)])
+        self.vault.keep_pauses(example_pauses())
+        self.vault.keep_caps(example_caps())
+        self.vault.keep_passkeys([Passkey("AAAA", "Mine", b"key", NOON)], PasskeyRule(False, ("post",)))
+        predicates = (Predicate("text", PredicateKind.ONE_OF, [1, 1.0, True, "x", None, {"a": [2.0]}]),)
+        self.vault.grants.put(example_grant(predicates=predicates))
+        self.vault.grants.use("grant-1", 1, "head-1")
+        self.vault.record_keys.make_key()
+        self.vault.record_keys.put_locked_periods((LockedPeriod("one", b"1" * 32),))
+        self.vault.spend(b"mark", NOON + timedelta(hours=1), 7, "head-7")
+
+    def verified(self, vault: Vault) -> tuple[Any, ...]:
+        """What C{vault} says that only its key can verify; the values of a grant with their types."""
+        return (
+            *(vault.trusted(), repr(vault.grants.all()), vault.pauses(), vault.caps()),
+            *(vault.passkeys(), vault.passkey_rule(), vault.record_keys.public_key()),
+        )
+
+    def kept(self, vault: Vault) -> tuple[Any, ...]:
+        """All that an open vault says, with the secret of its binding."""
+        secret = opened(self, vault.credential(self.made, example_scope()))
+        used = (vault.spent(b"mark"), vault.sealed(), vault.record_keys.locked_periods())
+        return (vault.list(), secret, *used, *self.verified(vault))

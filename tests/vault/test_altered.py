@@ -8,39 +8,28 @@ import os
 from pathlib import Path
 from typing import Any
 
-import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import BindingFailed
-from aileron.testing import does_not_open, example_scope, new_binding, opened, trusted_word
-from aileron.values import TrustKind
+from aileron.testing import does_not_open, example_scope, new_binding, trusted_word
+from aileron.values import PasskeyRule, TrustKind
 from aileron.vault import Vault, VaultDamaged, keys
 from aileron.vault._format import decode
 
-from .case import NOON, PASSPHRASE, OpenCase
+from .case import PASSPHRASE, FullCase
 
 
-class FullCase(OpenCase):
-    """With a vault that has something of everything."""
+class AlteredCase(FullCase):
+    """What the vault says, before anybody alters its file."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.made = self.set_up(attrs.evolve(new_binding(), base_url="https://slack.com", account="T1"))
-        self.vault.put([trusted_word(), trusted_word("config.yaml", TrustKind.CONFIG)])
-        self.vault.spend(b"mark", NOON, 7, "head-7")
-
-    def still_good(self, vault: Vault) -> None:
-        """Check that C{vault} says what it said, and opens."""
-        self.assertEqual(
-            opened(self, vault.credential(self.made, example_scope())),
-            new_binding().secret,
-        )
-        self.assertEqual((len(vault.trusted()), vault.spent(b"mark"), vault.sealed()), (2, True, (7, "head-7")))
+        self.before = self.kept(self.vault)
 
 
-class RunningTests(FullCase):
+class RunningTests(AlteredCase):
     """The file is replaced while a daemon runs."""
 
     def test_damaged(self) -> None:
@@ -53,7 +42,7 @@ class RunningTests(FullCase):
             error = self.assertRaises(VaultDamaged, self.unlocked)
             self.assertIn("aileron vault reset", str(error))
         self.put_back(whole)
-        self.still_good(self.vault)
+        self.assertEqual(self.kept(self.vault), self.before)
 
     def test_older(self) -> None:
         """An older copy of the same vault is refused for as long as it lies there."""
@@ -102,16 +91,16 @@ class RunningTests(FullCase):
         self.refused(self.vault)
 
     def test_locked(self) -> None:
-        """While locked an altered file is listed as it lies there, and what was trusted stays what was verified."""
+        """While locked an altered file is listed as it lies there, and what was verified stays what it was."""
+        verified, nothing = self.verified(self.vault), ((), "()", (), (), (), PasskeyRule(), None)
         self.vault.lock()
         content = self.content()
-        self.rewrite({**content, "trust": [], "entries": []})
+        self.rewrite({**content, "trust": [], "entries": [], "passkeys": []})
         self.assertEqual((self.vault.list(), self.locked().list()), ((), ()))
-        self.assertEqual(len(self.vault.trusted()), 2)
-        self.assertEqual(self.locked().trusted(), ())
+        self.assertEqual((self.verified(self.vault), self.verified(self.locked())), (verified, nothing))
 
 
-class AlteredFileTests(FullCase):
+class AlteredFileTests(AlteredCase):
     """The file is altered while no daemon runs."""
 
     def test_any_value(self) -> None:
@@ -124,32 +113,47 @@ class AlteredFileTests(FullCase):
             self.assertRaises(VaultDamaged, self.unlocked)
             self.refused(self.vault)
         self.rewrite(content)
-        self.still_good(self.unlocked())
+        self.assertEqual(self.kept(self.unlocked()), self.before)
 
     def test_any_part_missing(self) -> None:
-        """Whatever single part is taken out, or put in twice, the file is refused by who has the key."""
+        """Whatever part is taken out, or put in twice, the file is refused by who has the key."""
         content = self.content()
-        changes: list[dict[str, Any]] = [{"spent": {}}, {"sealed": None}, {"entries": []}, {"trust": []}]
-        changes += [{name: content[name] * 2} for name in ("entries", "trust")]
-        for change in (*changes, {"trust": content["trust"][1:]}):
+        lists = {name: value for name, value in content.items() if isinstance(value, list)}
+        self.assertTrue(all(lists.values()), "everything is there")
+        changes: list[dict[str, Any]] = [{"spent": {}}, {"sealed": None}, {"trust": content["trust"][1:]}]
+        for name, value in lists.items():
+            changes += [{name: []}, {name: value * 2}]
+        for change in changes:
             self.rewrite(content | change)
             self.assertRaises(VaultDamaged, self.unlocked)
 
     def test_any_field(self) -> None:
         """A field that is missing, of another type, or unknown is damage, wherever it stands, even without a key."""
         content = self.content()
-        for path in ((), ("kdf",), ("data_key",), ("sealed",), ("trust", 0), ("entries", 0), ("entries", 0, "scope")):
+        names = ("kdf", "data_key", "sealed", "record", "passkey_rule")
+        lists = ("trust", "entries", "grants", "pauses", "caps", "passkeys")
+        for path in ((), *((name,) for name in names), *((name, 0) for name in lists), ("entries", 0, "scope")):
             for change in _changes(_at(content, path)):
                 self.rewrite(_with(content, path, change))
                 self.assertRaises(VaultDamaged, self.locked)
 
-    def test_wild_moments(self) -> None:
-        """A moment beyond the calendar is damage, not a crash."""
+    def test_wild_texts(self) -> None:
+        """A moment beyond the calendar, or a text that is to be JSON and is none, is damage, not a crash."""
         content = self.content()
-        for text in ("0001-01-01T00:00:00+23:59", "never", ""):
-            for change in ({"spent": {"00": text}}, {"forgotten": text}):
-                self.rewrite(content | change)
-                self.assertRaises(VaultDamaged, self.locked)
+        moments = ("0001-01-01T00:00:00+23:59", "never", "")
+        changes: list[dict[str, Any]] = [{"spent": {"00": text}} for text in moments]
+        changes += [{"forgotten": text} for text in moments]
+        changes += [{"grants": [content["grants"][0] | {"exact": text}]} for text in ("[]", "{")]
+        for change in changes:
+            self.rewrite(content | change)
+            self.assertRaises(VaultDamaged, self.locked)
+
+    def test_types_of_numbers(self) -> None:
+        """Who makes 1 of a 1.0 in a grant, which are one number in canonical JSON, leaves no vault."""
+        content = self.content()
+        content["grants"][0]["exact"] = content["grants"][0]["exact"].replace("1.0", "1")
+        self.rewrite(content)
+        self.assertRaises(VaultDamaged, self.unlocked)
 
     @settings(deadline=None, max_examples=150)
     @given(st.data())
@@ -165,46 +169,41 @@ class AlteredFileTests(FullCase):
             if altered != whole:
                 self.refused(self.vault)
         else:
-            self.still_good(again)
+            self.assertEqual(self.kept(again), self.before)
         self.put_back(whole)
 
 
 class EntryTests(FullCase):
     """An entry is bound to its vault and to all that it says, even where the whole file is under its MAC."""
 
-    def altered(self, **changes: Any) -> None:
-        """Check that an entry of which this was altered does not open, whoever asks."""
+    def test_altered(self) -> None:
+        """An entry of which anything was altered opens neither for what it was nor for what it says now."""
         content = self.content()
-        entry = content["entries"][0] | changes
-        entry["name"] = f"{entry['kind']}/{entry['service']}/{entry['identity']}"
-        self.rewrite_with_key(content | {"entries": [entry]})
-        vault = self.unlocked()
-        (found,) = vault.list()
-        self.assertNotEqual(found, self.made)
-        does_not_open(self, vault.credential(self.made, example_scope()), BindingFailed)
-        scope = example_scope() if found.scope is None else found.scope
-        does_not_open(self, vault.credential(found, scope), BindingFailed)
-        self.rewrite(content)
-
-    def test_repointed(self) -> None:
-        """An entry of which anything at all was altered does not open."""
-        self.altered(service="evil")
-        self.altered(identity="you")
-        self.altered(connector="local://me/evil")
-        self.altered(base_url="https://evil.example")
-        self.altered(base_url=None)
-        self.altered(account="T2")
-        self.altered(revision=2)
-        self.altered(created_at="2027-01-01T00:00:00.000000Z")
-
-    def test_rescoped(self) -> None:
-        """An entry whose scope was altered opens neither for the old scope nor for the new one."""
-        scope = self.content()["entries"][0]["scope"]
-        self.altered(scope=None)
-        self.altered(scope=scope | {"hosts": ["evil.example:443"]})
-        self.altered(scope=scope | {"base_url": "https://evil.example"})
-        self.altered(scope=scope | {"header": "X-Debug"})
-        self.altered(scope=scope | {"format": "{key}"})
+        whole, scope = content["entries"][0], content["entries"][0]["scope"]
+        changes: tuple[dict[str, Any], ...] = (
+            {"service": "evil"},
+            {"identity": "you"},
+            {"connector": "local://me/evil"},
+            {"base_url": "https://evil.example"},
+            {"base_url": None},
+            {"account": "T2"},
+            {"revision": 2},
+            {"created_at": "2027-01-01T00:00:00.000000Z"},
+            {"scope": None},
+            {"scope": scope | {"hosts": ["evil.example:443"]}},
+            {"scope": scope | {"base_url": "https://evil.example"}},
+            {"scope": scope | {"header": "X-Debug"}},
+            {"scope": scope | {"format": "{key}"}},
+        )
+        for change in changes:
+            entry = whole | change
+            entry["name"] = f"{entry['kind']}/{entry['service']}/{entry['identity']}"
+            self.rewrite_with_key(content | {"entries": [entry]})
+            vault = self.unlocked()
+            (found,) = vault.list()
+            self.assertNotEqual(found, self.made)
+            does_not_open(self, vault.credential(self.made, example_scope()), BindingFailed)
+            does_not_open(self, vault.credential(found, found.scope or example_scope()), BindingFailed)
 
     def test_swapped(self) -> None:
         """The ciphertext of one entry does not open as another's."""
@@ -256,7 +255,7 @@ def _other(value: Any) -> Any:
     """Another value of the same type, which would pass for one."""
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int):
+    if isinstance(value, (int, float)):
         return value + 1
     return "Z" if value is None else ("B" if value[:1] != "B" else "C") + value[1:]
 

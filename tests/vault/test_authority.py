@@ -1,28 +1,27 @@
-"""Trust and the control key, as they lie in the vault's file."""
+"""The vault's file keeps every contract of a vault, and what it says of trust and the control key besides."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-import attrs
-
 from aileron.errors import Conflict, InvalidRequest
+from aileron.interfaces import IGrants, IRecordKeys
 from aileron.testing import (
+    BindingsContract,
     BrakesContract,
     ControlContract,
+    GrantsContract,
+    RecordKeysContract,
     TrustContract,
-    example_caps,
-    example_pauses,
+    VaultContract,
     trusted_word,
 )
-from aileron.values import JSON, Mark, TrustKind
-from aileron.vault import Vault, keys
-from aileron.vault._format import decode
+from aileron.values import JSON, LockedPeriod, TrustKind
+from aileron.vault import Vault, VaultDamaged, keys
 
-from .case import NOON, PASSPHRASE, OpenCase
+from .case import NOON, PASSPHRASE, OpenCase, VaultCase
 
 _STATEMENT: dict[str, JSON] = {"run": "run-1"}
-_NEW = "Another battery staple 43"
 
 
 class VaultFileTrustTests(OpenCase, TrustContract):
@@ -43,30 +42,49 @@ class VaultFileBrakesTests(OpenCase, BrakesContract):
     def make_brakes(self) -> Vault:
         return self.vault
 
-    def test_survives(self) -> None:
-        """What is braked is known in the daemon's next life, with all that was said, once it has the key."""
-        pauses, caps = example_pauses(), example_caps()
-        self.vault.keep_pauses(pauses)
-        self.vault.keep_caps(caps)
-        self.assertEqual((self.unlocked().pauses(), self.unlocked().caps()), (pauses, caps))
-        self.assertEqual((self.locked().pauses(), self.locked().caps()), ((), ()))
 
-    def test_passphrase(self) -> None:
-        """Another passphrase keeps them."""
-        self.vault.keep_caps(example_caps())
+class VaultFileGrantsTests(OpenCase, GrantsContract):
+    def make_grants(self) -> IGrants:
+        return self.vault.grants
+
+    def make_control(self) -> Vault:
+        return self.vault
+
+
+class VaultFileRecordKeysTests(OpenCase, RecordKeysContract):
+    def make_record_keys(self) -> IRecordKeys:
+        return self.vault.record_keys
+
+    def test_no_secret_in_the_file(self) -> None:
+        """Neither the private key nor a locked period's key lies there in the clear, and none opens as the other."""
+        self.vault.record_keys.make_key()
+        self.vault.record_keys.put_locked_periods((LockedPeriod("one", b"1" * 32),))
+        content = self.content()
+        self.assertNotIn((b"1" * 32).hex(), self.path.read_text())
+        record = content["record"]
+        record["signing"] = {name: record["stretches"][0][name] for name in ("nonce", "ciphertext")}
+        self.rewrite_with_key(content)
+        self.assertRaises(VaultDamaged, self.unlocked().record_keys.endorse, {})
+
+
+class VaultFileVaultTests(VaultContract, VaultCase):
+    def make_vault(self) -> Vault:
+        return self.unlocked()
+
+    def make_locked(self) -> Vault:
+        return self.locked()
+
+
+class VaultFileBindingsTests(BindingsContract, VaultCase):
+    def make_bindings(self) -> Vault:
+        self.vault = self.unlocked()
+        return self.vault
+
+    def lock(self) -> None:
         self.vault.lock()
-        keys.change_passphrase(self.path, PASSPHRASE, _NEW)
-        self.assertEqual(len(decode(self.path.read_bytes()).caps), 2)
 
 
 class TrustTests(OpenCase):
-    def test_survives(self) -> None:
-        """What is trusted is known in the daemon's next life, with all that was said, once it has the key."""
-        word = attrs.evolve(trusted_word(), enabled=False, changed_at=NOON + timedelta(microseconds=1))
-        self.vault.put([word])
-        self.assertEqual(self.unlocked().trusted(), (word,))
-        self.assertEqual((self.locked().trusted(), self.locked().find(word.kind, word.name)), ((), None))
-
     def test_generation_of_others(self) -> None:
         """Neither a decision nor a binding changes what is trusted."""
         self.vault.put([trusted_word()])
@@ -90,15 +108,6 @@ class TrustTests(OpenCase):
 
 
 class ControlTests(OpenCase):
-    def test_survives(self) -> None:
-        """Marks, what was used and what was sealed hold in the daemon's next life."""
-        mark = self.vault.sign(_STATEMENT)
-        self.vault.spend(mark, NOON, 7, "head-7")
-        again = self.unlocked()
-        self.assertIs(again.verifier()(_STATEMENT, mark), Mark.SOUND)
-        self.assertEqual((again.spent(mark), again.sealed()), (True, (7, "head-7")))
-        self.assertRaises(Conflict, again.spend, mark, NOON, 8, "head-8")
-
     def test_prune(self) -> None:
         """A used mark is remembered until its decision would have ended, and forgotten at the next write after."""
         self.vault.spend(b"short", NOON + timedelta(seconds=10), 1, "head")
@@ -135,16 +144,6 @@ class ControlTests(OpenCase):
         revision = self.vault.revision()
         self.vault.seal(3, "head")
         self.assertEqual(self.vault.revision(), revision)
-
-    def test_other_passphrase(self) -> None:
-        """After a change of passphrase earlier marks are earlier ones; what was used and sealed is remembered."""
-        mark = self.vault.sign(_STATEMENT)
-        self.vault.spend(mark, NOON, 7, "head-7")
-        vault, revision = self.vault.revision()
-        again = Vault(self.path, self.clock, lambda: True, keys.change_passphrase(self.path, PASSPHRASE, _NEW))
-        self.assertIs(again.verifier()(_STATEMENT, mark), Mark.EARLIER)
-        self.assertEqual((again.spent(mark), again.sealed()), (True, (7, "head-7")))
-        self.assertEqual(again.revision(), (vault, revision + 1))
 
     def test_mark_tells_nothing(self) -> None:
         """A mark begins with the key's id, which is no part of the key."""

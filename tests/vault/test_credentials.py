@@ -8,9 +8,9 @@ from typing import cast
 from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 
-from aileron.credentials import DEFAULT_KIND, KINDS, ApiKey, CredentialKind
+from aileron.credentials import DEFAULT_KIND, KINDS, CredentialKind
 from aileron.errors import BindingFailed, InvalidRequest
-from aileron.testing import does_not_open, example_scope, new_binding, opened
+from aileron.testing import example_scope, new_binding, opened
 
 from .case import OpenCase
 
@@ -109,13 +109,3 @@ class ApiKeyTests(OpenCase):
         before = self.path.read_bytes()
         self.assertEqual(opened(self, self.vault.credential(made, example_scope())), new_binding().secret)
         self.assertEqual((self.path.read_bytes(), made.kind), (before, DEFAULT_KIND))
-
-    def test_visible(self) -> None:
-        """Nothing that could not be one header's value is kept."""
-        for kept in (b"", b"a b", b"a\r\nb", "é".encode(), b"x" * 8193):
-            self.assertRaises(ValueError, ApiKey().check, kept)
-
-    def test_elsewhere(self) -> None:
-        """It opens for no other scope."""
-        made = self.set_up(new_binding())
-        does_not_open(self, self.vault.credential(made, evolve(example_scope(), header="X-Other")), BindingFailed)

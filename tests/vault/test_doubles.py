@@ -9,18 +9,21 @@ from aileron.testing import (
     BindingsContract,
     BrakesContract,
     ControlContract,
+    GrantsContract,
     MemoryBindings,
     MemoryBrakes,
     MemoryControl,
+    MemoryGrants,
     MemoryOperators,
+    MemoryRecordKeys,
     MemoryTrust,
     MemoryVault,
     OperatorsContract,
+    RecordKeysContract,
     TrustContract,
     VaultContract,
-    trusted_word,
 )
-from aileron.values import JSON, Mark, VaultState
+from aileron.values import VaultState
 from aileron.vault import LoginExchange, daemon_proof
 
 
@@ -70,12 +73,6 @@ class MemoryTrustTests(MemoryCase, TrustContract):
     def break_disk(self) -> None:
         self.trust.full = True
 
-    def test_of_an_earlier_life(self) -> None:
-        """What was trusted in an earlier life is known in a vault that was unlocked, and in no other."""
-        word = trusted_word()
-        self.assertEqual(MemoryTrust(self.vault, [word]).trusted(), (word,))
-        self.assertEqual(MemoryTrust(MemoryVault(VaultState.LOCKED), [word]).trusted(), ())
-
 
 class MemoryControlTests(MemoryCase, ControlContract):
     def setUp(self) -> None:
@@ -93,14 +90,28 @@ class MemoryControlTests(MemoryCase, ControlContract):
     def break_disk(self) -> None:
         self.control.full = True
 
-    def test_changed_key(self) -> None:
-        """After a change of its key, marks of before are earlier ones and new ones are sound."""
-        statement: dict[str, JSON] = {"run": "run-1"}
-        before = self.control.sign(statement)
-        self.control.change_key()
-        verify = self.control.verifier()
-        found = [verify(statement, mark) for mark in (before, self.control.sign(statement))]
-        self.assertEqual(found, [Mark.EARLIER, Mark.SOUND])
+
+class MemoryGrantsTests(MemoryCase, GrantsContract):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = Clock()
+        self.clock.advance(1_700_000_000)
+        self.control = MemoryControl(self.vault)
+        self.grants = MemoryGrants(self.vault, self.control, self.clock)
+
+    def make_grants(self) -> MemoryGrants:
+        return self.grants
+
+    def make_control(self) -> MemoryControl:
+        return self.control
+
+    def break_disk(self) -> None:
+        self.grants.full = True
+
+
+class MemoryRecordKeysTests(MemoryCase, RecordKeysContract):
+    def make_record_keys(self) -> MemoryRecordKeys:
+        return MemoryRecordKeys(self.vault)
 
 
 class MemoryOperatorsTests(MemoryCase, OperatorsContract):
@@ -118,11 +129,3 @@ class MemoryOperatorsTests(MemoryCase, OperatorsContract):
     def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
         exchange = LoginExchange(client_nonce, daemon_nonce, MemoryOperators.INSTANCE, self.ADDRESS)
         return proof == daemon_proof(self.vault.operator_key(), exchange)
-
-    def test_short_cuts(self) -> None:
-        """The short cuts end in sessions like any other."""
-        token, session = self.operators.log_in()
-        self.assertEqual(self.operators.by_token(token), session)
-        browser, opened = self.operators.open_browser()
-        self.assertEqual(self.known(self.operators, browser), opened)
-        self.assertEqual(self.operators.words_of(browser), "")

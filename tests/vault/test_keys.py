@@ -49,13 +49,10 @@ class CreateTests(SynchronousTestCase):
 
 class OpenTests(VaultCase):
     def test_wrong(self) -> None:
-        """A wrong passphrase is told as such and not repeated."""
+        """A wrong passphrase, and a text that no encoding has, is told as such and not repeated."""
         error = self.assertRaises(WrongPassphrase, keys.open_vault, self.path, PASSPHRASE + "x")
         self.assertNotIn("Canary", f"{error}{error!r}")
         self.assertIsNone(error.__cause__)
-
-    def test_strange(self) -> None:
-        """Text that no encoding has is a wrong passphrase."""
         self.assertRaises(WrongPassphrase, keys.open_vault, self.path, "\ud800")
 
     def test_none(self) -> None:
@@ -81,14 +78,12 @@ class OpenTests(VaultCase):
             self.rewrite(content | {"kdf": content["kdf"] | {name: value}})
             self.assertRaises(VaultDamaged, keys.open_vault, self.path, PASSPHRASE)
 
-    def test_bound_to_parameters(self) -> None:
-        """The wrapped key is bound to the vault's id, so it does not open in another."""
-        self.rewrite(self.content() | {"vault": "00" * 16})
-        self.assertRaises(WrongPassphrase, keys.open_vault, self.path, PASSPHRASE)
-
     def test_not_its_own(self) -> None:
-        """A key that opens by the passphrase but does not stand behind the rest of the file is refused."""
-        self.rewrite(self.content() | {"revision": 2})
+        """A key opens in the vault of its id alone, and one that does not stand behind the rest is refused."""
+        content = self.content()
+        self.rewrite(content | {"vault": "00" * 16})
+        self.assertRaises(WrongPassphrase, keys.open_vault, self.path, PASSPHRASE)
+        self.rewrite(content | {"revision": 2})
         error = self.assertRaises(VaultDamaged, keys.open_vault, self.path, PASSPHRASE)
         self.assertIn("aileron vault reset", str(error))
 

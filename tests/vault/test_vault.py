@@ -9,29 +9,28 @@ import stat
 import attrs
 from twisted.internet.defer import Deferred
 
-from aileron.errors import StoreUnavailable, VaultLocked
-from aileron.testing import BindingsContract, VaultContract, example_scope, new_binding, opened, trusted_word
-from aileron.values import VaultState
+from aileron.errors import Conflict, StoreUnavailable, VaultLocked
+from aileron.testing import example_scope, new_binding, trusted_word
+from aileron.values import Mark, PasskeyRule, TrustKind, VaultState
 from aileron.vault import DataKey, NoVault, Vault, VaultDamaged
 
-from .case import NOON, OpenCase, VaultCase
+from .case import NOON, FullCase, OpenCase, VaultCase
 
 
-class VaultFileVaultTests(VaultContract, VaultCase):
-    def make_vault(self) -> Vault:
-        return self.unlocked()
+class LifeTests(FullCase):
+    def test_next_life(self) -> None:
+        """All that was kept is there in the daemon's next life, and used marks stay used."""
+        mark = self.vault.sign({"run": "run-1"})
+        again = self.unlocked()
+        self.assertEqual(self.kept(again), self.kept(self.vault))
+        self.assertIs(again.verifier()({"run": "run-1"}, mark), Mark.SOUND)
+        self.assertRaises(Conflict, again.spend, b"mark", NOON, 8, "head-8")
 
-    def make_locked(self) -> Vault:
-        return self.locked()
-
-
-class VaultFileBindingsTests(BindingsContract, VaultCase):
-    def make_bindings(self) -> Vault:
-        self.vault = self.unlocked()
-        return self.vault
-
-    def lock(self) -> None:
-        self.vault.lock()
+    def test_never_unlocked(self) -> None:
+        """A life that never had the key lists the bindings, and knows nothing that only the key verifies."""
+        locked = self.locked()
+        self.assertEqual((locked.list(), locked.find(TrustKind.CONFIG, "config.yaml")), ((self.made,), None))
+        self.assertEqual(self.verified(locked), ((), "()", (), (), (), PasskeyRule(), None))
 
 
 class StateTests(VaultCase):
@@ -83,13 +82,6 @@ class StateTests(VaultCase):
 
 
 class FileTests(OpenCase):
-    def test_survives(self) -> None:
-        """A binding is there in the daemon's next life, with its secret, and listed where that starts locked."""
-        made = self.set_up(new_binding())
-        again = self.unlocked()
-        self.assertEqual((again.list(), self.locked().list()), ((made,), (made,)))
-        self.assertEqual(opened(self, again.credential(made, example_scope())), new_binding().secret)
-
     def test_private_and_encrypted(self) -> None:
         """The file is for this user only and holds neither a secret nor a key in the clear."""
         self.set_up(new_binding())
