@@ -1,4 +1,4 @@
-"""One launch, without a process."""
+"""One launch, without a process, and the lease by which it stands behind its session."""
 
 from __future__ import annotations
 
@@ -9,64 +9,20 @@ from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
-from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient, DaemonFault, Lease
-from aileron.errors import Forbidden, InvalidRequest, NotFound
+from aileron.client._agent_site import LEASE_PAUSE_SECONDS
+from aileron.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
 from aileron.launch import Bell, DaemonFacts, Invocation, Launcher, Upstream, find_agents
 from aileron.launch._bell import LOOK_SECONDS
 from aileron.launch._process import Deliver
 from aileron.testing import ScriptedSite
 from aileron.values import Fault, to_json
+from tests.machine import Machine
 
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g_secret"}
-
-
-class Machine(Clock):
-    """Time and processes by hand.
-
-    :ivar signalled: what was sent to the process.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.spawned: list[tuple[str, Sequence[str], dict[bytes, bytes], Any]] = []
-        self.signalled: list[int] = []
-        self.broken: OSError | None = None
-        self._protocol: ProcessProtocol | None = None
-
-    def spawnProcess(
-        self,
-        processProtocol: ProcessProtocol,
-        executable: str,
-        args: Sequence[str],
-        env: dict[bytes, bytes],
-        path: object,
-        *,
-        childFDs: object,
-    ) -> Machine:
-        """Note it."""
-        if self.broken is not None:
-            raise self.broken
-        self._protocol = processProtocol
-        self.spawned.append((executable, args, env, childFDs))
-        return self
-
-    def signalProcess(self, number: int) -> None:
-        """Note it, if the process is there."""
-        if self._protocol is None:
-            raise ProcessExitedAlready
-        self.signalled.append(number)
-
-    def exit(self, code: int | None = None, signal: int | None = None) -> None:
-        """End the process."""
-        protocol, self._protocol = self._protocol, None
-        reason = ProcessDone(0) if code == 0 else ProcessTerminated(code, signal, None)
-        cast("ProcessProtocol", protocol).processEnded(Failure(reason))
 
 
 class ByHand:
@@ -165,13 +121,17 @@ class RunTests(LaunchCase):
         self.assertEqual(self.machine.spawned, [])
 
     def test_process(self) -> None:
-        """The agent runs on our own descriptors; the token is in its environment, not in its arguments."""
+        """The agent runs on our own descriptors, the token in its environment alone; a line names session and page."""
         self.running()
         [(executable, args, environment, descriptors)] = self.machine.spawned
         self.assertEqual(executable, str(self.bin / "opencode"))
         self.assertEqual(tuple(args), (executable, "run", "hi"))
         self.assertIn(b"ail_a_secret", environment[b"OPENCODE_CONFIG_CONTENT"])
         self.assertEqual(descriptors, {0: 0, 1: 1, 2: 2})
+        [line] = self.said
+        self.assertIn("session S", line)
+        self.assertIn("http://localhost:10", line)
+        self.assertNotIn("ail_", line)
 
     def test_other_address(self) -> None:
         """Where the daemon listens at another address than loopback, the tools are told that it is of this machine."""
@@ -197,14 +157,6 @@ class RunTests(LaunchCase):
         self.assertEqual(self.successResultOf(launching), 0)
         self.machine.advance(100)
         self.assert_ended(0)
-
-    def test_banner(self) -> None:
-        """One line names the session and where approvals are, and no secret."""
-        self.running()
-        [line] = self.said
-        self.assertIn("session S", line)
-        self.assertIn("http://localhost:10", line)
-        self.assertNotIn("ail_", line)
 
     def test_exit_codes(self) -> None:
         """The agent's exit code is passed on once the session is ended; a signal counts as 128 and its number."""
@@ -242,27 +194,16 @@ class GatewayTests(LaunchCase):
         self.running(OPENAI_API_KEY="k")
         self.assertEqual((self.provider(), len(self.said)), (None, 1))
 
-    def test_key_hidden(self) -> None:
-        """No repr shows the gateway key."""
-        self.assertNotIn("ail_g_x", repr(DaemonFacts("", "", "", {}).gateway("ail_g_x")))
-
 
 class SignalTests(LaunchCase):
     """Signals while the agent runs."""
 
     def test_forwarded_once(self) -> None:
-        """SIGTERM and SIGHUP reach the agent once each, and the launcher goes on waiting for it."""
+        """SIGTERM and SIGHUP reach the agent once each, and the launcher waits on; Ctrl-C has reached it already."""
         launching = self.running()
-        for number in (15, 15, 1, 1):
+        for number in (2, 15, 15, 1, 1):
             self.signals.send(number)
         self.assertEqual(self.machine.signalled, [15, 1])
-        self.assertNoResult(launching)
-
-    def test_from_the_terminal(self) -> None:
-        """Ctrl-C is not forwarded, since the terminal gave it to the agent already."""
-        launching = self.running()
-        self.signals.send(2)
-        self.assertEqual(self.machine.signalled, [])
         self.assertNoResult(launching)
 
     def test_before_the_start(self) -> None:
@@ -346,3 +287,82 @@ class RefusalTests(LaunchCase):
         self.site.answer(423, {"error": to_json(fault)})
         self.assertEqual(str(self.failureResultOf(launching, DaemonFault).value), "The vault is missing.")
         self.assertEqual(self.machine.spawned, [])
+
+
+class LeaseTests(SynchronousTestCase):
+    """Holding, by hand."""
+
+    def setUp(self) -> None:
+        self.site, self.clock, self.key, self.running = ScriptedSite(), Clock(), "ail_l_one", True
+        self.holding = Deferred.fromCoroutine(Lease(self.daemon, self.clock).hold("S"))
+        self.addCleanup(self.abandon)
+
+    def abandon(self) -> None:
+        """Let go."""
+        self.holding.addErrback(lambda _: None)
+        self.holding.cancel()
+
+    def daemon(self) -> Daemon | None:
+        """The daemon as it is now."""
+        return (
+            Daemon(DaemonClient(self.site.agent, "http://127.0.0.1:9", self.key, self.clock)) if self.running else None
+        )
+
+    def test_held(self) -> None:
+        """The lease is asked for with the launch key, and stays asked for."""
+        [asked] = self.site.asked
+        self.assertEqual((asked.method, asked.path), ("GET", "/v1/sessions/S/lease"))
+        self.assertEqual(asked.headers["authorization"], "Bearer ail_l_one")
+        self.site.begin(200, b"event: held\ndata: {}\n\n")
+        self.clock.advance(10)
+        self.assertEqual((len(self.site.asked), self.site.waiting), (1, 1))
+        self.assertNoResult(self.holding)
+
+    def test_restarted(self) -> None:
+        """What is cut off is asked for again, with the key of the daemon that runs then; while none does, of none."""
+        self.site.begin(200, b"event: held\ndata: {}\n\n")
+        self.site.hang_up()
+        self.running = False
+        self.clock.pump([LEASE_PAUSE_SECONDS] * 3)
+        self.assertEqual(len(self.site.asked), 1)
+        self.running, self.key = True, "ail_l_two"
+        self.clock.advance(LEASE_PAUSE_SECONDS)
+        self.assertEqual(self.site.asked[-1].headers["authorization"], "Bearer ail_l_two")
+        self.site.answer(401, {"error": to_json(Unauthorized("Nobody knows this.").fault())})
+        self.clock.advance(LEASE_PAUSE_SECONDS)
+        self.assertEqual(len(self.site.asked), 3)
+
+    def test_over(self) -> None:
+        """Of a session that is no more nothing is held."""
+        self.site.answer(404, {"error": to_json(NotFound("There is no such session.").fault())})
+        self.clock.advance(LEASE_PAUSE_SECONDS)
+        self.assertIsNone(self.successResultOf(self.holding))
+
+
+class LaunchedTests(LaunchCase):
+    """A whole launch."""
+
+    def test_lease(self) -> None:
+        """A session is opened with a lease, held while the agent runs, and let go; at its end it is summed up."""
+        self.lease = Lease(
+            lambda: Daemon(DaemonClient(self.site.agent, "http://d", "ail_l_new", self.machine)), self.machine
+        )
+        launching = self.running()
+        self.assertEqual(self.site.asked[0].body["lease"], True)
+        self.assertEqual(self.site.asked[1].path, "/v1/sessions/S/lease")
+        self.site.begin(200, b"event: held\ndata: {}\n\n")
+        self.machine.exit(0)
+        self.assert_ended(0)
+        self.site.answer(200, b"")  # the lease, whose request nobody waits for any more
+        tally = {"calls": 3, "waiting": 1, "approvals": 1, "denials": 0, "effects": 1, "in_doubt": 0, "seconds": 61}
+        traffic = {"requests": 1, "input_tokens": 7, "output_tokens": 8}
+        self.site.answer(200, {"id": "S", "summary": tally, "gateway": traffic})
+        self.assertEqual(self.successResultOf(launching), 0)
+        self.assertEqual(
+            self.said[-3:],
+            [
+                "aileron: session S ended after 1 min 1 s: 3 calls, 1 approved, 1 done, 1 waiting for you",
+                "aileron: to its models: 1 request, 7 tokens in, 8 out",
+                "aileron: what waits can still be decided: aileron approval list",
+            ],
+        )

@@ -43,10 +43,6 @@ def planned() -> LaunchPlan:
 class PlanTests(SynchronousTestCase):
     """The process of the agent."""
 
-    def test_argv(self) -> None:
-        """The user's arguments are passed on behind ours, and no secret is among them."""
-        self.assertEqual(planned().argv, ("/bin/agent", "--file=/private/a", "--x"))
-
     def test_files(self) -> None:
         """Its files lie in a directory of its own."""
         directory = self.mktemp()
@@ -55,8 +51,8 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual({path.name: path.read_text() for path in Path(directory).iterdir()}, {"a": "text"})
         self.assertEqual(planned().directory, "/private")
 
-    def test_environment(self) -> None:
-        """The parent's environment without ours, and ours anew."""
+    def test_process(self) -> None:
+        """The user's arguments follow ours, without a secret; of the parent's environment ours is made anew."""
         expected = {
             "PATH": "/bin",
             "HOME": "/h",
@@ -69,6 +65,7 @@ class PlanTests(SynchronousTestCase):
             "AILERON_ATTENDED": "yes",
             "KEY": "ail_g_secret",
         }
+        self.assertEqual(planned().argv, ("/bin/agent", "--file=/private/a", "--x"))
         self.assertEqual(planned().environment, expected)
 
     def test_secrets_hidden(self) -> None:
@@ -98,18 +95,12 @@ class ProgramsTests(SynchronousTestCase):
         """Look for both."""
         return find_programs(find_agents()["opencode"], {"PATH": str(self.path)}, str(self.venv / "python"))
 
-    def test_beside_the_interpreter(self) -> None:
-        """The aileron-mcp of this installation comes before any other."""
-        agent = self.install(self.path, "opencode")
-        self.install(self.path, "aileron-mcp")
+    def test_found(self) -> None:
+        """The aileron-mcp of this installation comes before one on PATH."""
+        agent, on_path = (self.install(self.path, name) for name in ("opencode", "aileron-mcp"))
+        self.assertEqual(self.find(), Programs(agent, on_path))
         beside = self.install(self.venv, "aileron-mcp")
         self.assertEqual(self.find(), Programs(agent, beside))
-
-    def test_on_the_path(self) -> None:
-        """Otherwise the one on PATH is taken."""
-        agent = self.install(self.path, "opencode")
-        on_path = self.install(self.path, "aileron-mcp")
-        self.assertEqual(self.find(), Programs(agent, on_path))
 
     def test_missing(self) -> None:
         """Whichever is missing is named."""
@@ -120,10 +111,6 @@ class ProgramsTests(SynchronousTestCase):
 
 class SessionEnvironmentTests(SynchronousTestCase):
     """What the launcher says, aileron-mcp hears."""
-
-    def test_round_trip(self) -> None:
-        """The variables mean what they were made from."""
-        self.assertEqual(SessionEnvironment.of(SESSION.variables()), SESSION)
 
     def test_in_the_clear(self) -> None:
         """A token may go by plain HTTP to loopback, and to the one host that is named; to nobody else."""
@@ -151,11 +138,12 @@ class SessionEnvironmentTests(SynchronousTestCase):
             self.assertEqual(session.exposed_to, exposed, url)
             self.assertEqual(session.on_this_machine().exposed_to, "", url)
 
-    def test_of_this_machine(self) -> None:
-        """Who knows the daemon to be on this machine says so, where that is not plain already."""
+    def test_round_trip(self) -> None:
+        """The variables mean what they were made from; who knows that the daemon is on this machine says so in them."""
         far = SessionEnvironment("http://192.0.2.1:9", "t").on_this_machine()
         self.assertEqual(far.variables()["AILERON_PLAIN_HOST"], "192.0.2.1")
-        self.assertEqual(SessionEnvironment.of(far.variables()), far)
+        for session in (SESSION, far):
+            self.assertEqual(SessionEnvironment.of(session.variables()), session)
         self.assertEqual(SESSION.on_this_machine(), SESSION)
 
     def test_nonsense(self) -> None:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import LEAN
 from aileron.errors import Forbidden, NotFound
-from aileron.launch import DaemonFacts, GatewayAccess, Invocation, LaunchPlan, Upstream, find_agents, preview_launch
+from aileron.launch import (
+    DaemonFacts,
+    GatewayAccess,
+    Invocation,
+    LaunchPlan,
+    LaunchPreview,
+    Upstream,
+    find_agents,
+    preview_launch,
+)
 from aileron.launch._preview import describe
 from tests.launch.test_launch import LaunchCase
 
@@ -26,11 +37,15 @@ def described(before: dict[str, str], after: dict[str, str], *words: str) -> dic
 
 
 class ForeseeTests(LaunchCase):
+    def preview(self, *arguments: str, through_gateway: bool = True, **environment: str) -> LaunchPreview:
+        """What is told of a launch."""
+        parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
+        invocation = Invocation(arguments, parent, "/project")
+        return preview_launch(OPENCODE, invocation, FACTS, str(self.bin / "python"), through_gateway=through_gateway)
+
     def test_whole(self) -> None:
         """Of a launch everything is told, with stand-ins for its secrets, and nothing is opened or started."""
-        parent = {"PATH": str(self.bin), "HOME": str(self.home), "AILERON_X": "1", "OPENAI_API_KEY": CANARY}
-        invocation = Invocation(("run", CANARY), parent, "/project")
-        found = preview_launch(OPENCODE, invocation, FACTS, str(self.bin / "python"))
+        found = self.preview("run", CANARY, AILERON_X="1", OPENAI_API_KEY=CANARY)
         self.assertEqual(found.argv, (str(self.bin / "opencode"), "run", "<OPENAI_API_KEY>"))
         self.assertEqual((found.directory, found.removed), ("/project", ("AILERON_X",)))
         ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])
@@ -42,33 +57,24 @@ class ForeseeTests(LaunchCase):
         self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))
         self.assertNotIn(CANARY, json.dumps(found.to_json()))
         self.assertNotIn("ail_l_key", json.dumps(found.to_json()))
+        self.assertIsNone(self.preview(through_gateway=False).to_json()["gateway"])
 
     def test_listed(self) -> None:
         """How many actions are listed as tools is the user's to say, and handed on."""
-        for said, given in ({}, None), (LEAN, "12"), ({"AILERON_LISTED_ACTIONS": "100"}, "100"):
-            parent = {"PATH": str(self.bin), "HOME": str(self.home), **said}
-            found = preview_launch(OPENCODE, Invocation((), parent, "/p"), FACTS, str(self.bin / "python"))
+        table: list[tuple[Mapping[str, Any], str | None]] = [
+            ({}, None),
+            (LEAN, "12"),
+            ({"AILERON_LISTED_ACTIONS": "100"}, "100"),
+        ]
+        for said, given in table:
+            found = self.preview(**said)
             ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]["environment"]
             self.assertEqual(ours.get("AILERON_LISTED_ACTIONS"), given)
 
-    def test_without_gateway(self) -> None:
-        """Where the LLM traffic is left alone, that is what is told."""
-        parent = {"PATH": str(self.bin), "HOME": str(self.home)}
-        found = preview_launch(
-            OPENCODE,
-            Invocation((), parent, "/p"),
-            FACTS,
-            str(self.bin / "python"),
-            through_gateway=False,
-        )
-        self.assertIsNone(found.to_json()["gateway"])
-
     def test_refused(self) -> None:
         """What would keep a launch from starting keeps its plan from being shown."""
-        secret = Invocation((), {"AILERON_VAULT_PASSPHRASE": "x"}, "/p")
-        self.assertRaises(Forbidden, preview_launch, OPENCODE, secret, FACTS, "python")
-        nothing = Invocation((), {"PATH": "/nowhere"}, "/p")
-        self.assertRaises(NotFound, preview_launch, OPENCODE, nothing, FACTS, "python")
+        self.assertRaises(Forbidden, self.preview, AILERON_VAULT_PASSPHRASE="x")
+        self.assertRaises(NotFound, self.preview, PATH="/nowhere")
 
 
 class AdditionTests(SynchronousTestCase):

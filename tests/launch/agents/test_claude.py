@@ -34,7 +34,7 @@ class ToolsTests(ClaudeCase):
         return json.loads(value)["mcpServers"]
 
     def test_server(self) -> None:
-        """The server's environment is named, and its values are in the agent's."""
+        """The server's environment is named, its values are in the agent's, which does not ask before it calls it."""
         registration = self.bare("-p", "do it")
         entry = {
             "type": "stdio",
@@ -45,23 +45,13 @@ class ToolsTests(ClaudeCase):
             "timeout": 3_600_000,
         }
         self.assertEqual(self.servers(registration), {"aileron": entry})
+        self.assertEqual(registration.arguments[1:], ("--allowedTools=mcp__aileron__*",))
         self.assertEqual((registration.variables, registration.notes, registration.files), (SERVER.environment, (), {}))
-
-    def test_allowed(self) -> None:
-        """It does not ask by itself before it calls what asks the operator."""
-        self.assertEqual(self.bare().arguments[1:], ("--allowedTools=mcp__aileron__*",))
 
     def test_one_word_each(self) -> None:
         """No argument of ours could swallow one of the user's, as those that take several would."""
         for argument in self.registered().arguments:
             self.assertRegex(argument, "^--[a-zA-Z-]+=.")
-
-    def test_no_secret(self) -> None:
-        """Whatever the user has set, arguments and notes hold neither token nor gateway key."""
-        for environment in ({}, {"ANTHROPIC_CUSTOM_HEADERS": "a: b"}, {"ANTHROPIC_BASE_URL": "http://corporate"}):
-            registration = self.registered("-p", "x", **environment)
-            for text in (*registration.arguments, *registration.notes):
-                self.assertNotIn("ail_", text)
 
     def test_commands(self) -> None:
         """A command of its own, which arguments of ours would make a prompt, gets nothing, and it is said so."""

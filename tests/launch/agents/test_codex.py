@@ -35,37 +35,23 @@ class ServerTests(CodexCase):
     """The tool server."""
 
     def test_added(self) -> None:
-        """It is set by one argument, with what makes Codex wait for it and for its calls."""
+        """It is set by arguments that make Codex wait for it and its calls, and hear of actions that are added."""
         self.through = False
-        settings = said(self.registered())
         expected = {
-            "command": "/opt/bin/aileron-mcp",
-            "args": [],
-            "env_vars": ["AILERON_TOKEN", "AILERON_URL"],
-            "enabled": True,
-            "required": True,
-            "default_tools_approval_mode": "approve",
-            "tool_timeout_sec": 3600,
-            "startup_timeout_sec": 60,
+            "mcp_servers.aileron": {
+                "command": "/opt/bin/aileron-mcp",
+                "args": [],
+                "env_vars": ["AILERON_TOKEN", "AILERON_URL"],
+                "enabled": True,
+                "required": True,
+                "default_tools_approval_mode": "approve",
+                "tool_timeout_sec": 3600,
+                "startup_timeout_sec": 60,
+            },
+            "features.mcp_tool_list_changed": True,
+            "suppress_unstable_features_warning": True,
         }
-        self.assertEqual(settings["mcp_servers.aileron"], expected)
-
-    def test_lists_anew(self) -> None:
-        """Codex hears of an action that is added, without a warning that it can; nothing else is set."""
-        self.through = False
-        settings = said(self.registered())
-        del settings["mcp_servers.aileron"]
-        names = ("features.mcp_tool_list_changed", "suppress_unstable_features_warning")
-        self.assertEqual(settings, dict.fromkeys(names, True))
-
-    def test_no_secret_in_arguments(self) -> None:
-        """Token and gateway key travel in the environment, and in nothing that everybody can read."""
-        registration = self.registered()
-        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_secret")
-        self.assertEqual(registration.variables["AILERON_GATEWAY_KEY"], "ail_g_secret")
-        for shown in (registration.arguments, registration.notes, registration.files, repr(registration)):
-            self.assertNotIn("ail_", str(shown))
-            self.assertNotIn("hunter2", str(shown))
+        self.assertEqual(said(self.registered()), expected)
 
     def test_server_of_the_same_name(self) -> None:
         """Where the user has a server of our name, in a project too, ours takes another, and they are told."""
@@ -181,13 +167,6 @@ class RoutedTests(RoutesUser):
         self.assertNotIn("fork", str(self.registered("go on").notes))
         self.through = False
         self.assertEqual(self.registered("resume", "--last").notes, ())
-
-    def test_proxy(self) -> None:
-        """The gateway is reached past an HTTP proxy; Codex overlooks exceptions with a port."""
-        proxy = {"HTTPS_PROXY": "http://p", "HTTP_PROXY": "http://p", "NO_PROXY": "example.com"}
-        self.assertEqual(self.registered(**proxy).variables["NO_PROXY"], "example.com,127.0.0.1")
-        self.through = False
-        self.assertNotIn("NO_PROXY", self.registered(**proxy).variables)
 
 
 class LeftAloneTests(RoutesUser):

@@ -145,9 +145,7 @@ class RoutesTests(GooseCase):
         self.assertNotIn("OPENAI_API_KEY", self.registered().variables)
 
     def test_proxy(self) -> None:
-        """The gateway's address goes past a proxy, named without a port, which goose would not understand."""
-        variables = self.registered(HTTP_PROXY="http://proxy", NO_PROXY="example.com").variables
-        self.assertEqual(variables["NO_PROXY"], "example.com,127.0.0.1")
+        """No exception from a proxy is made where there is none, or where no provider goes through the gateway."""
         self.assertNotIn("NO_PROXY", self.registered(NO_PROXY="example.com").variables)
         alone = self.registered(HTTP_PROXY="http://proxy", OPENAI_HOST="http://a", ANTHROPIC_HOST="http://a")
         self.assertNotIn("NO_PROXY", alone.variables)

@@ -41,6 +41,12 @@ class LayoutCase(SynchronousTestCase):
         before = arguments[places[-1] - 1]
         return arguments[places[-1] - 2] if before == str(path) else before
 
+    def assert_anchored(self, arguments: Sequence[str], inside: Path | str) -> None:
+        """The directories a and a/b of the project, which lead to that, cannot be moved away with it."""
+        for name in ("a", "a/b"):
+            self.assertEqual(self.last(arguments, self.project / name), "--bind")
+            self.assertLess(arguments.index(str(self.project / name)), arguments.index(str(inside)))
+
 
 class LayoutTests(LayoutCase):
     """One layout."""
@@ -112,14 +118,13 @@ class LayoutTests(LayoutCase):
         self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
         self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
 
-    def test_settings_in_the_project(self) -> None:
-        """Settings in the project cannot be moved away, and nothing that is mounted for others covers them."""
-        settings = self.made("user/code/project/a/b/agent")
-        arguments = evolve(self.layout, settings=(str(settings),)).arguments((str(self.made("user/code/project/a/c")),))
-        self.assertEqual(self.last(arguments, settings), "--tmpfs")
-        for name in ("a", "a/b"):
-            self.assertEqual(self.last(arguments, self.project / name), "--bind")
-            self.assertLess(arguments.index(str(self.project / name)), arguments.index(str(settings)))
+    def test_in_the_project(self) -> None:
+        """Settings and what is hidden there cannot be moved away, and nothing mounted for others covers them."""
+        other, inside = str(self.made("user/code/project/a/c")), self.made("user/code/project/a/b/agent")
+        for layout in (evolve(self.layout, settings=(str(inside),)), evolve(self.layout, state=str(inside))):
+            arguments = layout.arguments((other,))
+            self.assertEqual(self.last(arguments, inside), "--tmpfs")
+            self.assert_anchored(arguments, inside)
 
     def test_made_anew(self) -> None:
         """A database or a directory of scratch files among the settings is not there: it would be in the way."""
@@ -174,18 +179,7 @@ class LayoutTests(LayoutCase):
         self.assertEqual(self.last(arguments, inside[0]), "--ro-bind")
         self.assertEqual(self.last(arguments, inside[2]), "--ro-bind")
         self.assertNotIn(str(inside[1]), arguments)
-        for name in ("a", "a/b"):
-            self.assertEqual(self.last(arguments, self.project / name), "--bind")
-            self.assertLess(arguments.index(str(self.project / name)), arguments.index(str(inside[0])))
-
-    def test_hidden_in_the_project(self) -> None:
-        """What is hidden in the project cannot be moved away with a directory above it."""
-        layout = evolve(self.layout, state=str(self.made("user/code/project/a/b/state")))
-        arguments = layout.arguments()
-        self.assertEqual(self.last(arguments, Path(layout.state)), "--tmpfs")
-        for name in ("a", "a/b"):
-            self.assertEqual(self.last(arguments, self.project / name), "--bind")
-            self.assertLess(arguments.index(str(self.project / name)), arguments.index(layout.state))
+        self.assert_anchored(arguments, inside[0])
 
     def test_not_at_home(self) -> None:
         """An agent that would work in the home itself, or above it, is not let in."""

@@ -71,19 +71,20 @@ class ProgramTests(LayoutCase):
             sorted([str(self.project / ".envrc"), str(editor)]),
         )
 
-    def test_start_files(self) -> None:
-        """So is what a start file of the user's shell is a link to."""
-        (self.project / "bashrc").touch()
-        (self.home / ".bashrc").symlink_to(self.project / "bashrc")
-        (self.home / ".profile").touch()
-        self.assertEqual(self.started_with(), [str(self.project / "bashrc")])
+    def started_with(self, **environment: str) -> list[str]:
+        """What of the project the user's shells start with."""
+        places = [str(self.project)]
+        return check_protectable(protected_start_files(str(self.home), places, environment), places)
 
-    def test_start_file_missing(self) -> None:
-        """A start file that the agent could make is refused."""
+    def test_start_files(self) -> None:
+        """So is what a start file of the user's shell is a link to; one that the agent could make is refused."""
         (self.home / ".bashrc").symlink_to(self.project / "bashrc")
         with self.assertRaises(InvalidRequest) as raised:
             self.started_with()
         self.assertIn(f"{self.project}/bashrc, which does not exist", str(raised.exception))
+        (self.project / "bashrc").touch()
+        (self.home / ".profile").touch()
+        self.assertEqual(self.started_with(), [str(self.project / "bashrc")])
 
     def test_start_directories(self) -> None:
         """Directories in the project that zsh or fish starts from are protected whole, and made where they are not."""
@@ -117,11 +118,6 @@ class ProgramTests(LayoutCase):
         with self.assertRaises(InvalidRequest):
             self.started_with(BASH_ENV="env")
         self.assertEqual(self.started_with(ENV="production"), [])
-
-    def started_with(self, **environment: str) -> list[str]:
-        """What of the project the user's shells start with."""
-        places = [str(self.project)]
-        return check_protectable(protected_start_files(str(self.home), places, environment), places)
 
 
 class SettingTests(LayoutCase):
