@@ -93,10 +93,14 @@ class DaemonCase(SynchronousTestCase):
         """Count."""
         self.changes += 1
 
-    def begin(self, *items: dict[str, Any]) -> None:
-        """Follow a daemon that offers these."""
+    def start(self) -> None:
+        """Follow a daemon."""
         self.link.start()
         self.addCleanup(self.link.stop)
+
+    def begin(self, *items: dict[str, Any]) -> None:
+        """Follow a daemon that offers these."""
+        self.start()
         self.site.answer(200, offering(1, *items))
         self.clock.advance(0.25)
         # From here on the long poll waits at the site; nothing else is scripted for it.

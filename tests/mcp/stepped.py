@@ -8,6 +8,7 @@ from functools import partial
 from typing import cast
 
 from twisted.internet.interfaces import IReactorFromThreads
+from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._bridge import ThreadBridge
 
@@ -61,6 +62,20 @@ class Stepped:
         for _ in range(8):
             self.step_loop()
             self.step_reactor()
+
+
+class SteppedCase(SynchronousTestCase):
+    """Both sides by hand."""
+
+    def setUp(self) -> None:
+        self.sides = Stepped()
+        self.addCleanup(self.sides.close)
+        self.bridge = self.sides.bridge
+
+    def settle(self) -> None:
+        """Step until nothing moves; the SDK takes many turns."""
+        for _ in range(12):
+            self.sides.settle()
 
 
 async def waiting(seen: list[str]) -> None:

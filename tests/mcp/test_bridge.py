@@ -5,19 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._bridge import SideGone
-from tests.mcp.stepped import Stepped, waiting
-
-
-class SteppedCase(SynchronousTestCase):
-    """Both sides by hand."""
-
-    def setUp(self) -> None:
-        self.sides = Stepped()
-        self.addCleanup(self.sides.close)
-        self.bridge = self.sides.bridge
+from tests.mcp.stepped import SteppedCase, waiting
 
 
 class AskTests(SteppedCase):
@@ -99,32 +89,25 @@ class CallTests(SteppedCase):
     def setUp(self) -> None:
         super().setUp()
         self.remote: Deferred[int] = Deferred()
-        self.task: asyncio.Task[int] | None = None
 
     async def visit(self) -> int:
         """Await what the reactor has."""
         return await self.bridge.call(lambda: self.remote)
 
-    def test_deferred(self) -> None:
-        """The loop waits until the reactor's Deferred fires."""
-        asking = self.bridge.ask(self.visit)
-        self.sides.settle()
-        self.assertNoResult(asking)
-        self.remote.callback(42)
-        self.sides.settle()
-        self.assertEqual(self.successResultOf(asking), 42)
-
-    def test_coroutine(self) -> None:
-        """A coroutine that awaits Deferreds is run in the reactor."""
+    def test_result(self) -> None:
+        """The loop waits until the reactor's Deferred fires, or a coroutine that awaits it ends there."""
 
         async def reactor_side() -> int:
-            return await self.remote + 1
+            return await self.remote
 
-        asking = self.bridge.ask(lambda: self.bridge.call(reactor_side))
-        self.sides.settle()
-        self.remote.callback(1)
-        self.sides.settle()
-        self.assertEqual(self.successResultOf(asking), 2)
+        for start in (lambda: self.remote, reactor_side):
+            self.remote = Deferred()
+            asking = self.bridge.ask(lambda start=start: self.bridge.call(start))  # type: ignore[misc]
+            self.sides.settle()
+            self.assertNoResult(asking)
+            self.remote.callback(42)
+            self.sides.settle()
+            self.assertEqual(self.successResultOf(asking), 42)
 
     def test_failure(self) -> None:
         """A failure is raised in the loop as the very exception."""

@@ -65,17 +65,21 @@ class RunTests(CallsCase):
         self.assertIn("The operator denied this.", result.text)
 
     def test_restart_while_waiting(self) -> None:
-        """A daemon that restarts meanwhile is asked again, as the same run, for what is left of the wait."""
-        calling = self.started()
-        self.clock.advance(10)
-        self.site.hang_up()
-        self.assertNoResult(calling)
-        self.clock.advance(0.2)
-        again = self.site.asked[-1]
-        self.assertEqual(again.body["idempotency_key"], "K1")
-        self.assertEqual(again.headers["prefer"], "wait=34")
-        self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling), ToolResult("done"))
+        """A daemon that restarts, or of which only a front answers, is asked again as the same run for what is left."""
+        for behind_a_front in (False, True):
+            self.setUp()
+            calling = self.started()
+            self.clock.advance(10)
+            if behind_a_front:
+                self.site.answer(502, b"<html>")
+            else:
+                self.site.hang_up()
+            self.assertNoResult(calling)
+            self.clock.advance(0.2)
+            again = self.site.asked[-1]
+            self.assertEqual((again.body["idempotency_key"], again.headers["prefer"]), ("K1", "wait=34"))
+            self.site.answer(200, DONE)
+            self.assertEqual(self.successResultOf(calling), ToolResult("done"))
 
     def test_gone_for_good(self) -> None:
         """A daemon that went away and stays away is given up at the wait's end, and the outcome is left open."""
@@ -90,16 +94,6 @@ class RunTests(CallsCase):
                 self.site.hang_up()
             self.clock.advance(0.2)
         self.assertIn("do not repeat it", self.successResultOf(calling).text)
-
-    def test_restart_behind_a_front(self) -> None:
-        """So is one of which only what stands before it answers; a stranger there meanwhile gets no say."""
-        calling = self.started()
-        self.site.answer(502, b"<html>")
-        self.assertNoResult(calling)
-        self.clock.advance(0.2)
-        self.assertEqual(self.site.asked[-1].body["idempotency_key"], "K1")
-        self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling), ToolResult("done"))
 
     def test_refused_after_a_restart(self) -> None:
         """A refusal after a lost attempt does not hide that the first may have arrived."""
@@ -174,16 +168,13 @@ class NoDaemonTests(CallsCase):
 class StatusTests(CallsCase):
     """check_action_status."""
 
-    def test_at_once(self) -> None:
-        """Without a wait the daemon is asked how it stands now."""
+    def test_asked(self) -> None:
+        """Without a wait the daemon is asked how it stands now; with one for so long, but no longer than is borne."""
         calling = self.started("check_action_status", approval_id="R")
         self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/result")
         self.site.answer(200, {"status": "completed", "audit_id": "A", "result": {"output": 1}})
         self.assertEqual(self.successResultOf(calling).text, "status: completed (audit_id=A)\nresult: 1")
-
-    def test_wait(self) -> None:
-        """A wait is passed on, but none longer than the client can bear."""
-        self.started("check_action_status", approval_id="R", wait_seconds=1000)
+        self.call("check_action_status", approval_id="R", wait_seconds=1000)
         self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/result?wait=45")
 
     def test_restart(self) -> None:

@@ -1,7 +1,8 @@
-"""The endpoint of all agents: each has a server of its own."""
+"""The endpoint of all agents: each has a server of its own, and the log says nothing of what they say."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any, cast
 
 from attrs import evolve
@@ -10,15 +11,16 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.request_state import RequestStateBoundary
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
+from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError, LimitExceeded
 from aileron.mcp._agent import AgentServer
-from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
+from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, LogFilter, sealing_for
 from aileron.mcp._session_server import IServed
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.client.test_against_api import SilentRoutes
-from tests.mcp.stepped import Stepped
+from tests.mcp.stepped import Stepped, SteppedCase
 from tests.mcp.test_session_server import HELLO, written
 
 NOW = utc(1_760_000_000.0)
@@ -40,15 +42,13 @@ class Beside:
         return succeed(None)
 
 
-class EndpointTests(SynchronousTestCase):
+class EndpointTests(SteppedCase):
     """Several agents, a daemon that never answers."""
 
     def setUp(self) -> None:
-        self.clock, self.sides = Clock(), Stepped()
-        self.addCleanup(self.sides.close)
+        super().setUp()
         self.made: list[object] = []
-        beside = Beside(self.sides)
-        self.endpoint = HttpEndpoint(self.clock, McpSettings(http=True), beside, self.serving)
+        self.endpoint = HttpEndpoint(Clock(), McpSettings(http=True), Beside(self.sides), self.serving)
 
     def serving(self, *given: Any) -> IServed:
         """Make it, and note that."""
@@ -60,11 +60,6 @@ class EndpointTests(SynchronousTestCase):
         self.successResultOf(self.endpoint.open(SilentRoutes()))
         self.addCleanup(self.settle)
         self.addCleanup(self.endpoint.close)
-
-    def settle(self) -> None:
-        """Step until nothing moves."""
-        for _ in range(12):
-            self.sides.settle()
 
     def ask(self, agent: str, method: str = "initialize", **headers: str) -> Deferred[McpReply]:
         """A message of an agent's."""
@@ -160,3 +155,35 @@ def _context(params: dict[str, Any]) -> ServerRequestContext[Any, Any]:
     return ServerRequestContext(
         session=nobody, lifespan_context={}, protocol_version="2026-07-28", method="tools/call", params=params
     )
+
+
+class LogFilterTests(SynchronousTestCase):
+    """One logger."""
+
+    def setUp(self) -> None:
+        self.logger = logging.getLogger("aileron-tests-of-filter")
+        self.logger.propagate = False
+        handler = LogFilter(logging.ERROR)
+        self.logger.addHandler(handler)
+        self.addCleanup(self.logger.removeHandler, handler)
+        self.told: list[str] = []
+        observe = cast(ILogObserver, lambda event: self.told.append(formatEvent(event)))
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+
+    def test_failure(self) -> None:
+        """Of a failure its kind and place are told, and nothing of what it says."""
+        value: Any = "hunter2"
+        try:
+            raise ValueError(value)
+        except ValueError:
+            self.logger.exception("could not read %s", value)
+        [line] = self.told
+        self.assertIn("ValueError", line)
+        self.assertIn("test_endpoint.py", line)
+        self.assertNotIn("hunter2", line)
+
+    def test_lesser(self) -> None:
+        """What is no failure is not told."""
+        self.logger.warning("client said %s", "hunter2")
+        self.assertEqual(self.told, [])

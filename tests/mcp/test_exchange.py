@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError
 from aileron.mcp._asgi import App, Receive, Send, exchange_request
 from aileron.values import McpReply, McpRequest, Session, utc
-from tests.mcp.stepped import Stepped
+from tests.mcp.stepped import SteppedCase
 
 NOW = utc(1_760_000_000.0)
 FIELDS = ((b"Accept", b"text/event-stream"), (b"Authorization", b"Bearer ail_a_canary"), (b"Cookie", b"a=b"))
@@ -26,13 +25,10 @@ def piece(body: bytes, *, more: bool = True) -> MutableMapping[str, Any]:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-class ExchangeTests(SynchronousTestCase):
+class ExchangeTests(SteppedCase):
     """Both sides stepped by hand."""
 
-    def setUp(self) -> None:
-        self.sides = Stepped()
-        self.addCleanup(self.sides.close)
-        self.sent = 0
+    sent = 0
 
     def start(self, app: App) -> Deferred[McpReply]:
         """Begin a request."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._definitions import ToolDefinition, read_definitions
-from aileron.mcp._forms import Form, fill_in, list_answered, relax_schema
+from aileron.mcp._forms import Form, fill_in, list_answered
 from aileron.values import JSON
 from tests.mcp.case import action
 
@@ -33,35 +33,6 @@ def definition(**more: Any) -> ToolDefinition:
 
 class FilledInTests(SynchronousTestCase):
     """Before a call is made."""
-
-    def form(self, arguments: Mapping[str, JSON], answers: Mapping[str, JSON] | None = None) -> Form:
-        """What is still to be asked."""
-        found = fill_in(definition(), arguments, answers)
-        assert isinstance(found, Form), found
-        return found
-
-    def test_all_that_is_left_out(self) -> None:
-        """Whatever is for the person to say is asked once, what must be said as such."""
-        form = self.form({"text": "hi"})
-        self.assertEqual((form.names, form.required), ("channel, loud, note", ("channel",)))
-        self.assertEqual(form.properties["loud"], {"type": "boolean", "default": False})
-        self.assertEqual(
-            form.schema,
-            {"type": "object", "properties": {each: PROPERTIES[each] for each in ASKS}, "required": ("channel",)},
-        )
-        self.assertIn("Ship update", form.message)
-        self.assertIn("approves nothing", form.message)
-
-    def test_said(self) -> None:
-        """What was said completes the call, and what may be blank is not asked again."""
-        filled = fill_in(definition(), {"text": "hi"}, {"channel": "#random"})
-        self.assertEqual(filled, {"text": "hi", "channel": "#random"})
-
-    def test_not_said(self) -> None:
-        """What must be said is asked again while it is missing or cannot be taken, and that alone."""
-        for channel in ({}, {"channel": "#nowhere"}, {"channel": 7}):
-            form = self.form({"text": "hi"}, {"loud": True, "note": "x", **channel})
-            self.assertEqual((form.names, form.required), ("channel", ("channel",)))
 
     def test_choices(self) -> None:
         """A choice with titles, and several of one, is known by its values; a pattern is left to the daemon."""
@@ -107,11 +78,6 @@ class FilledInTests(SynchronousTestCase):
         ]
         for odd in odds:
             self.assertEqual(fill_in(definition(**odd), {}, None), {})
-
-    def test_relaxed(self) -> None:
-        """Who can be asked for the rest must give only the rest."""
-        self.assertEqual(relax_schema(definition()), {**SCHEMA, "required": ["text"]})
-        self.assertEqual(relax_schema(definition(input_schema={"type": "object"})), {"type": "object", "required": []})
 
     def test_description(self) -> None:
         """A model reads what is not for it to make up."""

@@ -22,8 +22,7 @@ class LinkTests(DaemonCase):
 
     def test_first(self) -> None:
         """The first list is asked for at once, and whoever asks early waits for it."""
-        self.link.start()
-        self.addCleanup(self.link.stop)
+        self.start()
         offered = self.offered()
         self.assertNoResult(offered)
         self.site.answer(200, offering(1, action()))
@@ -32,8 +31,7 @@ class LinkTests(DaemonCase):
 
     def test_slow_first(self) -> None:
         """A daemon that does not answer keeps nobody waiting longer than 5 s."""
-        self.link.start()
-        self.addCleanup(self.link.stop)
+        self.start()
         offered = self.offered()
         self.clock.advance(4.9)
         self.assertNoResult(offered)
@@ -99,8 +97,7 @@ class LinkTests(DaemonCase):
 
     def test_back_off(self) -> None:
         """A daemon that stays away is asked ever less often, every 10 s in the end."""
-        self.link.start()
-        self.addCleanup(self.link.stop)
+        self.start()
         gaps = []
         for _ in range(8):
             before = self.clock.seconds()
@@ -117,8 +114,7 @@ class LinkTests(DaemonCase):
 
     def test_wrong_token(self) -> None:
         """A refused token is remembered as the trouble, and asked about again."""
-        self.link.start()
-        self.addCleanup(self.link.stop)
+        self.start()
         self.site.answer(401, fault("unauthorized"))
         self.assertIsInstance(self.link.trouble, DaemonFault)
         self.assertEqual(self.successResultOf(self.offered()), ())
@@ -128,8 +124,7 @@ class LinkTests(DaemonCase):
 
     def test_nonsense(self) -> None:
         """An answer that is no list of actions harms nothing."""
-        self.link.start()
-        self.addCleanup(self.link.stop)
+        self.start()
         for nonsense in [{}, {"generation": None}, {"generation": 5, "items": 7, "load_errors": 8}]:
             self.site.answer(200, nonsense)
             self.assertEqual(self.successResultOf(self.offered()), ())

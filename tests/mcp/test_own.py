@@ -1,8 +1,10 @@
-"""A client that nobody launched."""
+"""A client that nobody launched, or an agent elsewhere."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -19,6 +21,7 @@ from aileron.client import (
     DaemonUnreachable,
     SessionEnvironment,
 )
+from aileron.client._session import CA, PLAIN_HOST, URL
 from aileron.errors import Forbidden
 from aileron.home import Discovery
 from aileron.mcp._daemon import OwnSession, find_daemon, make_own_session
@@ -81,7 +84,8 @@ class OwnSessionTests(SynchronousTestCase):
         self.failureResultOf(self.ask(), DaemonUnreachable)
         for self.trouble in (PermissionError(13, "x"), Forbidden("x")):
             self.failureResultOf(self.ask(), DaemonUnreachable)
-        self.assertEqual(self.site.asked, [])
+        self.successResultOf(Deferred.fromCoroutine(self.own.end()))
+        self.assertEqual(self.site.asked, [], "nothing is to be ended")
 
     def test_ended(self) -> None:
         """At our end the session ends and is held no more; one that was ended is not opened anew."""
@@ -93,11 +97,6 @@ class OwnSessionTests(SynchronousTestCase):
         ending.addErrback(lambda _: None)
         self.ask().addErrback(lambda _: None)
         self.assertEqual([each.path for each in self.site.asked].count("/v1/sessions"), 1)
-
-    def test_nothing_to_end(self) -> None:
-        """Where none was opened nothing is asked."""
-        self.successResultOf(Deferred.fromCoroutine(self.own.end()))
-        self.assertEqual(self.site.asked, [])
 
 
 class WhoseTests(SynchronousTestCase):
@@ -153,3 +152,22 @@ class AuthorityTests(SynchronousTestCase):
                 self.assertIn("192.0.2.1 by plain HTTP", str(lost))
                 self.assertNotIn("ail_a_secret", str(lost))
                 self.assertTrue(lost.misdirected)
+
+
+_TESTS = Path(__file__).parents[1]
+_PAGE = (_TESTS.parent / "doc" / "agents.md").read_text(encoding="utf-8")
+
+
+class ElsewhereTests(SynchronousTestCase):
+    """An agent elsewhere."""
+
+    def test_front(self) -> None:
+        """What nginx is to be told is what a test runs it with."""
+        [shown] = re.findall(r"```nginx\n(.*?)```", _PAGE, re.DOTALL)
+        self.assertEqual(dedent(shown), (_TESTS / "functional" / "nginx.conf").read_text(encoding="utf-8"))
+
+    def test_variables(self) -> None:
+        """The variables are those that are read."""
+        [_, section] = _PAGE.split("## An agent elsewhere\n")
+        rows = re.findall(r"^\| `(AILERON_\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+        self.assertEqual(rows, [URL, CA, PLAIN_HOST])

@@ -10,7 +10,6 @@ from attrs import evolve
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
@@ -19,12 +18,11 @@ from aileron.mcp._session_server import MOST_UNDER_WAY, SessionServer
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering
-from tests.mcp.stepped import Stepped
+from tests.mcp.stepped import SteppedCase
 
 NOW = utc(1_760_000_000.0)
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 IDLE_SECONDS = 60
-STEPS = 12
 MODERN = "2026-07-28"
 
 
@@ -42,12 +40,12 @@ def written(method: str, params: Mapping[str, Any], **headers: str) -> McpReques
     )
 
 
-class SessionServerTests(SynchronousTestCase):
+class SessionServerTests(SteppedCase):
     """Loop, reactor, time and daemon by hand."""
 
     def setUp(self) -> None:
-        self.clock, self.site, self.sides = Clock(), ScriptedSite(), Stepped()
-        self.addCleanup(self.sides.close)
+        super().setUp()
+        self.clock, self.site = Clock(), ScriptedSite()
         self.closed = 0
         self.session_server = self.furnished(McpSettings(http=True, sessions=100, idle_seconds=IDLE_SECONDS))
 
@@ -69,11 +67,6 @@ class SessionServerTests(SynchronousTestCase):
         """Count."""
         self.closed += 1
 
-    def settle(self) -> None:
-        """Step until nothing moves; the SDK takes many turns."""
-        for _ in range(STEPS):
-            self.sides.settle()
-
     def ask(self, method: str, params: Mapping[str, Any], **headers: str) -> Deferred[McpReply]:
         """Send a message."""
         answer = Deferred.fromCoroutine(self.session_server.serve(written(method, params, **headers)))
@@ -92,14 +85,11 @@ class SessionServerTests(SynchronousTestCase):
             "tools/call", params, mcp_protocol_version=MODERN, mcp_method="tools/call", mcp_name="ship_update"
         )
 
-    def test_greeted(self) -> None:
-        """A client is given a session."""
+    def test_promised(self) -> None:
+        """A client is given a session, and promised to hear of changes, as it is over standard streams."""
         reply = self.greet()
         self.assertEqual((reply.status, bool(reply.headers["mcp-session-id"])), (200, True))
-
-    def test_promised(self) -> None:
-        """It is promised to hear of changes, as it is over standard streams."""
-        reading = Deferred.fromCoroutine(_whole(self.greet()))
+        reading = Deferred.fromCoroutine(_whole(reply))
         self.settle()
         [data] = [line for line in self.successResultOf(reading).splitlines() if line.startswith(b"data: {")]
         promised = json.loads(data.removeprefix(b"data: "))["result"]["capabilities"]

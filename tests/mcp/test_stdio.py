@@ -104,26 +104,16 @@ class EndTests(LinesCase):
             lines.connectionLost()
             self.assertEqual(self.ended, before + 1)
 
-    def test_late_line(self) -> None:
-        """A line that comes after the end is not served."""
-        self.lines.writeConnectionLost()
-        _receive(self.lines, json.dumps(PING).encode() + b"\n")
-        self.assertEqual(self.received, [])
-
-    def test_late_word(self) -> None:
-        """What is left to write when the client is gone goes nowhere."""
-        self.lines.write_line(b"in time")
-        self.lines.readConnectionLost()
-        self.lines.write_line(b"late")
-        self.assertEqual(self.transport.value(), b"in time\n")
-
-    def test_closed(self) -> None:
-        """After the close nothing is read or written, and nothing ends a second time."""
-        self.lines.close()
-        _receive(self.lines, json.dumps(PING).encode() + b"\n")
-        self.lines.write_line(b"late")
-        self.lines.connectionLost()
-        self.assertEqual((self.received, self.transport.value(), self.ended), ([], b"", 0))
+    def test_late(self) -> None:
+        """After the end, and after the close, nothing is read or written, and nothing ends a second time."""
+        for close, ended in ((JsonLines.writeConnectionLost, 1), (JsonLines.close, 0)):
+            self.setUp()
+            self.lines.write_line(b"in time")
+            close(self.lines)
+            _receive(self.lines, json.dumps(PING).encode() + b"\n")
+            self.lines.write_line(b"late")
+            self.lines.connectionLost()
+            self.assertEqual((self.received, self.transport.value(), self.ended), ([], b"in time\n", ended))
 
 
 def _receive(lines: JsonLines, data: bytes) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
+from aileron.errors import STATUS
 from aileron.mcp._texts import ToolResult, mention_answers, render_error, render_run, render_status
 from aileron.values import Attachment, Fault
 
@@ -40,15 +43,15 @@ class RunTests(SynchronousTestCase):
         self.assertIn("note: Allowed", render_status({"status": "completed", **done}).text)
 
     def test_output(self) -> None:
-        """The output is compact JSON, or the text itself."""
-        self.assertEqual(self.done({"ts": "1", "ok": True}), ToolResult('{"ts":"1","ok":true}'))
-        self.assertEqual(self.done("Grüße\nzwei"), ToolResult("Grüße\nzwei"))
-        self.assertEqual(self.done([]).text, "[]")
-        self.assertEqual(self.done(False).text, "false")
-
-    def test_no_output(self) -> None:
-        """Nothing is never an empty text, which some clients show as a failure."""
-        self.assertEqual(self.done(None), ToolResult("Done. The action gave no output."))
+        """The output is compact JSON, or the text itself; nothing is never an empty text, a failure to some clients."""
+        for output, text in (
+            ({"ts": "1", "ok": True}, '{"ts":"1","ok":true}'),
+            ("Grüße\nzwei", "Grüße\nzwei"),
+            ([], "[]"),
+            (False, "false"),
+            (None, "Done. The action gave no output."),
+        ):
+            self.assertEqual(self.done(output), ToolResult(text))
 
     def test_attachments(self) -> None:
         """They stand beside the text, which says where each was, whoever asks for the result."""
@@ -78,14 +81,11 @@ class RunTests(SynchronousTestCase):
         self.assertIn("The user changed", render_error(fault("external_api_error", edited=changes)).text)
 
     def test_pending(self) -> None:
-        """A pending run is no error, shows the daemon's message as it is, and names the approval."""
+        """A pending run is no error, shows the daemon's message, and names the approval; without one it is not done."""
         body = {"status": "pending_approval", "approval_id": "R", "message": "Ask the user to review it at …"}
         self.assertEqual(
             render_run(DaemonAnswer(202, body)), ToolResult("Ask the user to review it at …\napproval_id: R")
         )
-
-    def test_pending_without_a_message(self) -> None:
-        """Even without a message it cannot be taken for done."""
         self.assertIn("no result yet: running", render_run(DaemonAnswer(202, {"status": "running"})).text)
 
 
@@ -119,13 +119,6 @@ class StatusTests(SynchronousTestCase):
         for body, parts in table:
             for part in parts:
                 self.assertIn(part, render_status(body).text)
-
-    def test_nothing_sounds_done(self) -> None:
-        """Every status but completed says that nothing was sent, or that nobody knows."""
-        for status in ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "unknown"):
-            text = render_status({"status": status}).text
-            self.assertTrue(text.startswith(f"status: {status}\n"))
-            self.assertRegex(text, "Nothing was sent|not known yet|may have happened or not")
 
     @settings(deadline=None, max_examples=60)
     @given(st.dictionaries(st.sampled_from(["status", "result", "failure", "reason", "edited"]), JSON_VALUES))
@@ -179,6 +172,54 @@ class ErrorTests(SynchronousTestCase):
         self.assertEqual(mention_answers(refused, []), refused)
         self.assertEqual(mention_answers(ToolResult("ok"), ["channel"]), ToolResult("ok"))
 
-    def test_refused_after_a_loss(self) -> None:
-        """A refusal that follows a lost attempt says that the first may have arrived."""
-        self.assertIn("cut off", render_error(fault("vault_locked"), cut_off=True).text)
+
+LONGEST = 330
+"""Characters of ours, without what the daemon, the service or the user said."""
+
+SUCCESS = re.compile(
+    r"\b(done|success\w*|succeeded|completed?|finished|okay?|delivered|posted|worked)\b",
+    re.IGNORECASE,
+)
+
+STATUSES = ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "failed", "unknown")
+
+
+def texts() -> Iterator[tuple[str, ToolResult]]:
+    """Everything that is no result, by what it is."""
+    for status in STATUSES:
+        yield f"status {status}", render_status({"status": status})
+        yield f"run {status}", render_run(DaemonAnswer(202, {"status": status, "run_id": "R", "approval_id": "R"}))
+    yield "approved, later", render_status({"status": "running", "begins_at": "2026-03-01T08:00:00Z"})
+    again = {"class": "outcome_unknown", "details": {"run_again": "R2"}}
+    yield "again", render_status({"status": "unknown", "failure": again})
+    for kind in sorted(STATUS):
+        for cut_off in (False, True):
+            error = DaemonFault("", 400, Fault(kind, ""), "R", None)
+            yield f"fault {kind}, cut off: {cut_off}", render_error(error, cut_off=cut_off)
+    for sent in (False, True):
+        yield f"unreachable, sent: {sent}", render_error(DaemonUnreachable("", sent=sent))
+
+
+class MisreadingTests(SynchronousTestCase):
+    """The table."""
+
+    def test_table(self) -> None:
+        """No word of success stands where there is none, each is short and says what may be done; refusals are errors.
+
+        What waits is no error, so that nobody tries it again.
+        """
+        for what, result in texts():
+            self.assertIsNone(SUCCESS.search(result.text), f"{what}: {result.text}")
+            self.assertTrue(0 < len(result.text) <= LONGEST, f"{what}: {len(result.text)}")
+            self.assertEqual(result.is_error, what.startswith(("fault", "unreachable")), what)
+            if "unknown" in what and what.startswith(("status", "fault outcome")):
+                self.assertIn("o not repeat it", result.text)
+            if what.startswith("status") and "failed" not in what:
+                self.assertRegex(result.text, "Nothing was sent|not known yet|may have happened or not", what)
+            if "cut off: True" in what:
+                self.assertIn("cut off", result.text, what)
+
+    def test_a_result_sounds_like_one(self) -> None:
+        """Only what is completed says so."""
+        self.assertRegex(render_status({"status": "completed", "result": {"output": None}}).text, SUCCESS)
+        self.assertRegex(render_run(DaemonAnswer(200, {"result": {"output": None}})).text, SUCCESS)

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import mcp.types as t
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp import Client, MCPError
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -15,9 +17,10 @@ from aileron.mcp._definitions import ToolDefinition, own_definitions, read_defin
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import ToolResult
 from aileron.mcp.offering.access import ACCESS_DEFINITIONS
+from aileron.mcp.offering.catalog import page
 from aileron.mcp.waiting.calling import ClientPolicy
 from aileron.values import Fault
-from tests.mcp.case import Era, action, in_both_eras
+from tests.mcp.case import Era, action, in_both_eras, text_of
 from tests.mcp.test_server import ScriptedTools, connected, done
 
 RUNS: Mapping[str, Mapping[str, Any]] = {
@@ -81,14 +84,9 @@ class Offered(ScriptedTools):
         return self.runs[run_id]
 
 
-def serving(
-    *items: dict[str, Any],
-    answer: Callable[[], Awaitable[ToolResult]] = done,
-    told: Sequence[Mapping[str, Any]] | DaemonError = (),
-    runs: Mapping[str, Mapping[str, Any]] | None = None,
-) -> ToolServer:
+def serving(*items: dict[str, Any], **given: Any) -> ToolServer:
     """A server over these actions and runs."""
-    return ToolServer(Offered(*items, answer=answer, told=told, runs=runs))
+    return ToolServer(Offered(*items, **given))
 
 
 class ShelfCase(SynchronousTestCase):
@@ -160,18 +158,6 @@ class ToolTests(ShelfCase):
     """What a tool says of itself, and its answers as data."""
 
     @in_both_eras
-    async def test_hints(self, era: Era) -> None:
-        """All four hints are the daemon's."""
-        item = action(read_only=True, idempotent=True, destructive=False, open_world=False)
-        async with connected(serving(item), era) as client:
-            tool = (await client.list_tools()).tools[0]
-        hints = tool.annotations
-        assert hints is not None
-        self.assertEqual((hints.read_only_hint, hints.destructive_hint), (True, False))
-        self.assertEqual((hints.idempotent_hint, hints.open_world_hint), (True, False))
-        self.assertIsNone(tool.output_schema)
-
-    @in_both_eras
     async def test_data(self, era: Era) -> None:
         """An action that declares its output answers with data that the SDK's client finds to be as declared."""
 
@@ -188,7 +174,7 @@ class ToolTests(ShelfCase):
 
     @in_both_eras
     async def test_refusal(self, era: Era) -> None:
-        """A refusal of such an action is an error in text, which the client takes."""
+        """A refusal, of such an action too, is an error in text, which the client takes."""
 
         async def answer() -> ToolResult:
             return ToolResult("No.", is_error=True)
@@ -196,7 +182,7 @@ class ToolTests(ShelfCase):
         async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
             await client.list_tools()
             result = await client.call_tool("ship_update", {})
-        self.assertEqual((result.is_error, result.structured_content), (True, None))
+        self.assertEqual((text_of(result), result.is_error, result.structured_content), ("No.", True, None))
 
 
 class ResourceTests(ShelfCase):
@@ -339,3 +325,41 @@ class PromptTests(ShelfCase):
         self.assertEqual((picture.type, notes.type, "`draw`" in task.text), ("image", "resource", True))
         assert isinstance(pending[0].content, t.EmbeddedResource)
         self.assertIn("Nothing was sent yet", str(pending[0].content.resource))
+
+
+def after(cursor: str | None) -> t.PaginatedRequestParams:
+    """The parameters of a request for what comes after a cursor."""
+    return t.PaginatedRequestParams(cursor=cursor)
+
+
+def pages(names: list[str], size: int) -> list[list[str]]:
+    """All of them, one after the other."""
+    found: list[list[str]] = []
+    cursor: str | None = None
+    while not found or cursor is not None:
+        shown, cursor = page(names, str, after(cursor), size)
+        found.append(list(shown))
+    return found
+
+
+class CursorTests(SynchronousTestCase):
+    """What a client gets by following the cursors."""
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.sets(st.text(st.characters(exclude_categories=["Cs"]))), st.integers(1, 5))
+    def test_whole(self, names: set[str], size: int) -> None:
+        """Everything comes, once, in order, and no page but the last is short."""
+        found = pages(sorted(names), size)
+        self.assertEqual([name for each in found for name in each], sorted(names))
+        self.assertTrue(all(len(each) == size for each in found[:-1]))
+
+    def test_change_meanwhile(self) -> None:
+        """What comes or goes before the cursor moves nothing behind it."""
+        _, cursor = page(["a", "c", "e"], str, None, 2)
+        self.assertEqual(page(["b", "e", "f"], str, after(cursor), 2), (["e", "f"], None))
+
+    def test_foreign(self) -> None:
+        """A cursor that none of our lists gave is refused."""
+        for cursor in ("", "x", "1", "=", "AWE=", "YQ", "_w", "é", "AWE\n", "AWH"):
+            self.assertRaises(MCPError, page, ["a", "b"], str, after(cursor), 1)
+        self.assertEqual(page(["a", "b"], str, after("AWE"), 1), (["b"], None))

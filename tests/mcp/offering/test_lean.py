@@ -130,27 +130,20 @@ class UsualTests(LeanCase):
 class AccessTests(LeanCase):
     """What is not listed is reached all the same, by the daemon's one door."""
 
-    def run_once(self, calling: Deferred[ToolResult]) -> Any:
-        """Have the daemon carry it out; what it was asked."""
-        asked = self.site.asked[-1]
-        self.assertEqual(asked.path, "/v1/actions/action-004/run")
-        self.site.answer(200, DONE)
-        self.assertEqual(self.successResultOf(calling).text, "done")
-        return asked.body
-
-    def test_by_its_own_name(self) -> None:
-        """An action that is not listed can be called by its tool's name."""
-        calls = self.offer(5)
-        body = self.run_once(self.call(calls, "action_004", text="x"))
-        self.assertEqual(body, {"args": {"text": "x"}, "idempotency_key": "K1"})
-
-    def test_run_action(self) -> None:
-        """It can be run by either name, its arguments inside."""
-        for name in ("action-004", "action_004"):
-            calls = self.offer(5)
-            body = self.run_once(self.call(calls, "run_action", name=name, args={"text": "x"}))
-            self.assertEqual(body["args"], {"text": "x"})
+    def test_run(self) -> None:
+        """An action that is not listed can be called by its tool's name, or run by either, its arguments inside."""
+        for tool, arguments in (
+            ("action_004", {"text": "x"}),
+            ("run_action", {"name": "action-004", "args": {"text": "x"}}),
+            ("run_action", {"name": "action_004", "args": {"text": "x"}}),
+        ):
             self.setUp()
+            calling = self.call(self.offer(5), tool, **arguments)
+            asked = self.site.asked[-1]
+            self.assertEqual(asked.path, "/v1/actions/action-004/run")
+            self.assertEqual(asked.body, {"args": {"text": "x"}, "idempotency_key": "K1"})
+            self.site.answer(200, DONE)
+            self.assertEqual(self.successResultOf(calling).text, "done")
 
     def test_run_action_wrongly(self) -> None:
         """A name that is none, or arguments that are no object or stand in another place, run nothing."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import mcp.types as t
 from mcp import Client
@@ -24,6 +25,7 @@ from tests.mcp.test_server import ScriptedTools, done
 URL = "http://127.0.0.1:9/approvals/R"
 PENDING = ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
 ATTENDED = SessionEnvironment("", "", 45, "claude", attended=True)
+Answer = Literal["accept", "decline", "cancel"]
 CLAUDE = t.Implementation(name="claude-code", version="2")
 
 
@@ -83,28 +85,48 @@ class WaitingTools(ScriptedTools):
 class Person:
     """Answers what a client asks of the person before it.
 
-    :param answer: to a page that is to be opened; L{None}: none, ever.
-    :ivar asked: what it was asked.
+    :param contents: of one form after the other; a word: what is pressed instead.
+    :param page: what is answered to a page that is to be opened.
+    :param first: awaited before each answer.
+    :param then: called once a page was opened.
+    :ivar asked: the forms, and the addresses.
+    :ivar left_alone: whether the last question was answered, or taken back.
     """
 
-    def __init__(self, answer: str | None = "accept", then: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        *contents: Mapping[str, Any] | str,
+        page: Answer = "accept",
+        first: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0),  # noqa: B008 - it has no state
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
         self.asked: list[Any] = []
-        self.was_asked = asyncio.Event()
-        self.left_alone = asyncio.Event()
-        self._answer: Any = answer
-        self._then = then
+        self.was_asked, self.left_alone = asyncio.Event(), asyncio.Event()
+        self._contents, self._page, self._first, self._then = list(contents), page, first, then
 
     async def elicited(self, _context: object, params: object) -> t.ElicitResult:
         """The SDK's callback."""
         self.asked.append(params)
         self.was_asked.set()
-        if self._answer is None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self.left_alone.set()
-        self._then()
-        return t.ElicitResult(action=self._answer)
+        try:
+            await self._first()
+        finally:
+            self.left_alone.set()
+        if isinstance(params, t.ElicitRequestURLParams):
+            self._then()
+            return t.ElicitResult(action=self._page)
+        result: Any = self._contents.pop(0)
+        return t.ElicitResult(action=result) if result in ("decline", "cancel") else accepted(result)
+
+
+def accepted(content: Any) -> t.ElicitResult:
+    """The answer to a form that was filled in so."""
+    return t.ElicitResult(action="accept", content=content)
+
+
+async def never() -> None:
+    """Wait for ever."""
+    await asyncio.Event().wait()
 
 
 @asynccontextmanager

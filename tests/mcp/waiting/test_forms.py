@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import mcp.types as t
@@ -18,7 +18,16 @@ from aileron.mcp._texts import Pending, ToolResult, render_form
 from aileron.mcp._tools import CallOptions
 from tests.mcp.case import Era, action, in_a_loop, in_both_eras, text_of
 from tests.mcp.test_forms import ASKS, PROPERTIES, SCHEMA
-from tests.mcp.waiting.case import ATTENDED, URL, WaitingCase, WaitingTools, connected
+from tests.mcp.waiting.case import (
+    ATTENDED,
+    URL,
+    Person,
+    WaitingCase,
+    WaitingTools,
+    accepted,
+    connected,
+    never,
+)
 
 HI = {"text": "hi"}
 
@@ -56,58 +65,37 @@ class AskingTools(WaitingTools):
         return ToolResult("ok")
 
 
-class Filling:
-    """A person who fills in forms.
+class FormCase(WaitingCase):
+    """One call that lacks something."""
 
-    :param contents: of one form after the other; a word: what is pressed instead.
-    :param then: called once a page was opened.
-    :ivar asked: the forms, and the addresses.
-    """
-
-    def __init__(self, *contents: Mapping[str, Any] | str, then: Callable[[], object] = lambda: None) -> None:
-        self.asked: list[Any] = []
-        self._then = then
-        self._contents = list(contents)
-
-    async def elicited(self, _context: object, params: t.ElicitRequestParams) -> t.ElicitResult:
-        """The SDK's callback."""
-        self.asked.append(params)
-        if isinstance(params, t.ElicitRequestURLParams):
-            self._then()
-            return t.ElicitResult(action="accept")
-        result: Any = self._contents.pop(0)
-        return t.ElicitResult(action=result) if result in ("decline", "cancel") else _accepted(result)
-
-
-def _accepted(content: Any) -> t.ElicitResult:
-    return t.ElicitResult(action="accept", content=content)
-
-
-class FormTests(WaitingCase):
-    """Of both eras."""
-
-    async def call(self, era: Era, person: Filling, tools: WaitingTools, **more: Any) -> t.CallToolResult:
+    async def call(self, era: Era, person: Person, tools: WaitingTools, **more: Any) -> t.CallToolResult:
         """One call by a client of that era with that person before it."""
         async with connected(tools, era, elicitation_callback=person.elicited, **more) as client:
             result = await client.call_tool("ship_update", HI)
         assert isinstance(result, t.CallToolResult)
         return result
 
+
+class FormTests(FormCase):
+    """Of both eras."""
+
     @in_both_eras
     async def test_filled_in(self, era: Era) -> None:
         """What the person says is sent with what the agent said, once."""
-        tools, person = AskingTools(), Filling({"channel": "#random", "text": "no"})
+        tools, person = AskingTools(), Person({"channel": "#random", "text": "no"})
         self.assertEqual(text_of(await self.call(era, person, tools)), "ok")
         self.assertEqual(tools.sent, [{"text": "hi", "channel": "#random"}])
         self.assertEqual(len({each.key for each in tools.manners}), 1)
         [form] = person.asked
         self.assertEqual(form.requested_schema["properties"], {each: PROPERTIES[each] for each in ASKS})
         self.assertEqual(form.requested_schema["required"], ["channel"])
+        for words in ("Ship update", "approves nothing"):
+            self.assertIn(words, form.message)
 
     @in_both_eras
     async def test_again(self, era: Era) -> None:
         """What is missing or cannot be taken is asked for again, with what was said before kept."""
-        tools, person = AskingTools(), Filling({"note": "x"}, {"channel": "#nowhere"}, {"channel": "#general"})
+        tools, person = AskingTools(), Person({"note": "x"}, {"channel": "#nowhere"}, {"channel": "#general"})
         self.assertEqual(text_of(await self.call(era, person, tools)), "ok")
         self.assertEqual(tools.sent, [{"text": "hi", "note": "x", "channel": "#general"}])
         names = [list(each.requested_schema["properties"]) for each in person.asked]
@@ -118,7 +106,7 @@ class FormTests(WaitingCase):
         """Who does not say it has nothing sent, and the model is told not to make it up."""
         for pressed in ("decline", "cancel"):
             tools = AskingTools()
-            result = await self.call(era, Filling(pressed), tools)
+            result = await self.call(era, Person(pressed), tools)
             self.assertEqual((tools.sent, result.is_error), ([], True))
             self.assertIn("Do not make it up", text_of(result))
 
@@ -126,7 +114,7 @@ class FormTests(WaitingCase):
     async def test_then_reviewed(self, era: Era) -> None:
         """After the form the page is shown where the call is decided, by a client that can."""
         tools = AskingTools(gated=True)
-        person = Filling({"channel": "#random"}, then=tools.decided.set)
+        person = Person({"channel": "#random"}, then=tools.decided.set)
         await self.call(era, person, tools)
         self.assertEqual([each.mode for each in person.asked], ["form", "url"])
         self.assertEqual({json.dumps(each) for each in tools.sent}, {'{"text": "hi", "channel": "#random"}'})
@@ -142,7 +130,7 @@ class FormTests(WaitingCase):
             (evolve(ATTENDED, client="codex"), {"client_info": codex}),
         ]
         for session, more in sessions:
-            tools, person = AskingTools(), Filling()
+            tools, person = AskingTools(), Person()
             result = await self.call(era, person, tools, session=session, **more)
             self.assertEqual((tools.sent, person.asked, result.is_error), ([], [], True))
             self.assertIn("for the user to say: channel. Ask them", text_of(result))
@@ -154,7 +142,7 @@ class FormTests(WaitingCase):
     @in_both_eras
     async def test_listed(self, era: Era) -> None:
         """A model need not give what its person is asked for; where nobody is, it must."""
-        able: dict[str, Any] = {"elicitation_callback": Filling().elicited}
+        able: dict[str, Any] = {"elicitation_callback": Person().elicited}
         for options, required in ((able, ["text"]), ({}, ["text", "channel"])):
             async with connected(AskingTools(), era, **options) as client:
                 [tool] = (await client.list_tools()).tools
@@ -164,32 +152,31 @@ class FormTests(WaitingCase):
     @in_both_eras
     async def test_unknown_client(self, era: Era) -> None:
         """A client that nobody knows is believed that it shows forms, whether or not it opens addresses."""
-        tools, person = AskingTools(), Filling({"channel": "#random"})
+        tools, person = AskingTools(), Person({"channel": "#random"})
         unknown = t.Implementation(name="x", version="1")
         session = SessionEnvironment("", "")
         self.assertEqual(text_of(await self.call(era, person, tools, session=session, client_info=unknown)), "ok")
 
-
-class HandshakeTests(WaitingCase):
-    """Of the era in which the call waits for the form."""
-
-    @in_a_loop
-    async def test_enough(self) -> None:
+    @in_both_eras
+    async def test_enough(self, era: Era) -> None:
         """Who says three times what cannot be taken is not asked a fourth time."""
-        tools, person = AskingTools(), Filling(*[{"channel": "#nowhere"}] * 4)
-        async with connected(tools, "legacy", elicitation_callback=person.elicited) as client:
-            result = await client.call_tool("ship_update", HI)
+        tools, person = AskingTools(), Person({"channel": "#nowhere"}, {"channel": 7}, {"note": "x"}, {})
+        result = await self.call(era, person, tools)
         self.assertEqual((len(person.asked), tools.sent, result.is_error), (3, [], True))
+
+
+class HandshakeTests(FormCase):
+    """Of the era in which the call waits for the form."""
 
     @in_a_loop
     async def test_shows_none_after_all(self) -> None:
         """A client that refuses to ask leaves it to the model, which is told; what may be blank stays so."""
 
-        async def refuse(_context: object, _params: object) -> t.ElicitResult:
+        async def refuse() -> None:
             raise MCPError(t.METHOD_NOT_FOUND, "No.")
 
         tools = AskingTools()
-        async with connected(tools, "legacy", elicitation_callback=refuse) as client:
+        async with connected(tools, "legacy", elicitation_callback=Person(first=refuse).elicited) as client:
             result = await client.call_tool("ship_update", HI)
             self.assertEqual((tools.sent, "for the user to say" in text_of(result)), ([], True))
             await client.call_tool("ship_update", {**HI, "channel": "#general"})
@@ -198,69 +185,40 @@ class HandshakeTests(WaitingCase):
     @in_a_loop
     async def test_nobody_answers(self) -> None:
         """A form that stands longer than the call may wait ends it, and the form with it."""
-        tools, left = AskingTools(), asyncio.Event()
-
-        async def silent(_context: object, _params: object) -> t.ElicitResult:
-            try:
-                return await asyncio.Future()
-            finally:
-                left.set()
-
-        session = evolve(ATTENDED, wait_seconds=1)
-        async with connected(tools, "legacy", session, elicitation_callback=silent) as client:
-            result = await client.call_tool("ship_update", HI)
-            await left.wait()
+        tools, person = AskingTools(), Person(first=never)
+        result = await self.call("legacy", person, tools, session=evolve(ATTENDED, wait_seconds=1))
+        await person.left_alone.wait()
         self.assertEqual((tools.sent, "has not answered" in text_of(result)), ([], True))
 
     @in_a_loop
-    async def test_time(self) -> None:
-        """The time that a form takes is the call's: what is left of it is how long the call waits then."""
-        tools = AskingTools()
-
-        async def slow(_context: object, _params: object) -> t.ElicitResult:
-            await asyncio.sleep(0.1)
-            return _accepted({"channel": "#random"})
-
-        async with connected(tools, "legacy", elicitation_callback=slow) as client:
-            self.assertEqual(text_of(await client.call_tool("ship_update", HI)), "ok")
-        first, second = (each.wait_seconds for each in tools.manners)
-        self.assertGreaterEqual(first - second, 0.1)
-
-    @in_a_loop
-    async def test_told(self) -> None:
-        """While the form stands the client hears what is waited for, and that is no approval."""
-        heard: list[str | None] = []
-        was_told = asyncio.Event()
+    async def test_while_it_stands(self) -> None:
+        """The client hears what is waited for, and that is no approval; the call waits then for what is left."""
+        tools, heard, was_told = AskingTools(), list[str | None](), asyncio.Event()
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
             heard.append(message)
             was_told.set()
 
-        async def slow(_context: object, _params: object) -> t.ElicitResult:
+        async def slow() -> None:
             await was_told.wait()
-            return _accepted({"channel": "#random"})
+            await asyncio.sleep(0.1)
 
-        async with connected(AskingTools(), "legacy", elicitation_callback=slow) as client:
-            await client.call_tool("ship_update", HI, progress_callback=hear)
-        self.assertEqual(heard[0], "Waiting for what the user says in the form.")
+        person = Person({"channel": "#random"}, first=slow)
+        async with connected(tools, "legacy", elicitation_callback=person.elicited) as client:
+            result = await client.call_tool("ship_update", HI, progress_callback=hear)
+        self.assertEqual((text_of(result), heard[0]), ("ok", "Waiting for what the user says in the form."))
+        first, second = (each.wait_seconds for each in tools.manners)
+        self.assertGreaterEqual(first - second, 0.1)
 
 
 class StatelessTests(WaitingCase):
     """Of the era in which the call comes again."""
 
     @in_a_loop
-    async def test_enough(self) -> None:
-        """Who says three times what cannot be taken is not asked a fourth time."""
-        tools, person = AskingTools(), Filling(*[{"channel": "#nowhere"}] * 4)
-        async with connected(tools, "auto", elicitation_callback=person.elicited) as client:
-            result = await client.call_tool("ship_update", HI)
-        self.assertEqual((len(person.asked), tools.sent, result.is_error), (3, [], True))
-
-    @in_a_loop
     async def test_after_the_page(self) -> None:
         """Once the run has begun no answer to a form undoes it: it is not told as not sent."""
         tools = AskingTools(gated=True)
-        async with connected(tools, "auto", elicitation_callback=Filling().elicited) as client:
+        async with connected(tools, "auto", elicitation_callback=Person().elicited) as client:
             given = {**HI, "channel": "#general", "loud": True, "note": ""}
             first = await client.session.call_tool("ship_update", given, allow_input_required=True)
             assert isinstance(first, t.InputRequiredResult)
@@ -275,10 +233,10 @@ class StatelessTests(WaitingCase):
     async def test_other_answers(self) -> None:
         """Answers to what was not asked are no answers: the same is asked again."""
         tools = AskingTools()
-        async with connected(tools, "auto", elicitation_callback=Filling().elicited) as client:
+        async with connected(tools, "auto", elicitation_callback=Person().elicited) as client:
             first = await client.session.call_tool("ship_update", HI, allow_input_required=True)
             assert isinstance(first, t.InputRequiredResult)
-            other: Any = {"wrong": _accepted({"channel": "#random"})}
+            other: Any = {"wrong": accepted({"channel": "#random"})}
             state = first.request_state
             again = await client.session.call_tool(
                 "ship_update", HI, input_responses=other, request_state=state, allow_input_required=True

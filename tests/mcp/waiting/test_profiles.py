@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate, islice
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.waiting.clients import MARGIN_SECONDS, PROFILES, UNKNOWN, USUAL_SECONDS, Profile, find_profile
+from aileron.mcp.waiting.clients import (
+    MARGIN_SECONDS,
+    PROFILES,
+    UNKNOWN,
+    USUAL_SECONDS,
+    Profile,
+    find_profile,
+    usual_beats,
+)
 
 DOC = Path(__file__).parents[3] / "doc" / "agents.md"
 
@@ -51,6 +60,10 @@ class ProfileTests(SynchronousTestCase):
         """Who started the agent knows which limit was set: what was said counts."""
         for seconds in (0, 7, 3600):
             self.assertEqual(UNKNOWN.patience(seconds, hears_progress=False), seconds)
+
+    def test_beats(self) -> None:
+        """Somebody who watches hears of a call three times in a quarter of a minute, then every fifteen seconds."""
+        self.assertEqual([*islice(accumulate(usual_beats()), 7)], [1, 2, 4, 8, 15, 30, 45])
 
     def test_unknown_is_asked_nothing(self) -> None:
         """Of an unknown client only what it says is expected, and goose is never asked, for it may end of it."""

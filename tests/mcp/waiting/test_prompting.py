@@ -13,8 +13,7 @@ from aileron.client import DaemonUnreachable
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp.waiting.prompting import MOST_CHOICES
 from tests.mcp.case import Era, action, in_a_loop, in_both_eras
-from tests.mcp.waiting.case import WaitingCase, WaitingTools, connected
-from tests.mcp.waiting.test_forms import Filling
+from tests.mcp.waiting.case import Person, WaitingCase, WaitingTools, accepted, connected
 
 
 class Offered(WaitingTools):
@@ -39,7 +38,7 @@ class Offered(WaitingTools):
         return [{"approval_id": each, "action": "a", "status": "completed"} for each in ("R", "Q")]
 
 
-def client_of(era: Era, person: Filling, tools: WaitingTools) -> AbstractAsyncContextManager[Client]:
+def client_of(era: Era, person: Person, tools: WaitingTools) -> AbstractAsyncContextManager[Client]:
     """A client with that person before it."""
     return connected(tools, era, elicitation_callback=person.elicited)
 
@@ -57,7 +56,7 @@ class PromptingTests(WaitingCase):
     @in_both_eras
     async def test_asked(self, era: Era) -> None:
         """What must be said is asked for, with what it can be; what was given stays."""
-        person = Filling({"action": "a-001", "wish": "no"}, {"run": "R"})
+        person = Person({"action": "a-001", "wish": "no"}, {"run": "R"})
         async with client_of(era, person, Offered()) as client:
             result = await client.get_prompt("use_action", {"wish": "Say hello."})
             shown = await client.get_prompt("show_result")
@@ -74,7 +73,7 @@ class PromptingTests(WaitingCase):
     async def test_many(self, era: Era) -> None:
         """Of many the name is typed; of none there is nothing to choose."""
         for count in (MOST_CHOICES + 1, 0):
-            person = Filling({"action": "A-000"}, "cancel")
+            person = Person({"action": "A-000"}, "cancel")
             async with client_of(era, person, Offered(count)) as client:
                 try:
                     self.assertIn("Use the action `a-000`", text_of(await client.get_prompt("use_action")))
@@ -85,7 +84,7 @@ class PromptingTests(WaitingCase):
     @in_both_eras
     async def test_not_asked(self, era: Era) -> None:
         """Who gives all that must be said is asked nothing, and neither is a client that shows no form."""
-        person = Filling()
+        person = Person()
         async with client_of(era, person, Offered()) as client:
             await client.get_prompt("use_action", {"action": "a-000"})
             await client.get_prompt("how_to_use_aileron")
@@ -100,7 +99,7 @@ class PromptingTests(WaitingCase):
     async def test_not_said(self, era: Era) -> None:
         """Who does not say it gets no prompt."""
         for pressed in ("decline", "cancel"):
-            async with client_of(era, Filling(pressed), Offered()) as client:
+            async with client_of(era, Person(pressed), Offered()) as client:
                 with self.assertRaises(MCPError) as caught:
                     await client.get_prompt("use_action")
             self.assertEqual(caught.exception.code, t.INVALID_PARAMS)
@@ -108,7 +107,7 @@ class PromptingTests(WaitingCase):
     @in_both_eras
     async def test_no_daemon(self, era: Era) -> None:
         """Where nobody can say what there is to choose from, that is the error."""
-        async with client_of(era, Filling(), Offered(gone=True)) as client:
+        async with client_of(era, Person(), Offered(gone=True)) as client:
             with self.assertRaises(MCPError) as caught:
                 await client.get_prompt("show_result")
         self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
@@ -116,10 +115,10 @@ class PromptingTests(WaitingCase):
     @in_a_loop
     async def test_again(self) -> None:
         """A client that brings back another answer than was asked for is asked again."""
-        async with client_of("auto", Filling(), Offered()) as client:
+        async with client_of("auto", Person(), Offered()) as client:
             first = await client.session.get_prompt("use_action", allow_input_required=True)
             assert isinstance(first, t.InputRequiredResult)
-            other: Any = {"wrong": t.ElicitResult(action="accept", content={"action": "a-000"})}
+            other: Any = {"wrong": accepted({"action": "a-000"})}
             again = await client.session.get_prompt(
                 "use_action", input_responses=other, request_state=first.request_state, allow_input_required=True
             )

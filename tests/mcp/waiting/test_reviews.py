@@ -9,11 +9,13 @@ import mcp.types as t
 from attrs import evolve
 from mcp import MCPError
 
-from aileron.mcp._forms import Continuation
-from aileron.mcp._texts import Pending, ToolResult
-from aileron.mcp.waiting.elicitation import REVIEW, request_review, review_request
+from aileron.mcp._texts import ToolResult
 from tests.mcp.case import Era, in_a_loop, in_both_eras, text_of
-from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected
+from tests.mcp.waiting.case import ATTENDED, URL, Answer, Person, WaitingCase, WaitingTools, connected, never
+
+WAITS = "Ship update waits for your approval; nothing was sent yet. Review it on Aileron's page."
+STANDS = "Decide on the page, not here, and then close this question: Ship update."
+"""Of a question that cannot be taken back: it is to be closed, and does not say how the call stands."""
 
 
 class ReviewTests(WaitingCase):
@@ -37,13 +39,14 @@ class ReviewTests(WaitingCase):
         [asked] = person.asked
         self.assertIsInstance(asked, t.ElicitRequestURLParams)
         self.assertEqual(asked.url, URL)
-        self.assertIn("Ship update", asked.message)
+        self.assertEqual(asked.message, STANDS if era == "auto" else WAITS)
 
     @in_both_eras
     async def test_declined_is_not_denied(self, era: Era) -> None:
         """Who does not want to open the page has not said no: the call waits as if nobody had been asked."""
-        for answer in ("decline", "cancel"):
-            tools, person = WaitingTools(), Person(answer)
+        answers: tuple[Answer, ...] = ("decline", "cancel")
+        for page in answers:
+            tools, person = WaitingTools(), Person(page=page)
             async with connected(tools, era, elicitation_callback=person.elicited) as client:
                 calling = asyncio.ensure_future(client.call_tool("ship_update", {}))
                 await person.was_asked.wait()
@@ -55,23 +58,13 @@ class ReviewTests(WaitingCase):
     @in_a_loop
     async def test_decided_elsewhere(self) -> None:
         """A decision that comes while the question stands ends the call, and the question with it."""
-        tools, person = WaitingTools(), Person(None)
+        tools, person = WaitingTools(), Person(first=never)
         async with connected(tools, "legacy", elicitation_callback=person.elicited) as client:
             calling = asyncio.ensure_future(client.call_tool("ship_update", {}))
             await person.was_asked.wait()
             tools.decide()
             self.assertEqual(text_of(await calling), "ok")
             await person.left_alone.wait()
-
-    def test_question_that_stands(self) -> None:
-        """A question that cannot be taken back says that it is to be closed, and not how the call stands."""
-        pending = Pending("R", "Ship update", URL)
-        requests = request_review(pending, Continuation("key")).input_requests
-        assert requests is not None
-        for question in (review_request(pending), requests[REVIEW]):
-            assert isinstance(question.params, t.ElicitRequestURLParams)
-            message = question.params.message
-            self.assertEqual(message, "Decide on the page, not here, and then close this question: Ship update.")
 
     @in_a_loop
     async def test_over(self) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.client import DaemonUnreachable
 from aileron.mcp._definitions import read_definitions
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions
-from aileron.mcp.waiting.running import MOST, ActionRunner, Withdrawals
+from aileron.mcp.waiting.running import MOST, ActionRunner, Attempts, Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 
 URL = "http://127.0.0.1:9/approvals/R"
@@ -81,17 +84,6 @@ class EarlyTests(RunningCase):
             self.successResultOf(calling)
             self.assertEqual(len(self.site.asked) - before, 1)
 
-    def test_one_wait(self) -> None:
-        """A restart between the two requests does not make the whole wait longer than the client can bear."""
-        calling = self.run_it(LATE, on_cancel="withdraw")
-        self.clock.advance(10)
-        self.site.hang_up()
-        self.clock.advance(0.2)
-        self.site.answer(202, WAITS)
-        self.assertEqual(self.waits[-1], "wait=34")
-        calling.addErrback(lambda failure: failure.trap(CancelledError))
-        calling.cancel()
-
 
 class WithdrawnTests(RunningCase):
     """A call that its client cancels."""
@@ -108,15 +100,16 @@ class WithdrawnTests(RunningCase):
         return sum(asked.path.endswith("/R/withdraw") for asked in self.site.asked)
 
     def test_taken_back(self) -> None:
-        """Where the action says so, the run is taken back, and a reason is given."""
-        calling = self.run_it(LATE, on_cancel="withdraw")
-        self.site.answer(202, WAITS)
-        self.cancel(calling)
-        withdrawing = self.withdraw()
-        self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/withdraw")
-        self.assertIn("cancelled", self.site.asked[-1].body["reason"])
-        self.site.answer(200, {"status": "cancelled", "run_id": "R"})
-        self.successResultOf(withdrawing)
+        """Where the action says so, the run is taken back, and a reason is given; a decision that came first stands."""
+        for status, body in [(200, {"status": "cancelled", "run_id": "R"}), (409, fault("conflict"))]:
+            calling = self.run_it(LATE, on_cancel="withdraw")
+            self.site.answer(202, WAITS)
+            self.cancel(calling)
+            withdrawing = self.withdraw()
+            self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/withdraw")
+            self.assertIn("cancelled", self.site.asked[-1].body["reason"])
+            self.site.answer(status, body)
+            self.successResultOf(withdrawing)
 
     def test_before_its_answer(self) -> None:
         """Cancelled while it is not known which run it is, it is taken back as soon as it is."""
@@ -151,15 +144,6 @@ class WithdrawnTests(RunningCase):
         self.successResultOf(self.withdraw())
         self.assertEqual(self.asked_to_withdraw, 0)
 
-    def test_decided_meanwhile(self) -> None:
-        """A decision that came first stands."""
-        calling = self.run_it(LATE, on_cancel="withdraw")
-        self.site.answer(202, WAITS)
-        self.cancel(calling)
-        withdrawing = self.withdraw()
-        self.site.answer(409, fault("conflict", state="executing"))
-        self.successResultOf(withdrawing)
-
     def test_nothing_to_take_back(self) -> None:
         """Where the first request brought a result, a refusal or nothing, there is nothing to take back."""
         endings: list[Callable[[], None]] = [
@@ -189,3 +173,33 @@ class WithdrawnTests(RunningCase):
         self.withdrawals.stop()
         self.site.agent.flush()
         self.assertEqual(self.site.waiting, 0)
+
+
+class AttemptsTests(SynchronousTestCase):
+    """A call that goes on through the daemon's restart."""
+
+    def test_somebody_else(self) -> None:
+        """Who is not the daemon is not asked again, but a call that may have arrived is held on to, and told so."""
+        cut_off = DaemonUnreachable("cut off", sent=True)
+        somebody_else = DaemonUnreachable("somebody else", misdirected=True)
+        for lost, ends in (
+            ([somebody_else], (False, True)),
+            ([cut_off, *[somebody_else] * 2], None),
+            ([cut_off, *[somebody_else] * 100], (True, True)),
+        ):
+            clock, left = Clock(), iter(lost)
+
+            async def ask(_left: float, left: Iterator[DaemonUnreachable] = left) -> str:
+                for error in left:
+                    raise error
+                return "done"
+
+            answering = Deferred.fromCoroutine(Attempts(clock, 60).answer(ask))
+            if ends != (False, True):
+                self.assertNoResult(answering)
+            clock.pump([1] * 70)
+            if ends is None:
+                self.assertEqual(self.successResultOf(answering), "done")
+            else:
+                error = self.failureResultOf(answering, DaemonUnreachable).value
+                self.assertEqual((error.sent, error.misdirected), ends)

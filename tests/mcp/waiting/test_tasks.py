@@ -19,6 +19,7 @@ from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
 from tests.mcp.case import in_a_loop, text_of
 from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected
+from tests.mcp.waiting.test_reviews import STANDS
 
 FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
 NOBODY = evolve(ATTENDED, attended=False)
@@ -77,6 +78,14 @@ class TasksExtension(ClientExtension):
         return t.CallToolResult(content=[t.TextContent(text=f"task {result.task_id} {result.status}")])
 
 
+CANCEL = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
+
+
+async def send(client: Client, request: Any) -> None:
+    """Send a request that nothing is answered to."""
+    await client.session.send_request(request, t.EmptyResult)
+
+
 async def get(client: Client) -> Got:
     """Ask for the task."""
     request: Any = GetTask(params=t.GetTaskRequestParams(task_id="R"))
@@ -111,9 +120,9 @@ class TaskTests(WaitingCase):
                 got = await get(client)
                 assert got.input_requests is not None
                 self.assertEqual((got.status, list(got.input_requests)), ("input_required", ["review"]))
-                self.assertEqual(got.input_requests["review"]["params"]["url"], URL)
-            request: Any = UpdateTask(params=UpdateTaskParams(task_id="R"))
-            await client.session.send_request(request, t.EmptyResult)
+                params = got.input_requests["review"]["params"]
+                self.assertEqual((params["url"], params["message"]), (URL, STANDS))
+            await send(client, UpdateTask(params=UpdateTaskParams(task_id="R")))
             self.assertEqual((await get(client)).status, "working")
 
     @in_a_loop
@@ -148,43 +157,32 @@ class TaskTests(WaitingCase):
         return asyncio.run(talk())
 
     def test_result(self) -> None:
-        """A task that is over has the result that the call would have had."""
-        got = self.outcome(status="completed", audit_id="A", result={"output": {"ts": "1"}}, edited=[])
-        self.assertEqual(got.status, "completed")
-        assert got.result is not None
-        self.assertEqual(got.result["content"][0]["text"], '{"ts":"1"}')
-        self.assertFalse(got.result["isError"])
-
-    def test_data(self) -> None:
-        """The result of an action that declares its output is data as well; of one that is gone, text."""
+        """A task that is over has the result that the call would have had: text, and data where that is declared."""
         done = {"status": "completed", "audit_id": "A", "result": {"output": {"ts": "1"}}, "edited": []}
         for name, data in (("declared", {"status": "completed", "output": {"ts": "1"}}), ("gone", None)):
             got = self.outcome(action=name, **done)
             assert got.result is not None
+            self.assertEqual((got.status, got.result["isError"]), ("completed", False))
             self.assertEqual(got.result.get("structuredContent"), data)
             self.assertEqual(got.result["content"][0]["text"], '{"ts":"1"}')
 
-    def test_came_to_nothing(self) -> None:
-        """One that came to nothing has a result that says so, as an error."""
+    def test_status(self) -> None:
+        """Whatever waits or runs is working, what was withdrawn cancelled, and what came to nothing says so."""
+        for status in ("pending_approval", "awaiting_vault", "running"):
+            self.assertEqual(self.outcome(status=status).status, "working")
+        self.assertEqual(self.outcome(status="cancelled").status, "cancelled")
         for status in ("denied", "expired", "failed", "unknown"):
             got = self.outcome(status=status, reason=None, failure=None)
             assert got.result is not None
             self.assertTrue(got.result["isError"])
             self.assertIn(f"status: {status}", got.result["content"][0]["text"])
 
-    def test_under_way(self) -> None:
-        """Whatever waits or runs is working, and what was withdrawn is cancelled."""
-        for status in ("pending_approval", "awaiting_vault", "running"):
-            self.assertEqual(self.outcome(status=status).status, "working")
-        self.assertEqual(self.outcome(status="cancelled").status, "cancelled")
-
     @in_a_loop
     async def test_cancelled(self) -> None:
         """To cancel a task is a wish, handed on as a call's cancellation is."""
         tools = WaitingTools()
         async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
-            request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
-            await client.session.send_request(request, t.EmptyResult)
+            await send(client, CANCEL)
         self.assertEqual(tools.withdrawn, ["R"])
 
     @in_a_loop
@@ -200,11 +198,10 @@ class TaskTests(WaitingCase):
 
         tools = Late()
         async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
-            request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
-            await client.session.send_request(request, t.EmptyResult)
+            await send(client, CANCEL)
             tools.error = DaemonUnreachable("Gone.")
             with self.assertRaises(MCPError):
-                await client.session.send_request(request, t.EmptyResult)
+                await send(client, CANCEL)
 
     @in_a_loop
     async def test_errors(self) -> None:
