@@ -55,32 +55,19 @@ class UndoTests(WebCase):
         self.successResultOf(Deferred.fromCoroutine(self.runner.decide(run.id, decision)))
         return run
 
-    def test_page(self) -> None:
-        """The page of one says when it begins, and has the button to take it back."""
+    def test_held(self) -> None:
+        """Its page says when it begins, and it can be taken back there and in the list, until it has begun."""
+        self.assertNotIn("Approved, and not begun", self.fragment("/approvals").text)
         run = self.held()
-        text = self.fragment(f"/approvals/{run.id}").text
-        for part in (
-            f'data-begins="{timestamp(LATER)}"',
-            withdrawal(run),
-            "Take it back",
-            "It begins at",
+        for path, parts in (
+            (f"/approvals/{run.id}", (f'data-begins="{timestamp(LATER)}"', "Take it back", "It begins at")),
+            ("/approvals", ("Approved, and not begun", f'href="/approvals/{run.id}"')),
         ):
-            self.assertIn(part, text)
+            for part in (*parts, withdrawal(run)):
+                self.assertIn(part, self.fragment(path).text)
         self.runner.finish(run.id, RunState.EXECUTING)
         self.assertNotIn("Take it back", self.fragment(f"/approvals/{run.id}").text)
 
     def test_pending(self) -> None:
         """One that waits for a decision has no such button."""
         self.assertNotIn("Take it back", self.fragment(f"/approvals/{self.ask().id}").text)
-
-    def test_list(self) -> None:
-        """The list has them below what waits, and nothing where there are none."""
-        self.assertNotIn("Approved, and not begun", self.fragment("/approvals").text)
-        run = self.held()
-        text = self.fragment("/approvals").text
-        for part in (
-            "Approved, and not begun",
-            f'href="/approvals/{run.id}"',
-            withdrawal(run),
-        ):
-            self.assertIn(part, text)

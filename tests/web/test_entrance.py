@@ -14,8 +14,6 @@ from aileron.values import DAEMON
 
 from .case import COOKIE, POLL, Heard, WebCase
 
-CODE_SECONDS, WORDS_SECONDS = 60, 120
-
 
 class EntranceCase(WebCase):
     """A code."""
@@ -102,11 +100,6 @@ class HandOverTests(EntranceCase):
         told = [payload["count"] for kind, _, payload in self.recorded() if kind == "operator.login_refused"]
         self.assertEqual((told, len(self.recorded())), ([1, 2], 4))
 
-    def test_late(self) -> None:
-        """After a minute a code is void."""
-        self.clock.advance(CODE_SECONDS)
-        self.refused(self.hand_over(code=self.code, next="/"))
-
     def test_malformed(self) -> None:
         """No code, a wrong one, or two, gives nothing, and is counted."""
         self.refused(self.hand_over())
@@ -141,11 +134,16 @@ class HandOverTests(EntranceCase):
             code = self.operators.hand_over(self.token)
             self.assertEqual(self.hand_over(code=code, next=target).told["next"], target)
 
-    def test_only_post(self) -> None:
-        """A navigation opens nothing."""
-        for method in ("GET", "HEAD"):
-            heard = self.get(f"/handover?code={self.code}", method=method)
-            self.assertEqual((heard.status, heard.cookies), (404, ()))
+    def test_methods(self) -> None:
+        """A navigation opens nothing and tells nothing, and nothing is posted where a state is told."""
+        for method, path in (
+            ("GET", f"/handover?code={self.code}"),
+            ("HEAD", f"/handover?code={self.code}"),
+            ("GET", "/handover/key"),
+            ("POST", "/handover/state"),
+        ):
+            heard = self.get(path, method=method)
+            self.assertEqual((heard.status, heard.cookies), (404, ()), path)
         self.assertEqual(self.hand_over(code=self.code).status, 200)
 
     def refused(self, heard: Heard) -> None:
@@ -163,12 +161,6 @@ class KeyTests(EntranceCase):
         self.cookie, self.page_key = self.given(self.hand_over(code=self.code, next="/"))
         self.public_key = SigningBrowser.fresh(self.cookie, self.clock.seconds).public_key
 
-    def test_once(self) -> None:
-        """It tells one key, and the page key is worth nothing from then on."""
-        told = {"page_key": self.page_key, "public_key": self.public_key}
-        self.assertEqual(json.loads(self.tell(self.cookie, **told).text), {"instance": self.operators.INSTANCE})
-        self.assertEqual(self.tell(self.cookie, **told).status, 401)
-
     def test_others(self) -> None:
         """Without the cookie or the page key of the one that came, nothing is taken."""
         for cookie, page_key in (
@@ -180,7 +172,7 @@ class KeyTests(EntranceCase):
             self.assertEqual(self.tell(cookie, page_key=page_key, public_key=self.public_key).status, 401)
 
     def test_malformed(self) -> None:
-        """What is no key, or no such body, is refused, and another may be told."""
+        """What is no key, or no such body, is refused, and another may be told, once."""
         for body in (
             {},
             {"page_key": self.page_key},
@@ -189,11 +181,8 @@ class KeyTests(EntranceCase):
             {"page_key": self.page_key, "public_key": self.public_key, "more": ""},
         ):
             self.assertEqual(self.tell(self.cookie, **body).status, 400, body)
-        self.assertEqual(self.tell(self.cookie, page_key=self.page_key, public_key=self.public_key).status, 200)
-
-    def test_only_post(self) -> None:
-        """A navigation tells nothing."""
-        self.assertEqual(self.get("/handover/key").status, 404)
+        told = {"page_key": self.page_key, "public_key": self.public_key}
+        self.assertEqual([self.tell(self.cookie, **told).status for _ in range(2)], [200, 401])
 
 
 class StateTests(EntranceCase):
@@ -212,11 +201,6 @@ class StateTests(EntranceCase):
         self.operators.confirm(self.token, words)
         self.assertEqual(self.state(self.waits), {"state": "confirmed", "words": ""})
 
-    def test_late(self) -> None:
-        """After two minutes it is told that it is late."""
-        self.clock.advance(WORDS_SECONDS)
-        self.assertEqual(self.state(self.waits), {"state": "late", "words": ""})
-
     def test_table(self) -> None:
         """Without both the cookie and the key of the one that waits, nothing is told; nor of what is over."""
         browser = self.waits
@@ -231,10 +215,6 @@ class StateTests(EntranceCase):
             self.assertEqual(self.state(other), 401)
         self.operators.hand_over(self.token)
         self.assertEqual(self.state(browser), 401)
-
-    def test_only_get(self) -> None:
-        """Nothing is posted there."""
-        self.assertEqual(self.get("/handover/state", self.waits, "POST").status, 404)
 
 
 class EndTests(WebCase):

@@ -43,6 +43,7 @@ class GuardTests(WebCase):
             "another time": (evolve(self.browser, seconds=lambda: NOW - 60), {}),
             "the cookie as signature": (self.browser, {PROOF: self.browser.cookie}),
             "a terminal's token": (evolve(self.browser, cookie=token), {}),
+            "a terminal's token as bearer": (None, {"Authorization": f"Bearer {token}"}),
             "another path's signature": (self.browser, {PROOF: self.browser.proof("GET", "/fragments/y")}),
         }
         refusals = set()
@@ -68,12 +69,6 @@ class GuardTests(WebCase):
         statuses = [self.get(path, self.browser).status for path in self.paths]
         self.assertEqual(statuses, [404 if "none" in path else 200 for path in self.paths])
         self.assertEqual(self.fragment("/approvals/no-such").status, 404)
-
-    def test_bearer_is_no_browser(self) -> None:
-        """A terminal's token opens no page, for pages are for browsers."""
-        token, _ = self.operators.log_in()
-        for path in self.paths:
-            self.assertEqual(self.heard("GET", path, headers={"Authorization": f"Bearer {token}"}).status, 401)
 
     def test_ended(self) -> None:
         """A session that was logged out, or ended by itself, opens nothing any more."""
