@@ -15,33 +15,31 @@ from aileron.launch._bell import LOOK_SECONDS, Bell, format_waiting, is_multiple
 class BellTests(SynchronousTestCase):
     """One line."""
 
-    def ring(self, *, terminal: bool, full_screen: bool, multiplexed: bool = False) -> tuple[list[str], list[str]]:
-        """What is said, and what is written to the terminal."""
-        said: list[str] = []
-        written: list[str] = []
-        Bell(said.append, written.append, terminal, multiplexed).ring("a call waits", full_screen=full_screen)
-        return said, written
+    def test_ways(self) -> None:
+        """Into a screen that the agent draws nothing is printed; where lines go by it is a line and a bell.
 
-    def test_full_screen(self) -> None:
-        """Into a screen that the agent draws nothing is printed: one sequence, which ends with a bell."""
-        self.assertEqual(self.ring(terminal=True, full_screen=True), ([], ["\x1b]9;a call waits\a"]))
+        A screen gets one sequence, which ends with a bell.  tmux and screen drop it, its end included, and are told by
+        a bell of its own.  Without a terminal it is a line, and nothing that only a terminal understands.
+        """
+        line, sequence = ["aileron: a call waits"], "\x1b]9;a call waits\a"
+        for terminal, full_screen, multiplexed, told in (
+            (True, True, False, ([], [sequence])),
+            (True, True, True, ([], [sequence + "\a"])),
+            (True, False, False, (line, ["\a"])),
+            (True, False, True, (line, ["\a"])),
+            (False, True, False, (line, [])),
+            (False, False, False, (line, [])),
+        ):
+            said: list[str] = []
+            written: list[str] = []
+            bell = Bell(said.append, written.append, terminal, multiplexed)
+            bell.ring("a call waits", full_screen=full_screen)
+            self.assertEqual((said, written), told)
 
     def test_multiplexed(self) -> None:
-        """tmux and screen drop that sequence, its end included, and are told by a bell of its own."""
-        told = self.ring(terminal=True, full_screen=True, multiplexed=True)
-        self.assertEqual(told, ([], ["\x1b]9;a call waits\a\a"]))
-        self.assertEqual(self.ring(terminal=True, full_screen=False, multiplexed=True)[1], ["\a"])
+        """Whether it is one of these is in the environment."""
         for environ, multiplexed in (({"TMUX": "/s,1,0"}, True), ({"STY": "1.x"}, True), ({"TMUX": ""}, False)):
             self.assertEqual(is_multiplexed(environ), multiplexed)
-
-    def test_lines(self) -> None:
-        """Where lines go by it is a line and a bell."""
-        self.assertEqual(self.ring(terminal=True, full_screen=False), (["aileron: a call waits"], ["\a"]))
-
-    def test_headless(self) -> None:
-        """Without a terminal it is a line, and nothing that only a terminal understands."""
-        for full_screen in (True, False):
-            self.assertEqual(self.ring(terminal=False, full_screen=full_screen), (["aileron: a call waits"], []))
 
     def test_words(self) -> None:
         """What is written raw is ours, whatever the address of the daemon is said to be."""

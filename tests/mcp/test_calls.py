@@ -270,9 +270,6 @@ class DiagnosticsTests(CallsCase):
             for part in parts:
                 self.assertIn(part, text)
             self.setUp()
-
-    def test_away(self) -> None:
-        """A daemon that is not there needs to be started, by the user."""
         calling = self.started("aileron_diagnostics")
         self.site.hang_up()
         self.assertIn("aileron daemon start", self.successResultOf(calling).text)

@@ -35,10 +35,6 @@ def blocks(*attachments: Attachment) -> Sequence[t.ContentBlock]:
 class ContentsTests(SynchronousTestCase):
     """Each kind."""
 
-    def test_text_alone(self) -> None:
-        """Nothing is attached."""
-        self.assertEqual(blocks(), [])
-
     def test_pictures(self) -> None:
         """A picture that is one is shown as one."""
         for kind, content in {
@@ -60,15 +56,13 @@ class ContentsTests(SynchronousTestCase):
             self.assertEqual(base64.b64decode(block.resource.blob), content)
 
     def test_sound(self) -> None:
-        """Sound is sound."""
+        """Sound is sound; to a protocol that knows of none it is a document."""
         [block] = blocks(attachment("audio/wav", b"RIFF"))
         assert isinstance(block, t.AudioContent)
         self.assertEqual((block.mime_type, base64.b64decode(block.data)), ("audio/wav", b"RIFF"))
-
-    def test_no_sound(self) -> None:
-        """To a protocol that knows of none it is a document."""
         result = ToolResult("Done.", run_id="R", attachments=(attachment("audio/wav", b"RIFF"),))
         self.assertEqual([each.type for each in to_content_blocks(result, sound=False)], ["text", "resource"])
+        self.assertEqual(blocks(), [])
 
     def test_documents(self) -> None:
         """Each of the others is a document at the place of its number."""

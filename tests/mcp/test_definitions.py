@@ -52,19 +52,13 @@ class CardsTests(SynchronousTestCase):
             self.assertIn(word, description)
         self.assertNotIn("approval", self.definition().description)
 
-    def test_disabled(self) -> None:
-        """An action that is switched off is no tool."""
+    def test_which(self) -> None:
+        """An action that is switched off, or would take the place of a tool of ours, is none; all stand in order."""
         self.assertEqual(read_definitions([action(enabled=False)]), ())
-
-    def test_order(self) -> None:
-        """The order of the tools does not depend on the daemon's."""
-        items = [action("b"), action("a")]
-        self.assertEqual([definition.name for definition in read_definitions(items)], ["a", "b"])
-
-    def test_ours_are_not_hidden(self) -> None:
-        """No action takes the place of one of our own tools."""
         ours = ("aileron-diagnostics", "check-action-status", "search-actions", "describe-action", "run-action")
         self.assertEqual(read_definitions([action(name) for name in ours]), ())
+        items = [action("b"), action("a")]
+        self.assertEqual([definition.name for definition in read_definitions(items)], ["a", "b"])
 
     def test_names(self) -> None:
         """A name that some agent or provider would not take is no tool's."""

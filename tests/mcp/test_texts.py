@@ -133,14 +133,11 @@ class ErrorTests(SynchronousTestCase):
     """Why there is no result."""
 
     def test_problems(self) -> None:
-        """Every offending argument is listed."""
+        """Every offending argument is listed, and problems of another shape harm nothing."""
         problems = [{"pointer": "/args/text", "message": "is missing"}, {"pointer": "", "message": "too many"}]
         result = render_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
         lines = ["The arguments are wrong.", "- text: is missing", "- arguments: too many"]
         self.assertEqual(result, ToolResult("\n".join([*lines, "(class: invalid_request, run_id: R)"]), is_error=True))
-
-    def test_odd_problems(self) -> None:
-        """Problems of another shape harm nothing."""
         self.assertIn("- odd", render_error(fault("invalid_request", problems=["odd"])).text)
         self.assertNotIn("odd", render_error(fault("invalid_request", problems="odd")).text)
 

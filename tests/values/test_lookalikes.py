@@ -109,8 +109,9 @@ class LookalikeTests(SynchronousTestCase):
             self.assertTrue(any(f"U+{ord(each):04X} {unicodedata.name(each)}" in found[0] for each in foreign), text)
 
     def test_prose(self) -> None:
-        """A text in the language that its letters are of is none, whatever single words of it look like."""
-        for text in _PROSE:
+        """A text, short or long, in the language that its letters are of is none, whatever words of it look like."""
+        short = ("", "#general \x00", "café naïve", "今天", "한국어", "ไทย", "нет", "Да", "#новости", "v2：新")
+        for text in (*_PROSE, *short):
             self.assertEqual(list(cautions(text)), [], text)
 
     def test_right_to_left(self) -> None:
@@ -118,11 +119,6 @@ class LookalikeTests(SynchronousTestCase):
         for text in ("שלום עולם", "send 123 to مرحبا", "\u0661\u0662"):
             *_, turned = cautions(text)
             self.assertIn("from right to left", turned)
-
-    def test_short(self) -> None:
-        """Short texts need no word where their letters look like no ASCII ones."""
-        for text in ("", "#general \x00", "café naïve", "今天", "한국어", "ไทย", "нет", "Да", "#новости", "v2：新"):
-            self.assertEqual(list(cautions(text)), [], text)
 
     def test_piled(self) -> None:
         """Marks that are piled on a letter are told: they may cover what stands around it."""

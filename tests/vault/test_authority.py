@@ -16,7 +16,7 @@ from aileron.testing import (
     VaultContract,
     trusted_word,
 )
-from aileron.values import JSON, LockedPeriod, TrustKind
+from aileron.values import JSON, LockedPeriod
 from aileron.vault import Vault, VaultDamaged, keys
 
 from .case import NOON, PASSPHRASE, OpenCase, VaultCase
@@ -98,14 +98,6 @@ class TrustTests(OpenCase):
         self.assertEqual(self.vault.trusted(), ())
         self.vault.put([trusted_word()])
 
-    def test_one_write(self) -> None:
-        """Several words are one write, and no change is none."""
-        self.vault.put([trusted_word("a"), trusted_word("b")])
-        self.vault.put([trusted_word("a")])
-        self.vault.put([])
-        self.vault.remove(TrustKind.ACTION, "c")
-        self.assertEqual(self.vault.revision()[1], 2)
-
 
 class ControlTests(OpenCase):
     def test_prune(self) -> None:
@@ -137,13 +129,6 @@ class ControlTests(OpenCase):
         """A decision that has ended is used once all the same."""
         self.vault.spend(b"late", NOON - timedelta(seconds=1), 1, "head")
         self.assertRaises(Conflict, self.vault.spend, b"late", NOON, 2, "head")
-
-    def test_same_seal(self) -> None:
-        """To seal the same again writes nothing."""
-        self.vault.seal(3, "head")
-        revision = self.vault.revision()
-        self.vault.seal(3, "head")
-        self.assertEqual(self.vault.revision(), revision)
 
     def test_mark_tells_nothing(self) -> None:
         """A mark begins with the key's id, which is no part of the key."""

@@ -90,14 +90,10 @@ class RenewedTests(OpenCase):
         self.assertEqual(self.vault.list(), ())
 
     def test_unfit(self) -> None:
-        """What the kind would not keep is refused."""
-        unfit = evolve(new_binding("you", secret=b"x"), kind=self.kind.name)
-        self.failureResultOf(Deferred.fromCoroutine(self.vault.set_up(unfit)), InvalidRequest)
-
-    def test_unknown_kind(self) -> None:
-        """A kind that there is not is refused before the vault is written."""
-        unknown = evolve(new_binding("you"), kind="unknown")
-        self.failureResultOf(Deferred.fromCoroutine(self.vault.set_up(unknown)), InvalidRequest)
+        """What the kind would not keep, and a kind that there is not, is refused before the vault is written."""
+        for kind, secret in ((self.kind.name, b"x"), ("unknown", b"1")):
+            unfit = evolve(new_binding("you", secret=secret), kind=kind)
+            self.failureResultOf(Deferred.fromCoroutine(self.vault.set_up(unfit)), InvalidRequest)
 
 
 class ApiKeyTests(OpenCase):

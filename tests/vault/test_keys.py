@@ -15,7 +15,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import Conflict
 from aileron.vault import keys
-from aileron.vault._cipher import KdfParameters
 from aileron.vault._passphrase import words
 from aileron.vault.keys import DataKey, NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase
 
@@ -87,25 +86,13 @@ class OpenTests(VaultCase):
         error = self.assertRaises(VaultDamaged, keys.open_vault, self.path, PASSPHRASE)
         self.assertIn("aileron vault reset", str(error))
 
-    def test_defaults(self) -> None:
-        """New vaults are made with Argon2id, three passes over 64 MiB in four lanes."""
-        kdf = self.content()["kdf"]
-        self.assertEqual(
-            [kdf[name] for name in ("algorithm", "iterations", "memory_kib", "lanes")], ["argon2id", 3, 65536, 4]
-        )
-        self.assertEqual(KdfParameters(b"s" * 16), KdfParameters(b"s" * 16, 3, 65536, 4))
-
 
 class DataKeyTests(SynchronousTestCase):
     def test_quiet(self) -> None:
-        """A key shows in no repr and is not pickled."""
+        """A key shows in no repr and is not pickled; a wiped one derives nothing, and twice is safe."""
         key = DataKey(b"k" * 32)
         self.assertNotIn("kk", f"{key!r}{key}")
         self.assertRaises(TypeError, pickle.dumps, key)
-
-    def test_wiped(self) -> None:
-        """A wiped key derives nothing; twice is safe."""
-        key = DataKey(b"k" * 32)
         key.wipe()
         key.wipe()
         self.assertRaises(ValueError, key.subkey, "x")
@@ -187,13 +174,14 @@ class PassphraseTests(SynchronousTestCase):
 
 class FileTests(VaultCase):
     def test_shape(self) -> None:
-        """The file is JSON that says its version and parameters."""
+        """The file is JSON that says its version and parameters: Argon2id, three passes over 64 MiB in four lanes."""
         content = json.loads(self.path.read_bytes())
         expected = "version vault revision kdf data_key entry_revisions entries trust sealed spent forgotten"
         self.assertEqual(
             set(content), {*expected.split(), "grants", "pauses", "caps", "record", "passkeys", "passkey_rule", "mac"}
         )
-        self.assertEqual(content["version"], 1)
+        kdf = [content["kdf"][name] for name in ("algorithm", "iterations", "memory_kib", "lanes")]
+        self.assertEqual((content["version"], kdf), (1, ["argon2id", 3, 65536, 4]))
 
     def test_newer(self) -> None:
         """A vault of a version that we do not know is refused, not guessed at."""

@@ -146,6 +146,10 @@ class HostileCase(WebCase):
         self.successResultOf(Deferred.fromCoroutine(granting))
         for kind in TrustKind:
             self.runner.lay(kind, "x", "x")
+        trusted = self.runner.lay(TrustKind.ACTION, "changed", "x")
+        word = self.runner.trust([(trusted.kind, trusted.name, trusted.digest)], Actor("human", "x"))
+        self.successResultOf(Deferred.fromCoroutine(word))
+        self.runner.lay(TrustKind.ACTION, "changed", "y")
         self.add_passkey()
 
     def add_passkey(self) -> None:

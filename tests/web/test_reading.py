@@ -25,21 +25,14 @@ class ReadingTests(SynchronousTestCase):
         )
         self.assertTrue(found.harmless)
 
-    def test_lookalikes(self) -> None:
-        """What looks like another word, or is read from right to left, is told, and a glance does not show it."""
-        for text, said in (("#g\u0435neral", "looks like “general”"), ("שלום", "from right to left")):
-            found = reading(text)
-            self.assertIn(said, found.notes)
-            self.assertFalse(found.harmless)
-        quiet = reading("Привет, это текст: с рос")
-        self.assertEqual((quiet.notes, quiet.harmless), ("", True))
-
     def test_harmless(self) -> None:
         """Honest values in any language can be decided at a glance; disguised, piled or covered ones cannot."""
         for text in ("нет", "Добрый вечер, это обычный текст", "Kære Ærø", "cœur", "Satış", "Γειά", "会议", "20 m²"):
             self.assertTrue(reading(text).harmless, text)
         for text in ("рауре ж", "evil。com", "/etc／passwd", "1․000", "a" + "\u0301" * 3, "a\u20dd", "#сор", "paypaı"):
             self.assertFalse(reading(text).harmless, text)
+        for text, said in (("#g\u0435neral", "looks like “general”"), ("שלום", "from right to left")):
+            self.assertIn(said, reading(text).notes)
 
     def test_long(self) -> None:
         """More than 1000 characters or 20 lines are read to their end; bytes and lines are told."""
@@ -197,7 +190,7 @@ class MarkupTests(SynchronousTestCase):
             self.assertFalse(reading(honest + mark + misleading).harmless)
 
     def test_pictures(self) -> None:
-        """A picture, or whatever else a tag fetches, tells its sender who looks at it."""
+        """A picture, or whatever else a tag fetches, tells its sender who looks; a form says where it is sent."""
         url = "http://evil.example/p.png"
         for text in (
             f"![x]({url})",
@@ -208,9 +201,6 @@ class MarkupTests(SynchronousTestCase):
             f"<table background={url}>",
         ):
             self.assertEqual(list(markup(text)), [f"A picture or the like is fetched from “{url}”."], text)
-
-    def test_forms(self) -> None:
-        """A form says to whom it sends what is typed into it."""
         for text in ("<form action='//evil.example/x'>", "<button formaction=//evil.example/x>"):
             self.assertEqual(list(markup(text)), ["A form is sent to “//evil.example/x”."], text)
 

@@ -132,6 +132,7 @@ class RecordPagesTests(WebCase):
         self.assertNotIn("a.b</a>", self.fragment("/audit?since=2025-10-09T10:30").text)
         refused = self.fragment("/audit?until=soon")
         self.assertEqual((refused.status, refused.text), (400, "Until is no moment in time: write 2026-01-31T12:00."))
+        self.assertEqual(self.fragment("/audit?type=a&type=b").status, 400)
 
     def test_one(self) -> None:
         """One record is whole, its contents made visible."""
@@ -140,7 +141,3 @@ class RecordPagesTests(WebCase):
         for part in (VISIBLE, 'href="/runs/run-1"', "sha256:"):
             self.assertIn(part, text)
         self.assertEqual(self.fragment("/audit/none").status, 404)
-
-    def test_query(self) -> None:
-        """A question that stands there twice is none."""
-        self.assertEqual(self.fragment("/audit?type=a&type=b").status, 400)

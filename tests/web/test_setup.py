@@ -124,14 +124,11 @@ class GrantPageTests(WebCase):
 class GatewayPageTests(WebCase):
     """C{/gateway}."""
 
-    def test_nothing(self) -> None:
-        """Before anything went through, it says so, and where it would go."""
+    def test_counted(self) -> None:
+        """What was counted is drawn, and stands there in numbers as well; before anything went through it says so."""
         text = self.fragment("/gateway").text
         self.assertIn("Nothing went through the gateway", text)
         self.assertIn("https://api.anthropic.com", text)
-
-    def test_counted(self) -> None:
-        """What was counted is drawn, and stands there in numbers as well."""
         self.build(totals=_Counted())
         text = self.fragment("/gateway").text
         self.assertIn("1,234", text)
@@ -188,13 +185,10 @@ class PasskeysPageTests(WebCase):
         self.assertEqual(heard.status, 200)
         return read(heard.text).text
 
-    def test_none(self) -> None:
-        """Where there is none it says so, and that none is needed."""
+    def test_listed(self) -> None:
+        """Each is listed by its name, made visible, with what needs one; where there is none it says so."""
         self.assertIn("There is no passkey yet.", self.text())
         self.assertIn("No approval needs one.", self.text())
-
-    def test_listed(self) -> None:
-        """Each is listed by its name, made visible, with what needs one."""
         passkeys = self.deps.passkeys
         made = SoftwareAuthenticator(ADDRESS).made(passkeys.offer())
         passkeys.confirm(passkeys.propose("<b>My\u202e key", made))

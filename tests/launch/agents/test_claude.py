@@ -105,7 +105,7 @@ class RoutesTests(ClaudeCase):
         self.assertEqual([line for line in lines if line], ["a: b", "c: d", f"X-Aileron-Gateway-Key: {KEY}"])
 
     def test_elsewhere(self) -> None:
-        """An address of the user's own is respected wherever it stands, and it is said where to tell the gateway."""
+        """An address of the user's own, or a shared login's, is respected, and it is said where to tell the gateway."""
         told = {"env": {"ANTHROPIC_BASE_URL": ELSEWHERE}}
         names = (
             ".claude.json",
@@ -113,12 +113,12 @@ class RoutesTests(ClaudeCase):
             ".claude/remote-settings.json",
             "project/.claude/settings.json",
             "project/.claude/settings.local.json",
+            ".config/anthropic/configs/work.json",
         )
         for name in names:
-            path = self.write(name, told)
-            said = (str(path), "config.yaml", "gateway.providers.anthropic.base_url")
+            path = self.write(name, {"base_url": ELSEWHERE} if "anthropic" in name else told)
             registration = self.registered()
-            self.assert_alone(registration, *said)
+            self.assert_alone(registration, str(path), "config.yaml", "gateway.providers.anthropic.base_url")
             self.assertNotIn("corporate", registration.notes[0])
             path.unlink()
         self.assert_alone(self.registered(ANTHROPIC_BASE_URL=ELSEWHERE), "ANTHROPIC_BASE_URL")
@@ -126,11 +126,6 @@ class RoutesTests(ClaudeCase):
             self.assert_alone(self.registered(*arguments), "--settings")
         self.write("project/mine.json", told)
         self.assert_alone(self.registered("--settings", "mine.json"), "--settings")
-
-    def test_elsewhere_by_a_shared_login(self) -> None:
-        """A login that Anthropic's programs share can name an address too."""
-        self.write(".config/anthropic/configs/work.json", {"base_url": ELSEWHERE})
-        self.assert_alone(self.registered(), "work.json")
 
     def test_upwards(self) -> None:
         """Settings of the repository around the directory count, and none above what is no repository."""

@@ -176,6 +176,7 @@ class LeftAloneTests(RoutesUser):
         """A base URL or a provider of the user's own is respected, whichever file says it."""
         for name, text in (
             ("config.toml", 'openai_base_url = "https://hunter2.test/v1"'),
+            ("config.toml", 'openai_base_url = "https://api.openai.com.hunter2.test/v1"'),
             ("config.toml", f'model_provider = "corp"\n{CORPORATE}'),
             ("managed_config.toml", 'model_provider = "amazon-bedrock"'),
         ):
@@ -189,11 +190,6 @@ class LeftAloneTests(RoutesUser):
         self.assertIn("through the gateway", self.registered().notes[0])
         for arguments in (("-p", "work"), ("--profile=work",), ("-pwork",), ("exec", "--profile", "work", "hi")):
             self.assert_left_alone("corp is left alone", *arguments)
-
-    def test_lookalike(self) -> None:
-        """An address that only begins like the upstream's is another place."""
-        self.write(".codex/config.toml", 'openai_base_url = "https://api.openai.com.hunter2.test/v1"')
-        self.assert_left_alone("goes elsewhere")
 
     def test_arguments(self) -> None:
         """Where the user's arguments say it, they are right."""

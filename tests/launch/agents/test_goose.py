@@ -22,7 +22,7 @@ class ToolServerTests(GooseCase):
     """Our server is added and everything of the user's is kept."""
 
     def test_file(self) -> None:
-        """A file of our own, which holds no secret, brings our server with a limit of an hour."""
+        """A file of our own, behind the user's, which holds no secret, brings our server with a limit of an hour."""
         registration = self.registered()
         self.assertEqual(registration.variables["GOOSE_ADDITIONAL_CONFIG_FILES"], "/private/goose.yaml")
         ((name, text),) = registration.files.items()
@@ -31,17 +31,8 @@ class ToolServerTests(GooseCase):
         self.assertEqual((entry["enabled"], entry["type"], entry["timeout"]), (True, "stdio", 3600))
         self.assertEqual(entry["cmd"], "/opt/bin/aileron-mcp")
         self.assertNotIn("ail_", text)
-
-    def test_own_files(self) -> None:
-        """The additional files that the user has named stay, before ours."""
-        registration = self.registered(GOOSE_ADDITIONAL_CONFIG_FILES="/mine/a.yaml:/mine/b.yaml")
-        named = registration.variables["GOOSE_ADDITIONAL_CONFIG_FILES"]
-        self.assertEqual(named, "/mine/a.yaml:/mine/b.yaml:/private/goose.yaml")
-
-    def test_own_extensions(self) -> None:
-        """An extension of another name is none of our business."""
-        self.write(CONFIGURATION, "extensions: {mine: {enabled: true}}\n")
-        self.assertEqual(list(self.registered().files), ["goose.yaml"])
+        theirs = self.registered(GOOSE_ADDITIONAL_CONFIG_FILES="/mine/a.yaml:/mine/b.yaml").variables
+        self.assertEqual(theirs["GOOSE_ADDITIONAL_CONFIG_FILES"], "/mine/a.yaml:/mine/b.yaml:/private/goose.yaml")
 
     def test_namesake(self) -> None:
         """An extension of our name, wherever it stands, is refused before anything starts: the two would be mixed."""
@@ -51,7 +42,8 @@ class ToolServerTests(GooseCase):
         self.assertNotIn("hunter2", message)
         moved = (self.home / CONFIGURATION).rename(self.project / "other.yaml")
         self.assertIn(str(moved), self.refused(GOOSE_ADDITIONAL_CONFIG_FILES="other.yaml"))
-        self.registered()
+        self.write(CONFIGURATION, "extensions: {mine: {enabled: true}}\n")
+        self.assertEqual(list(self.registered().files), ["goose.yaml"], "another name is none of our business")
 
     def test_reminders(self) -> None:
         """Where goose would not take the extensions of a new session, a line says so."""

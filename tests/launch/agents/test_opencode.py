@@ -97,22 +97,18 @@ class RoutesTests(OpenCodeCase):
         self.assertEqual(len(registration.notes), 1)
         self.assert_told(registration, *words)
 
-    def test_keys_of_the_environment(self) -> None:
-        """Each provider that the user has a key for goes through the gateway."""
+    def test_keys(self) -> None:
+        """Each provider that the user has a key for, in the environment or a login, goes through the gateway."""
         self.assertEqual(self.providers(ANTHROPIC_API_KEY="k"), {"anthropic": {"options": OURS}})
         both = self.providers(ANTHROPIC_API_KEY="k", OPENAI_API_KEY="k")
         self.assertEqual(both, {"anthropic": {"options": OURS}, "openai": {"options": OURS}})
+        logins = json.dumps({"anthropic": {"type": "api", "key": "k"}})
+        self.assertEqual(self.providers(OPENCODE_AUTH_CONTENT=logins), {"anthropic": {"options": OURS}})
 
     def test_unused(self) -> None:
         """A provider that the user has no key for is not mentioned: OpenCode would offer whatever is mentioned."""
         registration = self.told({"model": "x/y"})
         self.assertEqual((self.providers({"model": "x/y"}), registration.notes), (None, ()))
-
-    def test_login(self) -> None:
-        """A key that OpenCode keeps itself counts like one of the environment."""
-        logins = {"anthropic": {"type": "api", "key": "k"}}
-        told = self.providers(OPENCODE_AUTH_CONTENT=json.dumps(logins))
-        self.assertEqual(told, {"anthropic": {"options": OURS}})
 
     def test_merged(self) -> None:
         """The user's own options, headers and providers stay; a gateway key of another launch goes."""
@@ -140,12 +136,6 @@ class RoutesTests(OpenCodeCase):
             self.assert_alone(self.told(OPENAI_API_KEY="k"), str(self.project / "opencode.json"), *said)
             (self.project / "opencode.json").unlink()
 
-    def test_other_provider_goes_on(self) -> None:
-        """The other provider goes through the gateway all the same, and what they set stays as they set it."""
-        theirs = {"openai": {"options": {"baseURL": "http://corporate/v1"}}}
-        told = self.providers({"provider": theirs}, ANTHROPIC_API_KEY="k")
-        self.assertEqual(told, {**theirs, "anthropic": {"options": OURS}})
-
     def test_base_url_of_the_environment(self) -> None:
         """The variables that OpenCode's own SDKs read count as the user's word too."""
         registration = self.told(ANTHROPIC_API_KEY="k", ANTHROPIC_BASE_URL="http://corporate/v1")
@@ -162,9 +152,6 @@ class RoutesTests(OpenCodeCase):
         for address in ("https://api.anthropic.com", "https://api.anthropic.com/v1"):
             told = self.providers(ANTHROPIC_API_KEY="k", ANTHROPIC_BASE_URL=address)
             self.assertEqual(told, {"anthropic": {"options": OURS}}, address)
-
-    def test_moved_upstream(self) -> None:
-        """The vendor's address is another one where the gateway sends elsewhere."""
         self.upstreams["anthropic"] = Upstream("http://corporate")
         self.assert_alone(self.told(ANTHROPIC_API_KEY="k", ANTHROPIC_BASE_URL="https://api.anthropic.com"))
 

@@ -109,14 +109,23 @@ class LayoutTests(LayoutCase):
         self.assertLess(arguments.index(str(self.project)), arguments.index(str(state)))
 
     def test_settings(self) -> None:
-        """What the agent's settings say can be read, and what it writes beside them is gone afterwards."""
-        settings = self.made("user/.config/agent")
+        """What the agent's settings say can be read, and what it writes beside them is gone afterwards.
+
+        What is its own can be written and stays, also in their midst; a database or a directory of scratch files among
+        them is not there: it would be in the way.
+        """
+        settings, own, scratch = (self.made(f"user/.agent{name}") for name in ("", "/sessions", "/tmp"))
         (settings / "agent.json").write_text("{}")
-        layout = evolve(self.layout, settings=(str(settings), str(self.root / "none")))
+        anew = [settings / name for name in ("state_5.sqlite", "state_5.sqlite-wal", "installation_id")]
+        for path in anew:
+            path.touch()
+        layout = evolve(self.layout, own=(str(own),), settings=(str(settings), str(self.root / "none")))
         arguments = layout.arguments()
-        self.assertEqual(self.last(arguments, settings), "--tmpfs")
-        self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
+        for path, option in ((settings, "--tmpfs"), (settings / "agent.json", "--ro-bind"), (own, "--bind")):
+            self.assertEqual(self.last(arguments, path), option)
         self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
+        for path in (*anew, scratch):
+            self.assertNotIn(str(path), arguments)
 
     def test_in_the_project(self) -> None:
         """Settings and what is hidden there cannot be moved away, and nothing mounted for others covers them."""
@@ -125,28 +134,6 @@ class LayoutTests(LayoutCase):
             arguments = layout.arguments((other,))
             self.assertEqual(self.last(arguments, inside), "--tmpfs")
             self.assert_anchored(arguments, inside)
-
-    def test_made_anew(self) -> None:
-        """A database or a directory of scratch files among the settings is not there: it would be in the way."""
-        settings = self.made("user/.agent")
-        for name in ("state_5.sqlite", "state_5.sqlite-wal", "installation_id", "agent.toml"):
-            (settings / name).touch()
-        scratch = self.made("user/.agent/tmp")
-        arguments = evolve(self.layout, settings=(str(settings),)).arguments()
-        self.assertIn(str(settings / "agent.toml"), arguments)
-        for path in (
-            settings / "state_5.sqlite",
-            settings / "state_5.sqlite-wal",
-            settings / "installation_id",
-            scratch,
-        ):
-            self.assertNotIn(str(path), arguments)
-
-    def test_own_among_settings(self) -> None:
-        """What is the agent's own can be written and stays, also in the midst of settings."""
-        settings, own = self.made("user/.agent"), self.made("user/.agent/sessions")
-        arguments = evolve(self.layout, own=(str(own),), settings=(str(settings),)).arguments()
-        self.assertEqual((self.last(arguments, settings), self.last(arguments, own)), ("--tmpfs", "--bind"))
 
     def test_project_among_settings(self) -> None:
         """Settings cannot be written for being worked on."""

@@ -180,10 +180,11 @@ class TreeTests(LayoutCase):
             (self.project / name).write_text("one")
 
     def test_nothing(self) -> None:
-        """What stays as it was, and what nobody obeys, does not count."""
+        """What stays as it was, what nobody obeys and settings among dependencies do not count, but repositories do."""
         (self.project / "text").write_text("two")
         (self.project / "inner/.git/config").touch()
-        self.assertEqual(self.changed(), set())
+        self.write("node_modules/a/.npmrc", "node_modules/a/.git/HEAD")
+        self.assertEqual(self.changed(), {"node_modules/a/.git"})
 
     def test_files(self) -> None:
         """Files count by their names or by the directory of a program that they lie in; one that was put back, too."""
@@ -198,11 +199,6 @@ class TreeTests(LayoutCase):
         }
         self.write(*names)
         self.assertEqual(self.changed(), names)
-
-    def test_dependencies(self) -> None:
-        """Settings of packages that lie among the project's dependencies are nobody's, but repositories are."""
-        self.write("node_modules/a/.npmrc", "node_modules/a/.git/HEAD")
-        self.assertEqual(self.changed(), {"node_modules/a/.git"})
 
     def test_repositories(self) -> None:
         """A repository counts by any name that git knows it by, and one that another was put in the place of."""

@@ -68,7 +68,10 @@ class SandboxTests(SynchronousTestCase):
         self.plan = LaunchPlan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
 
     def test_command(self) -> None:
-        """bubblewrap starts what becomes the agent; the environment is the plan's, and in no argument."""
+        """bubblewrap starts what becomes the agent, with the plan's environment, which is in no argument.
+
+        It reads the kernel's filter from a descriptor that it inherits.
+        """
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             self.assertEqual(runs.argv[0], "/usr/bin/bwrap")
             behind = runs.argv[runs.argv.index("--") + 1 :]
@@ -77,10 +80,6 @@ class SandboxTests(SynchronousTestCase):
             self.assertEqual(runs.environment, self.plan.environment)
             self.assertNotIn(_SECRET, " ".join(runs.argv))
             self.assertTrue(Path(self.project.layout.own[0]).is_dir())
-
-    def test_filter(self) -> None:
-        """bubblewrap reads the kernel's filter from a descriptor that it inherits."""
-        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             self.assertEqual(runs.argv[runs.argv.index("--seccomp") + 1], "4")
             self.assertEqual(set(runs.descriptors), {3, 4, 5})
             self.assertEqual(os.read(runs.descriptors[4], 100), b"a program")

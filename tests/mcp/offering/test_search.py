@@ -21,44 +21,37 @@ CARDS = read_definitions(
 class SearchTests(SynchronousTestCase):
     """By words."""
 
-    def found(self, query: str) -> list[str | None]:
-        """The names, best first."""
-        return [definition.action for definition in search(CARDS, query)]
-
     def test_order(self) -> None:
-        """A name counts more than a title, that more than the text; equals are in the order of their names."""
-        self.assertEqual(self.found("mail"), ["mail-list", "mail-send", "deploy"])
-        self.assertEqual(self.found("SEND mail!"), ["mail-send", "mail-list", "deploy"])
-        self.assertEqual(self.found("list"), ["mail-list", "mail-send"])
+        """A name counts more than a title, that more than the text; equals are in the order of their names.
 
-    def test_beginnings(self) -> None:
-        """The beginning of a word finds it, its middle does not."""
-        self.assertEqual(self.found("dep"), ["deploy"])
-        self.assertEqual(self.found("ploy"), [])
-
-    def test_folded(self) -> None:
-        """Case is folded as Unicode has it."""
-        self.assertEqual(self.found("STRASSE"), ["straße"])
+        The beginning of a word finds it, in any case that Unicode folds; its middle does not.
+        """
+        for query, found in (
+            ("mail", ["mail-list", "mail-send", "deploy"]),
+            ("SEND mail!", ["mail-send", "mail-list", "deploy"]),
+            ("list", ["mail-list", "mail-send"]),
+            ("dep", ["deploy"]),
+            ("ploy", []),
+            ("STRASSE", ["straße"]),
+        ):
+            self.assertEqual([definition.action for definition in search(CARDS, query)], found)
 
     def test_answer(self) -> None:
-        """What is found is told on a line each, with its need of approval; of many, the best, and how many more."""
+        """What is found is told on a line each, with its need of approval; of many the best, long ones cut."""
         text = render_matches(CARDS, "deploy").text
         self.assertIn("- deploy: Deploy. Ships it, and tells the team by mail. (needs approval)", text)
         many = read_definitions([action(f"a-{number:02}") for number in range(MOST_FOUND + 3)])
         lines = render_matches(many, "update").text.splitlines()
         self.assertEqual(len([line for line in lines if line.startswith("- a-")]), MOST_FOUND)
         self.assertIn("3 more have some of these words.", lines)
+        long = read_definitions([action(description="# T\n\n" + "word " * 500)])
+        self.assertLess(len(render_matches(long, "word").text), 400)
 
     def test_nothing(self) -> None:
         """No hit is told as such; a query that is none is an error."""
         self.assertFalse(render_matches(CARDS, "zebra").is_error)
         for query in (None, "", " ", 7, ["a"]):
             self.assertTrue(render_matches(CARDS, query).is_error)
-
-    def test_long(self) -> None:
-        """A long description is cut in the list of what was found."""
-        (definition,) = read_definitions([action(description="# T\n\n" + "word " * 500)])
-        self.assertLess(len(render_matches((definition,), "word").text), 400)
 
 
 class NamedTests(SynchronousTestCase):
