@@ -85,6 +85,7 @@ class LinkTests(DaemonCase):
         self.site.answer(200, offering(7, action("b")))
         self.assertIsNone(self.link.trouble)
         self.assertEqual((self.names(), self.changes), (["b"], 2))
+        self.clock.advance(0.25)
         self.site.hang_up()
         self.clock.advance(0.25)
         self.site.answer(200, offering(7, action("b")))

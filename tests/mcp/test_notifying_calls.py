@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,22 +11,10 @@ from aileron.mcp._texts import ToolResult, render_form
 from aileron.mcp._tools import MOST_SEEN, CallOptions, NotifyingCalls
 from tests.mcp.case import in_a_loop
 from tests.mcp.test_server import ScriptedTools, done
+from tests.mcp.waiting.case import WaitingTools
 
 OPTIONS = CallOptions("K", 45)
 SOON_SECONDS, NEVER_SECONDS = 0.001, 3600.0
-
-
-class Asked(ScriptedTools):
-    """Tools, and runs that stand as a test says.
-
-    :ivar status: of every run.
-    """
-
-    status = "pending_approval"
-
-    async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """How it stands."""
-        return {"id": run_id, "status": self.status}
 
 
 class NewsCase(SynchronousTestCase):
@@ -110,21 +96,11 @@ class CallTests(NewsCase):
     @in_a_loop
     async def test_withdrawn(self) -> None:
         """What is taken back is news, by its call or by its run."""
-
-        class Taken(ScriptedTools):
-            taken: tuple[str, ...] = ()
-
-            async def withdraw(self, key: str) -> None:
-                self.taken += (key,)
-
-            async def withdraw_run(self, run_id: str) -> None:
-                self.taken += (run_id,)
-
-        tools = Taken(done)
+        tools = WaitingTools()
         await self.calls(tools).withdraw("K")
-        self.assertEqual((tools.taken, self.told), (("K",), 1))
+        self.assertEqual((tools.withdrawn, self.told), (["K"], 1))
         await self.calls(tools).withdraw_run("R")
-        self.assertEqual((tools.taken, self.told), (("K", "R"), 2))
+        self.assertEqual((tools.withdrawn, self.told), (["K", "R"], 2))
 
 
 class AskTests(NewsCase):
@@ -155,7 +131,7 @@ class AskTests(NewsCase):
     @in_a_loop
     async def test_task(self) -> None:
         """How a task's run stands is news when it changes, for each run."""
-        tools = Asked(done)
+        tools = WaitingTools()
         calls = self.calls(tools)
         for run_id, status, told in (
             ("R", "pending_approval", 1),
@@ -164,14 +140,14 @@ class AskTests(NewsCase):
             ("R", "completed", 3),
             ("S", "pending_approval", 3),
         ):
-            tools.status = status
-            self.assertEqual(await calls.run_status(run_id), {"id": run_id, "status": status})
+            tools.run = {"id": run_id, "status": status}
+            self.assertEqual(await calls.run_status(run_id), tools.run)
             self.assertEqual(self.told, told)
 
     @in_a_loop
     async def test_forgotten(self) -> None:
         """Of more runs than so many the first is forgotten, and is news again."""
-        calls = self.calls(Asked(done))
+        calls = self.calls(WaitingTools())
         for number in range(MOST_SEEN):
             await calls.run_status(str(number))
         await calls.run_status("0")

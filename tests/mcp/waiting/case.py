@@ -17,12 +17,13 @@ from aileron.client import SessionEnvironment
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Pending, ToolResult
-from aileron.mcp._tools import CallOptions
+from aileron.mcp._tools import CallOptions, ITools
 from aileron.mcp.waiting.calling import ClientPolicy
 from tests.mcp.case import PATIENCE_SECONDS, Era, action
 from tests.mcp.test_server import ScriptedTools, done
 
 URL = "http://127.0.0.1:9/approvals/R"
+FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
 PENDING = ToolResult("It waits.", pending=Pending("R", "Ship update", URL))
 ATTENDED = SessionEnvironment("", "", 45, "claude", attended=True)
 Answer = Literal["accept", "decline", "cancel"]
@@ -34,14 +35,16 @@ class WaitingTools(ScriptedTools):
 
     :ivar manners: how each call was made.
     :ivar withdrawn: the keys, and the runs, that were to be taken back.
-    :ivar run: how the run stands, for those who ask.
+    :ivar run: how the run stands, for those who ask; or why nobody tells.
+    :ivar refusal: why it is not taken back.
     """
 
     def __init__(self) -> None:
         super().__init__(done)
         self.manners: list[CallOptions] = []
         self.withdrawn: list[str] = []
-        self.run: Mapping[str, Any] = {"id": "R", "status": "pending_approval", "received_at": "1", "changed_at": "2"}
+        self.refusal: Exception | None = None
+        self.run: Mapping[str, Any] | Exception = {**FACTS, "status": "pending_approval"}
         self.began, self.ended = asyncio.Event(), asyncio.Event()
         self._decided: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
 
@@ -75,10 +78,14 @@ class WaitingTools(ScriptedTools):
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
         """The run."""
+        if isinstance(self.run, Exception):
+            raise self.run
         return self.run
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Note it."""
+        """Note it, or refuse."""
+        if self.refusal is not None:
+            raise self.refusal
         self.withdrawn.append(run_id)
 
 
@@ -131,7 +138,7 @@ async def never() -> None:
 
 @asynccontextmanager
 async def connected(
-    tools: WaitingTools, era: Era, session: SessionEnvironment = ATTENDED, **options: Any
+    tools: ITools, era: Era, session: SessionEnvironment = ATTENDED, **options: Any
 ) -> AsyncIterator[Client]:
     """A client of that era, for a few seconds at most."""
     server = ToolServer(tools, ClientPolicy(session, beats=lambda: itertools.repeat(0.02)))

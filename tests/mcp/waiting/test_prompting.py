@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -10,35 +9,20 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp.waiting.prompting import MOST_CHOICES
 from tests.mcp.case import Era, action, in_a_loop, in_both_eras
-from tests.mcp.waiting.case import Person, WaitingCase, WaitingTools, accepted, connected
+from tests.mcp.offering.test_catalog import Offered
+from tests.mcp.waiting.case import Person, WaitingCase, accepted, connected
 
 
-class Offered(WaitingTools):
-    """So many actions, and two runs.
-
-    :param gone: whether the daemon has.
-    """
-
-    def __init__(self, count: int = 2, *, gone: bool = False) -> None:
-        super().__init__()
-        self._definitions = read_definitions(action(f"a-{number:03}") for number in range(count))
-        self._gone = gone
-
-    async def actions(self) -> tuple[ToolDefinition, ...]:
-        """As many."""
-        return self._definitions
-
-    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
-        """Two."""
-        if self._gone:
-            raise DaemonUnreachable("No daemon.")
-        return [{"approval_id": each, "action": "a", "status": "completed"} for each in ("R", "Q")]
+def offered(count: int = 2, *, gone: bool = False) -> Offered:
+    """So many actions, and two runs, unless the daemon has gone."""
+    told = [{"approval_id": each, "action": "a", "status": "completed"} for each in ("R", "Q")]
+    items = (action(f"a-{number:03}") for number in range(count))
+    return Offered(*items, told=DaemonUnreachable("No daemon.") if gone else told, runs={"R": told[0]})
 
 
-def client_of(era: Era, person: Person, tools: WaitingTools) -> AbstractAsyncContextManager[Client]:
+def client_of(era: Era, person: Person, tools: Offered) -> AbstractAsyncContextManager[Client]:
     """A client with that person before it."""
     return connected(tools, era, elicitation_callback=person.elicited)
 
@@ -57,7 +41,7 @@ class PromptingTests(WaitingCase):
     async def test_asked(self, era: Era) -> None:
         """What must be said is asked for, with what it can be; what was given stays."""
         person = Person({"action": "a-001", "wish": "no"}, {"run": "R"})
-        async with client_of(era, person, Offered()) as client:
+        async with client_of(era, person, offered()) as client:
             result = await client.get_prompt("use_action", {"wish": "Say hello."})
             shown = await client.get_prompt("show_result")
         self.assertIn("Use the action `a-001`", text_of(result))
@@ -74,7 +58,7 @@ class PromptingTests(WaitingCase):
         """Of many the name is typed; of none there is nothing to choose."""
         for count in (MOST_CHOICES + 1, 0):
             person = Person({"action": "A-000"}, "cancel")
-            async with client_of(era, person, Offered(count)) as client:
+            async with client_of(era, person, offered(count)) as client:
                 try:
                     self.assertIn("Use the action `a-000`", text_of(await client.get_prompt("use_action")))
                 except MCPError as error:
@@ -85,12 +69,12 @@ class PromptingTests(WaitingCase):
     async def test_not_asked(self, era: Era) -> None:
         """Who gives all that must be said is asked nothing, and neither is a client that shows no form."""
         person = Person()
-        async with client_of(era, person, Offered()) as client:
+        async with client_of(era, person, offered()) as client:
             await client.get_prompt("use_action", {"action": "a-000"})
             await client.get_prompt("how_to_use_aileron")
             with self.assertRaises(MCPError):
                 await client.get_prompt("other")
-        async with connected(Offered(), era) as client:
+        async with connected(offered(), era) as client:
             with self.assertRaises(MCPError) as caught:
                 await client.get_prompt("use_action")
         self.assertEqual((person.asked, caught.exception.code), ([], t.INVALID_PARAMS))
@@ -99,7 +83,7 @@ class PromptingTests(WaitingCase):
     async def test_not_said(self, era: Era) -> None:
         """Who does not say it gets no prompt."""
         for pressed in ("decline", "cancel"):
-            async with client_of(era, Person(pressed), Offered()) as client:
+            async with client_of(era, Person(pressed), offered()) as client:
                 with self.assertRaises(MCPError) as caught:
                     await client.get_prompt("use_action")
             self.assertEqual(caught.exception.code, t.INVALID_PARAMS)
@@ -107,7 +91,7 @@ class PromptingTests(WaitingCase):
     @in_both_eras
     async def test_no_daemon(self, era: Era) -> None:
         """Where nobody can say what there is to choose from, that is the error."""
-        async with client_of(era, Person(), Offered(gone=True)) as client:
+        async with client_of(era, Person(), offered(gone=True)) as client:
             with self.assertRaises(MCPError) as caught:
                 await client.get_prompt("show_result")
         self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
@@ -115,7 +99,7 @@ class PromptingTests(WaitingCase):
     @in_a_loop
     async def test_again(self) -> None:
         """A client that brings back another answer than was asked for is asked again."""
-        async with client_of("auto", Person(), Offered()) as client:
+        async with client_of("auto", Person(), offered()) as client:
             first = await client.session.get_prompt("use_action", allow_input_required=True)
             assert isinstance(first, t.InputRequiredResult)
             other: Any = {"wrong": accepted({"action": "a-000"})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import mcp.types as t
@@ -11,17 +11,16 @@ from attrs import evolve
 from mcp import Client, MCPError
 from mcp.client.extension import ClientExtension, ResultClaim
 
-from aileron.client import DaemonError, DaemonFault, DaemonUnreachable
+from aileron.client import DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import NotifyingCalls
 from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, McpTasks, UpdateTaskParams
 from aileron.values import Fault
 from tests.mcp.case import in_a_loop, text_of
-from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected
+from tests.mcp.waiting.case import ATTENDED, FACTS, URL, Person, WaitingCase, WaitingTools, connected
 from tests.mcp.waiting.test_reviews import STANDS
 
-FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
 NOBODY = evolve(ATTENDED, attended=False)
 
 
@@ -188,37 +187,21 @@ class TaskTests(WaitingCase):
     @in_a_loop
     async def test_cancelled_too_late(self) -> None:
         """A task that was decided meanwhile is not taken back, and that is no error; without the daemon it is one."""
-
-        class Late(WaitingTools):
-            error: DaemonError = DaemonFault("Too late.", 409, Fault("conflict", "Too late."), None, None)
-
-            async def withdraw_run(self, run_id: str) -> None:
-                """Refuse."""
-                raise self.error
-
-        tools = Late()
+        tools = WaitingTools()
+        tools.refusal = DaemonFault("Too late.", 409, Fault("conflict", "Too late."), None, None)
         async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
             await send(client, CANCEL)
-            tools.error = DaemonUnreachable("Gone.")
+            tools.refusal = DaemonUnreachable("Gone.")
             with self.assertRaises(MCPError):
                 await send(client, CANCEL)
 
     @in_a_loop
     async def test_errors(self) -> None:
         """Another's task is none; without the daemon the task goes on; who did not declare tasks has none."""
-
-        class Failing(WaitingTools):
-            def __init__(self, error: Exception) -> None:
-                super().__init__()
-                self._error = error
-
-            async def run_status(self, run_id: str) -> Mapping[str, Any]:
-                """Fail."""
-                raise self._error
-
         missing = DaemonFault("No.", 404, Fault("not_found", "No."), None, None)
         for error, code in [(missing, t.INVALID_PARAMS), (DaemonUnreachable("Gone."), t.INTERNAL_ERROR)]:
-            tools = Failing(error)
+            tools = WaitingTools()
+            tools.run = error
             async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
                 with self.assertRaises(MCPError) as caught:
                     await get(client)
@@ -231,13 +214,9 @@ class TaskTests(WaitingCase):
     @in_a_loop
     async def test_no_task_just_now(self) -> None:
         """A call that waits when the daemon goes away, before the task is made, is told as waiting, not as failed."""
-
-        class Going(WaitingTools):
-            async def run_status(self, run_id: str) -> Mapping[str, Any]:
-                """Be away."""
-                raise DaemonUnreachable("Gone.")
-
-        async with connected(Going(), "auto", NOBODY, extensions=[TasksExtension()]) as client:
+        tools = WaitingTools()
+        tools.run = DaemonUnreachable("Gone.")
+        async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
             result = await client.call_tool("ship_update", {})
             self.assertEqual((text_of(result), result.is_error), ("It waits.", False))
 
