@@ -162,22 +162,28 @@ class OpenCase(VaultCase):
 
 
 class FullCase(OpenCase):
-    """With a vault that has something of everything."""
+    """With a vault that has something of everything.
+
+    :ivar given: what it was given, and only its key can verify.
+    """
 
     def setUp(self) -> None:
         super().setUp()
         self.made = self.set_up(evolve(new_binding(), base_url="https://slack.com", account="T1"))
         off = evolve(trusted_word(), enabled=False, changed_at=NOON + timedelta(microseconds=1))
-        self.vault.put([off, trusted_word("config.yaml", TrustKind.CONFIG)])
+        words = (off, trusted_word("config.yaml", TrustKind.CONFIG))
+        passkeys, rule = (Passkey("AAAA", "Mine", b"key", NOON),), PasskeyRule(False, ("post",))
+        predicates = (Predicate("text", PredicateKind.ONE_OF, [1, 1.0, True, "x", None, {"a": [2.0]}]),)
+        self.vault.put(words)
         self.vault.keep_pauses(example_pauses())
         self.vault.keep_caps(example_caps())
-        self.vault.keep_passkeys([Passkey("AAAA", "Mine", b"key", NOON)], PasskeyRule(False, ("post",)))
-        predicates = (Predicate("text", PredicateKind.ONE_OF, [1, 1.0, True, "x", None, {"a": [2.0]}]),)
+        self.vault.keep_passkeys(passkeys, rule)
         self.vault.grants.put(example_grant(predicates=predicates))
-        self.vault.grants.use("grant-1", 1, "head-1")
-        self.vault.record_keys.make_key()
+        used = repr((self.vault.grants.use("grant-1", 1, "head-1"),))
+        public = self.vault.record_keys.make_key()
         self.vault.record_keys.put_locked_periods((LockedPeriod("one", b"1" * 32),))
         self.vault.spend(b"mark", NOON + timedelta(hours=1), 7, "head-7")
+        self.given = (words, used, example_pauses(), example_caps(), passkeys, rule, public)
 
     def verified(self, vault: Vault) -> tuple[Any, ...]:
         """What C{vault} says that only its key can verify; the values of a grant with their types."""
