@@ -15,7 +15,6 @@ from aileron.interfaces import (
     IAudit,
     IBindingFlags,
     IBindings,
-    ICheckpointSigner,
     IConnectors,
     IDecisions,
     IGrantService,
@@ -23,7 +22,6 @@ from aileron.interfaces import (
     IMcp,
     INotifier,
     IOperators,
-    IPasskeys,
     IReconciliation,
     ISessions,
     ISubmission,
@@ -35,6 +33,7 @@ from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPa
 
 from ._credentials import AccessLog
 from ._sessions import Leases, Waits
+from ._shapes import PasskeyRegistry, RecordSigner
 from .channels.peer import Lookup, process_behind
 
 
@@ -42,6 +41,17 @@ def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], obje
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
         if not interface.providedBy(value):
             raise TypeError(f"{attribute.name} must provide {interface.__name__}")
+
+    return check
+
+
+def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]:
+    """Compare names alone, on the class: no property is evaluated."""
+    names = [name for name in vars(protocol) if not name.startswith("_")]
+
+    def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
+        if not all(hasattr(type(value), name) for name in names):
+            raise TypeError(f"{attribute.name} must be a {protocol.__name__}")
 
     return check
 
@@ -79,13 +89,13 @@ class Dependencies:
     reconciliation: IReconciliation = field(validator=_provides(IReconciliation))
     sessions: ISessions = field(validator=_provides(ISessions))
     audit: IAudit = field(validator=_provides(IAudit))
-    signer: ICheckpointSigner = field(validator=_provides(ICheckpointSigner))
+    signer: RecordSigner = field(validator=_has_all_of(RecordSigner))
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: IOperators = field(validator=_provides(IOperators))
-    passkeys: IPasskeys = field(validator=_provides(IPasskeys))
+    passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))
     launch_key_digest: bytes = field(repr=False)
     clock: IReactorTime = field(validator=_provides(IReactorTime))
     ids: Callable[[], str]

@@ -8,10 +8,8 @@ from hashlib import sha256
 
 from attrs import define, field
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
-from aileron.interfaces import ICommitObserver
 from aileron.values import Event
 
 from ._key_file import EvolvingKey, KeyFile
@@ -28,7 +26,6 @@ def mac_of(state: EvolvingKey, sealed: str) -> bytes:
     return hmac.digest(state.key, _MAC + sealed.encode("utf-8", "surrogatepass"), sha256)
 
 
-@implementer(ICommitObserver)
 @define(eq=False)
 class CommitObserver:
     """Seals what is written while nothing can be signed, and notices what must be.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from aileron.interfaces import IArchive
 from aileron.values import Break, LockedPeriod, Maced
 
 from ._commit_observer import mac_of
 from ._key_file import EvolvingKey
+from ._record_reader import RecordArchive
 from ._seal import GENESIS
 from .verify import Verification
 
@@ -23,7 +23,7 @@ _GONE = "The key of the record that goes on while the vault is locked is gone, o
 class LockedPeriodVerifier:
     """Verifies the records of the locked periods that a vault knows of."""
 
-    _archive: IArchive
+    _archive: RecordArchive
 
     async def first_wrong(self, known: Sequence[LockedPeriod], state: EvolvingKey | None) -> Break | None:
         """Find the first thing that does not hold, or L{None}: all does, or this vault knows of no locked period.

@@ -1,17 +1,17 @@
-"""Goes through the whole record while it is written, a slice at a time."""
+"""The whole record: what the database must offer of it, and a look through it while it is written."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from aileron.errors import Conflict
-from aileron.interfaces import IArchive
-from aileron.values import Checkpoint, Verdict
+from aileron.values import Checkpoint, Maced, Row, Verdict
 
 from ._export import Exporting, record_line
 from ._seal import GENESIS
@@ -21,11 +21,51 @@ _SLICE, _SIGNATURES = 500, 40
 """Each some milliseconds of the reactor's time."""
 
 
+class RecordArchive(Protocol):
+    """The whole record in the database, as opposed to one event of it.
+
+    Every method raises L{aileron.errors.StoreUnavailable} where the database refuses.
+    """
+
+    async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:
+        """List records above the sequence C{after}, up to C{until}, oldest first, at most C{limit}."""
+
+    async def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
+        """Find the sequence before the first record at or after C{since}, and of the last before C{until}."""
+
+    async def checkpoints(self, after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
+        """Those about records above C{after}, up to C{until}, in their order."""
+
+    async def latest_checkpoint(self) -> Checkpoint | None:
+        """Return the newest, or L{None}."""
+
+    async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep C{checkpoint} after all others; durable when it returns."""
+
+    async def first_of(self, period: str) -> int | None:
+        """Find the sequence of the first record of a locked period; L{None}: there is none."""
+
+    async def count_of(self, period: str) -> int:
+        """Count the records of a locked period."""
+
+    async def macs(self, after: int, limit: int) -> Sequence[Maced]:
+        """List records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""
+
+    async def oldest_contents(self) -> int | None:
+        """Return the sequence of the oldest record that has its contents, or L{None}: none has."""
+
+    async def prune(self, up_to: int, limit: int) -> int:
+        """Delete the contents of at most C{limit} of the oldest records up to the sequence C{up_to}, for good.
+
+        :return: how many; 0: none is left.
+        """
+
+
 @frozen
 class RecordReader:
     """The record as a whole, read slice by slice; others are served between two slices."""
 
-    _archive: IArchive
+    _archive: RecordArchive
     _clock: IReactorTime
 
     async def verify(self, sealed: Mapping[str, tuple[int, str]]) -> Verdict:

@@ -8,10 +8,11 @@ from datetime import timedelta
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import IArchive, IAudit
+from aileron.interfaces import IAudit
 from aileron.values import Event, utc
 
 from ._chain_verifier import PRUNED
+from ._record_reader import RecordArchive
 
 _BATCH = 200
 
@@ -24,7 +25,7 @@ class Retention:
     """
 
     _audit: IAudit
-    _archive: IArchive
+    _archive: RecordArchive
     _clock: IReactorTime
     _write: Callable[..., Event]
     _days: int

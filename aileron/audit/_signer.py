@@ -9,17 +9,16 @@ from attrs import define, evolve, field
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from aileron import __version__
 from aileron.errors import AileronError
-from aileron.interfaces import IArchive, IAudit, ICheckpointSigner, IControl, IRecordKeys
+from aileron.interfaces import IAudit, IControl, IRecordKeys
 from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict, timestamp, utc
 
 from ._checkpoints import fingerprint
 from ._commit_observer import TAMPER, CommitObserver
 from ._locked_period import LockedPeriodVerifier
-from ._record_reader import RecordReader
+from ._record_reader import RecordArchive, RecordReader
 
 EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 10.0
@@ -28,7 +27,6 @@ _FOREIGN_WRITES = "While the daemon ran, another program wrote to the record, or
 _log = Logger()
 
 
-@implementer(ICheckpointSigner)
 @define(eq=False)
 class CheckpointSigner:
     """Signs checkpoints with the key of the vault, in one life of the daemon.
@@ -43,7 +41,7 @@ class CheckpointSigner:
     """
 
     _audit: IAudit
-    _archive: IArchive
+    _archive: RecordArchive
     _keys: IRecordKeys
     _control: IControl
     _observer: CommitObserver

@@ -15,10 +15,9 @@ from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
-from aileron.interfaces import IStore
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build, remember_older
-from aileron.store import Seals, make_store
+from aileron.store import Seals, Store, make_store
 from aileron.values import AuditQuery, utc
 from aileron.vault import Passkeys, Vault
 
@@ -89,7 +88,7 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     _watch_turns(sites, life)
 
 
-async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: Life) -> IStore:
+async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: Life) -> Store:
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), observer)
     store = make_store(home.database, reactor, reactor, seals)
     life.at_end(store.close)
@@ -100,7 +99,7 @@ async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: 
 async def _start_runner(
     reactor: Any,
     settings: DaemonSettings,
-    store: IStore,
+    store: Store,
     vault: Vault,
     config_file: ConfigFile,
     own: _Own,

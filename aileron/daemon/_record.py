@@ -20,8 +20,8 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.audit import CheckpointSigner, CommitObserver, Retention
-from aileron.interfaces import IStore
 from aileron.notices import post
+from aileron.store import Store
 from aileron.values import DAEMON, JSON, Checkpoint, Event, to_json, utc
 from aileron.vault import Vault
 
@@ -40,7 +40,7 @@ Deliver = Callable[[bytes], Awaitable[None]]
 
 
 async def take_over(
-    reactor: Any, settings: AuditSettings, store: IStore, vault: Vault, observer: CommitObserver, life: Life
+    reactor: Any, settings: AuditSettings, store: Store, vault: Vault, observer: CommitObserver, life: Life
 ) -> CheckpointSigner:
     """Answer for the record from here on; nothing else of this life was put on it yet."""
     anchors = _anchors(reactor, settings)
@@ -63,7 +63,7 @@ async def take_over(
 
 
 async def keep_on(
-    reactor: Any, settings: AuditSettings, store: IStore, vault: Vault, signer: CheckpointSigner, life: Life
+    reactor: Any, settings: AuditSettings, store: Store, vault: Vault, signer: CheckpointSigner, life: Life
 ) -> None:
     """Everything else has started: say so on record, then sign and delete as time goes on."""
     await signer.tell_unlocked()

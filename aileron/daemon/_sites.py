@@ -15,9 +15,9 @@ from aileron import __version__
 from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
-from aileron.interfaces import IStore
 from aileron.notices import MessageComposer, Notifier, build_channels
 from aileron.runner import Runner
+from aileron.store import Store
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath, timestamp, utc
 from aileron.vault import Operators, Passkeys, Vault
 
@@ -46,7 +46,7 @@ class Sites:
         self,
         reactor: Any,
         settings: DaemonSettings,
-        store: IStore,
+        store: Store,
         vault: Vault,
         passkeys: Passkeys,
         runner: Runner,
@@ -169,7 +169,7 @@ class Sites:
 
 
 def _make_gateway(
-    reactor: Any, settings: GatewaySettings, store: IStore, vault: Vault
+    reactor: Any, settings: GatewaySettings, store: Store, vault: Vault
 ) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
     """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
     from aileron.gateway import Tally, build, published
@@ -198,7 +198,7 @@ def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:
 
 
 def _make_notifier(
-    reactor: Any, settings: NoticeSettings, store: IStore, vault: Vault, operator_url: Callable[[], str]
+    reactor: Any, settings: NoticeSettings, store: Store, vault: Vault, operator_url: Callable[[], str]
 ) -> Notifier:
     """Build the notifier; it tells once it is started."""
     composer = MessageComposer(

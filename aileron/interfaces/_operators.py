@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from zope.interface import Interface
 
 from aileron.values import (
-    JSON,
-    Assertion,
     HandOver,
     HandOverState,
     OperatorSession,
@@ -123,61 +121,4 @@ class IPasskeyBook(Interface):
         :raises VaultLocked: the vault is not unlocked.
         :raises BindingFailed: the vault's file is damaged, or another program wrote it.
         :raises StoreUnavailable: the file could not be written; nothing was kept.
-        """
-
-
-class IPasskeys(Interface):
-    """The questions that passkeys are asked, and what they answer (WebAuthn, level 3)."""
-
-    def passkeys() -> tuple[Passkey, ...]:
-        """All, oldest first."""
-
-    def passkey_rule() -> PasskeyRule:
-        """Return what may not be approved without one."""
-
-    def offer() -> Mapping[str, JSON]:
-        """Offer what a page hands to C{navigator.credentials.create}, good for one answer within a minute.
-
-        :raises Conflict: passkeys cannot be had: they need C{localhost}, and what C{aileron[passkey]} installs.
-        """
-
-    def propose(name: str, credential: Mapping[str, JSON]) -> str:
-        """Take what the page got for L{offer}; it counts once its words were confirmed in a terminal.
-
-        :return: two words for the page to show, good for two minutes; what was proposed before is void.
-        :raises InvalidRequest: it answers no offer, or not as a passkey of this site must.
-        :raises Conflict: as of L{offer}; or it counts already.
-        """
-
-    def confirm(words: str) -> Passkey:
-        """Let what was proposed count, if these are its words; there is one try.
-
-        :raises Conflict: nothing waits.
-        :raises Forbidden: these are not the words.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: as of L{IPasskeyBook.keep_passkeys}.
-        """
-
-    def require(rule: PasskeyRule) -> None:
-        """Ask for a passkey by this rule from now on.
-
-        :raises Conflict: there is no passkey that could be asked for; or the present rule asks for more.
-        """
-
-    def reset() -> None:
-        """Forget every passkey and the rule.  Twice is safe."""
-
-    def ask(about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
-        """Ask for what a page hands to C{navigator.credentials.get}, for exactly this, once, within a minute.
-
-        :return: the nonce to bring with the answer, and the options.
-        :raises Conflict: as of L{offer}, or there is no passkey.
-        """
-
-    def check(action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
-        """Pass what needs no passkey, and what one was used for: exactly this.
-
-        One that was used is looked at in any case.
-
-        :raises Forbidden: one is needed and was not used, or not for this; C{details["passkey"]} is true.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: its use could not be noted.
         """

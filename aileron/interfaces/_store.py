@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from zope.interface import Attribute, Interface
+from zope.interface import Interface
 
 from aileron.values import (
     Approval,
@@ -24,8 +24,6 @@ from aileron.values import (
     StepRow,
     Transition,
 )
-
-from ._audit import IArchive, IAudit
 
 
 class IRuns(Interface):
@@ -170,45 +168,6 @@ class ISessions(Interface):
 
         :raises InvalidRequest: a cursor that this list did not give.
         """
-
-
-class IStore(Interface):
-    """One database, by what is kept in it.  Another database is another implementation of this and of what it names.
-
-    What is written through one of its parts is one transaction, and the parts see what the others committed.
-    """
-
-    runs: IRuns = Attribute("Runs, their approvals, steps and attempts: L{IRuns}.")
-    audit: IAudit = Attribute("The record, event by event: L{IAudit}.")
-    archive: IArchive = Attribute("The record as a whole: L{IArchive}.")
-    sessions: ISessions = Attribute("Agents' sessions: L{ISessions}.")
-    contents: IContents = Attribute("Texts that were trusted once: L{IContents}.")
-    watermarks: IWatermarks = Attribute("How far other things had come: L{IWatermarks}.")
-    flags: IBindingFlags = Attribute("Flags of bindings: L{IBindingFlags}.")
-
-    async def open() -> None:
-        """Make the database, or bring it up to this version's schema; before anything else is used.
-
-        :raises NewerDatabase: a newer version wrote it; it is untouched.
-        :raises ForeignDatabase: it is no database of Aileron's; it is untouched.
-        :raises StoreUnavailable: it cannot be used now.
-        """
-
-    async def close() -> None:
-        """Take no more, let what was taken become durable, and let go of the database.  Twice is safe."""
-
-
-class IContents(Interface):
-    """Texts by their digest, to show what changed.  Nothing follows from what lies here."""
-
-    async def put(text: str) -> str:
-        """Keep C{text}; its digest.  Twice is safe.
-
-        :raises StoreUnavailable: it was not kept.
-        """
-
-    async def get(digest: str) -> str | None:
-        """Return the text of exactly this digest, or L{None}: unknown, or altered."""
 
 
 class IWatermarks(Interface):

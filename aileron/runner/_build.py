@@ -14,10 +14,8 @@ from aileron.interfaces import (
     ICatalogue,
     IConfigFile,
     IConnectors,
-    IContents,
     IControl,
     IGrants,
-    IPasskeys,
     IRuns,
     ITrust,
     IVault,
@@ -30,11 +28,11 @@ from aileron.runner._scheduler import LimitService, RunScheduler
 from aileron.runner._submission import Proposals, Submission
 from aileron.runner.decisions import Decisions, UndoWindow
 from aileron.runner.denials import Denials, LoopBreaker
-from aileron.runner.gate import ApprovalGate
+from aileron.runner.gate import ApprovalGate, PasskeyCheck
 from aileron.runner.grant_check import GrantCheck
 from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
-from aileron.runner.offerings import Offerings, TrustService
+from aileron.runner.offerings import Offerings, TrustedTexts, TrustService
 from aileron.runner.outcomes import LateAnswers, RetryPolicy
 from aileron.runner.pauses import EffectGate, Pauses
 from aileron.runner.plan import Planner
@@ -118,7 +116,7 @@ class Collaborators:
 
     runs: IRuns
     audit: IAudit
-    contents: IContents
+    contents: TrustedTexts
     watermarks: IWatermarks
     catalogue: ICatalogue
     connectors: IConnectors
@@ -128,7 +126,7 @@ class Collaborators:
     control: IControl
     brakes: IBrakes
     grants: IGrants
-    passkeys: IPasskeys
+    passkeys: PasskeyCheck
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Protocol
 
 from attrs import define, evolve
 
@@ -15,7 +17,6 @@ from aileron.errors import (
     StateConflict,
     StoreUnavailable,
 )
-from aileron.interfaces import IPasskeys
 from aileron.runner.decisions import (
     MOST_AHEAD,
     TICK,
@@ -35,12 +36,15 @@ from aileron.runner.previews import Previews
 from aileron.runner.requests import ApprovalRequests, describe_approval, describe_difference, require_digest
 from aileron.runner.runs import RunRepository, Verify, make_conflict, transition
 from aileron.values import (
+    JSON,
     Actor,
     Approval,
     ApprovalRule,
+    Assertion,
     Decision,
     NewGrant,
     Preview,
+    PasskeyRule,
     Run,
     RunState,
     Transition,
@@ -52,6 +56,22 @@ _OTHERWISE = "What would run was changed just now."
 _INTERRUPTED = (
     "The approval counts no more: it was being denied or asked anew when it was given, or when Aileron last stopped."
 )
+
+
+class PasskeyCheck(Protocol):
+    """Checks whether a passkey was used where one is needed."""
+
+    def passkey_rule(self) -> PasskeyRule:
+        """Return what may not be approved without one."""
+
+    def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
+        """Pass if no passkey is needed, or one was used for exactly C{about}.
+
+        An assertion that is given is checked in any case.
+
+        :raises Forbidden: one is needed and was not used, or not for this; C{details["passkey"]} is true.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: its use could not be noted.
+        """
 
 
 @define(eq=False)
@@ -70,7 +90,7 @@ class ApprovalGate:
     undo: UndoWindow
     _effects: EffectGate
     _grants: GrantCheck
-    _passkeys: IPasskeys
+    _passkeys: PasskeyCheck
 
     async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> None:
         """Let only who used a passkey approve what needs one, before anything else comes of it.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.errors import Conflict, NotFound, VaultLocked
-from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, IContents, ITrust, ITrustService, IVault
+from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, ITrustService, IVault
 from aileron.manifests import preview_paths
 from aileron.runner.runs import RunRepository
 from aileron.runner.scheduling import ResultWaiters, Tasks, shielded
@@ -246,6 +247,19 @@ def _of_preview(preview: PreviewRule, description: ConnectorDescription) -> Iter
 _Key = tuple[TrustKind, str]
 
 
+class TrustedTexts(Protocol):
+    """Keeps texts by their digest, to show what changed.  Nothing follows from what it holds."""
+
+    async def put(self, text: str) -> str:
+        """Keep C{text}, and return its digest.  Twice is safe.
+
+        :raises StoreUnavailable: it was not kept.
+        """
+
+    async def get(self, digest: str) -> str | None:
+        """Return the text of exactly this digest, or L{None}: unknown, or altered."""
+
+
 @implementer(ITrustService)
 @frozen(eq=False)
 class TrustService:
@@ -255,7 +269,7 @@ class TrustService:
     """
 
     _trust: ITrust
-    _contents: IContents
+    _contents: TrustedTexts
     _vault: IVault
     _offerings: Offerings
     _runs: RunRepository

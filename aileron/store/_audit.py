@@ -6,13 +6,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import Protocol
 
 from attrs import frozen
 from twisted.internet.defer import TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.interfaces import IArchive, IAudit, ICommitObserver
+from aileron.interfaces import IAudit
 from aileron.values import AuditQuery, ChainLink, Checkpoint, Event, Maced, Page, Record, Row, compact
 
 from . import _audit_tables as tables
@@ -21,6 +22,35 @@ from ._readers import Readers, shielded
 from ._writer import Writer
 
 _MOST_NEWS = 256
+
+
+class EventObserver(Protocol):
+    """Sees each event in the transaction that keeps it, and learns when that was committed.
+
+    All of it is called in the thread that writes, one call at a time, and none of it may raise.
+    """
+
+    @property
+    def wants_commit(self) -> bool:
+        """True if L{note_commit} has to be called after the next commit."""
+
+    def compare_end(self, end: tuple[int, str]) -> None:
+        """Compare the end of the record, sequence and hash, before more is put there: nobody else may write."""
+
+    def expect_end(self, end: tuple[int, str]) -> None:
+        """Expect this end from now on.  That may still be undone."""
+
+    def note_events(self, events: Iterable[Event]) -> None:
+        """Note that C{events} are being kept.  They may still be undone, and seen again."""
+
+    def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
+        """Make the MAC over a record's hash while the vault is locked; it comes with the locked period it belongs to.
+
+        Asked twice for one sequence, because the first was undone, it answers under the same key.
+        """
+
+    def note_commit(self, end: tuple[int, str]) -> None:
+        """Note that all records up to this one, sequence and hash, are durable."""
 
 
 @frozen
@@ -38,7 +68,7 @@ class Seals:
     seal: Callable[[str, ChainLink], str]
     payload_digest: Callable[[str, str], str]
     salt: Callable[[], str]
-    observer: ICommitObserver | None = None
+    observer: EventObserver | None = None
 
     def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
         """Write C{events} at the chain's end, in order."""
@@ -69,7 +99,7 @@ class Seals:
         return tables.head(cursor) or (0, self.genesis)
 
 
-def _show(cursor: sqlite3.Cursor, observer: ICommitObserver, records: Sequence[Record]) -> None:
+def _show(cursor: sqlite3.Cursor, observer: EventObserver, records: Sequence[Record]) -> None:
     last = records[-1]
     observer.expect_end((last.sequence, last.hash))
     observer.note_events(record.event for record in records)
@@ -116,7 +146,6 @@ class SQLiteAudit:
         return make_page("audit", rows, query.limit)
 
 
-@implementer(IArchive)
 @frozen
 class SQLiteArchive:
     """Reads the record as a whole, and keeps what vouches for it."""

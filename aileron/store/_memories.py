@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 from zope.interface import implementer
 
-from aileron.interfaces import IBindingFlags, IContents, IWatermarks
+from aileron.interfaces import IBindingFlags, IWatermarks
 from aileron.values import BindingFlag, Event, digest_of_bytes
 
 from ._audit import Seals
@@ -26,7 +26,6 @@ def put_flags(cursor: sqlite3.Cursor, flags: Iterable[BindingFlag]) -> None:
     FLAGS.insert(cursor, flags, _OTHER_REVISION)
 
 
-@implementer(IContents)
 @frozen
 class SQLiteContents:
     """Keeps C{trusted_texts}: texts that were trusted once, by digest."""

@@ -12,9 +12,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
-from zope.interface import implementer
 
-from aileron.interfaces import IArchive, IAudit, IBindingFlags, IContents, IRuns, ISessions, IStore, IWatermarks
+from aileron.interfaces import IAudit, IBindingFlags, IRuns, ISessions, IWatermarks
 
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
 from ._connections import Threads, Tuning, reading_pool, writing_pool
@@ -43,16 +42,26 @@ class _Pools:
         self.writing.close()
 
 
-@implementer(IStore)
 @frozen
 class Store:
-    """One SQLite file.  L{open} it before use, L{close} it after."""
+    """One SQLite file, by what is kept in it.  L{open} it before use, L{close} it after.
+
+    What is written through one part is one transaction, and the other parts see it once it is committed.
+
+    :ivar runs: runs, their approvals, steps and attempts.
+    :ivar audit: the record, event by event.
+    :ivar archive: the record as a whole.
+    :ivar sessions: agents' sessions.
+    :ivar contents: texts that were trusted once.
+    :ivar watermarks: how far other things had come.
+    :ivar flags: flags of bindings.
+    """
 
     runs: IRuns
     audit: IAudit
-    archive: IArchive
+    archive: SQLiteArchive
     sessions: ISessions
-    contents: IContents
+    contents: SQLiteContents
     watermarks: IWatermarks
     flags: IBindingFlags
     _path: Path
@@ -64,12 +73,21 @@ class Store:
     _flush: Callable[[], Deferred[None]]
 
     async def open(self) -> None:
+        """Make the database, or bring it up to this version's schema.
+
+        :raises NewerDatabase: a newer version wrote it; it is untouched.
+        :raises ForeignDatabase: it is no database of Aileron's; it is untouched.
+        :raises StoreUnavailable: it cannot be used now.
+        """
         busy = self._tuning.busy_seconds
         pool = self._pools.writing.threadpool
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
 
     async def close(self) -> None:
-        """Write when sessions were last seen, let pending writes become durable, and close the connections."""
+        """Write when sessions were last seen, let pending writes become durable, and close the connections.
+
+        Nothing more is taken from here on.  Twice is safe.
+        """
         await self._flush()
         await self._writer.close()
         await self._readers.close()

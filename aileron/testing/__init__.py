@@ -24,7 +24,7 @@ from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
-from ._store import example_signer, memory_store, seals, unopened_store
+from ._store import AuditProxy, RunsProxy, example_signer, memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, SessionsContract
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
@@ -36,6 +36,7 @@ __all__ = [
     "Answer",
     "Asked",
     "AuditContract",
+    "AuditProxy",
     "BindingsContract",
     "BrakesContract",
     "CatalogueContract",
@@ -59,6 +60,7 @@ __all__ = [
     "RecordKeysContract",
     "RefusingAgent",
     "RunsContract",
+    "RunsProxy",
     "ScriptedConnector",
     "ScriptedRunner",
     "ScriptedSite",

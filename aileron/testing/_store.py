@@ -1,4 +1,4 @@
-"""A real store and the signer of its record for tests: SQLite in a temporary file, without threads."""
+"""A real store and the signer of its record for tests, and proxies of parts that a test lets fail."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
+from twisted.python.components import proxyForInterface
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, payload_digest, seal
-from aileron.interfaces import ICommitObserver, IControl, IRecordKeys, IStore
+from aileron.interfaces import IAudit, IControl, IRecordKeys, IRuns
 from aileron.store import Seals, Store, Threads, Tuning, make_store
 from aileron.values import DAEMON, JSON, Event, utc
 
@@ -20,7 +21,15 @@ from ._threads import UnthreadedPool, UnthreadedReactor
 _numbers = count(1)
 
 
-def seals(observer: ICommitObserver | None = None) -> Seals:
+class RunsProxy(proxyForInterface(IRuns)):  # type: ignore[misc]
+    """Passes each call on to the C{original} runs; a subclass overrides what is to go wrong."""
+
+
+class AuditProxy(proxyForInterface(IAudit)):  # type: ignore[misc]
+    """Passes each call on to the C{original} record; a subclass overrides what is to go wrong."""
+
+
+def seals(observer: CommitObserver | None = None) -> Seals:
     """Return the real seals, with salts that count."""
     numbers = count(1)
     return Seals(GENESIS, seal, payload_digest, lambda: f"salt-{next(numbers)}", observer)
@@ -31,7 +40,7 @@ def memory_store(
     clock: IReactorTime | None = None,
     path: Path | None = None,
     threads: Threads = UnthreadedPool,
-    observer: ICommitObserver | None = None,
+    observer: CommitObserver | None = None,
 ) -> Store:
     """Return an open store whose Deferreds fire before the call returns; C{case} closes it at its end.
 
@@ -52,7 +61,7 @@ def unopened_store(
     clock: IReactorTime | None = None,
     threads: Threads = UnthreadedPool,
     tuning: Tuning | None = None,
-    observer: ICommitObserver | None = None,
+    observer: CommitObserver | None = None,
 ) -> Store:
     """Return a store on C{path} for tests; by default it neither waits for locks nor for the disk."""
     tuning = tuning or Tuning(busy_seconds=0, durable=False)
@@ -60,7 +69,7 @@ def unopened_store(
 
 
 def example_signer(
-    store: IStore, keys: IRecordKeys, control: IControl, clock: IReactorTime, observer: CommitObserver | None = None
+    store: Store, keys: IRecordKeys, control: IControl, clock: IReactorTime, observer: CommitObserver | None = None
 ) -> CheckpointSigner:
     """Build one that has not taken over yet; without a C{observer} nothing is sealed while the vault is locked."""
 

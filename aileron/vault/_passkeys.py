@@ -11,10 +11,9 @@ from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
-from zope.interface import implementer
 
 from aileron.errors import Conflict, Forbidden, InvalidRequest
-from aileron.interfaces import IPasskeyBook, IPasskeys
+from aileron.interfaces import IPasskeyBook
 from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
 
 from ._attempts import ReplayCache
@@ -33,7 +32,6 @@ _OFFERED, _PROPOSED = "offered", "proposed"
 _NEEDED = "This needs your passkey: decide it on its page, by `aileron open`."
 
 
-@implementer(IPasskeys)
 class Passkeys:
     """Passkeys of one life of the daemon's: what is asked for is in memory, what counts is in the book.
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
+from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from aileron.audit import RECORDED
 from aileron.errors import StoreUnavailable
+from aileron.interfaces import IWatermarks
 from aileron.notices._record_follower import FloodDetector, RecordFollower, notice_of
-from aileron.testing import example_event
+from aileron.testing import AuditProxy, example_event
 from aileron.values import Notice, NoticeKind, Record
 
 from .case import AT, notice
@@ -85,21 +88,31 @@ class FloodTests(SynchronousTestCase):
         self.assertEqual([floods.check(notice(NoticeKind.UNKNOWN)) for _ in range(20)], [None] * 20)
 
 
-class Broken:
-    """A record and watermarks that refuse as often as a test says.
+@define
+class Disk:
+    """Refuses as often as a test says.
 
     :ivar refusals: so many times more.
     """
 
-    def __init__(self) -> None:
-        self.refusals = 0
-        self.waiting: Deferred[tuple[Record, ...]] = Deferred()
+    refusals: int = 0
 
-    def refuse(self) -> None:
+    def use(self) -> None:
         """Refuse, if that is to be done."""
         if self.refusals:
             self.refusals -= 1
             raise StoreUnavailable("The disk is full.")
+
+
+@define
+class BrokenAudit(AuditProxy):
+    """A record without records, whose reads the disk may refuse.
+
+    :ivar waiting: the next news.
+    """
+
+    disk: Disk
+    waiting: Deferred[tuple[Record, ...]] = field(factory=Deferred)
 
     async def head(self) -> tuple[int, str] | None:
         """See L{IAudit}."""
@@ -107,34 +120,46 @@ class Broken:
 
     async def news(self, _sequence: int, _seconds: float) -> tuple[Record, ...]:
         """See L{IAudit}."""
-        self.refuse()
+        self.disk.use()
         return await self.waiting
+
+
+@implementer(IWatermarks)
+@define
+class BrokenWatermarks:
+    """Watermarks that the disk may refuse to keep."""
+
+    disk: Disk
 
     async def all(self) -> dict[str, str]:
         """See L{IWatermarks}."""
         return {}
 
-    async def put(self, _name: str, _value: str) -> None:
+    async def put(self, name: str, value: str) -> None:
         """See L{IWatermarks}."""
-        self.refuse()
+        self.disk.use()
 
 
 class FollowerTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Nothing was heard."""
         self.clock = Clock()
-        self.broken = Broken()
+        self.disk = Disk()
+        self.broken = BrokenAudit(self.disk)
         self.heard: list[Notice] = []
-        store: Any = self.broken
-        self.follower = RecordFollower(store, store, self.clock, self.heard.append)
+        self.follower = self.following(self.heard.append)
+
+    def following(self, hear: Callable[[Notice], None]) -> RecordFollower:
+        """Return one that tells C{hear}."""
+        return RecordFollower(self.broken, BrokenWatermarks(self.disk), self.clock, hear)
 
     def test_goes_on(self) -> None:
         """A store that refuses is asked again after a while, and stops nothing."""
-        self.broken.refusals = 2
+        self.disk.refusals = 2
         following = Deferred.fromCoroutine(self.follower.follow())
         self.clock.pump((5, 5))
         self.assertNoResult(following)
-        self.assertEqual(self.broken.refusals, 0)
+        self.assertEqual(self.disk.refusals, 0)
         record = Record(3, example_event("approval.requested"), "", "", "", None)
         waiting, self.broken.waiting = self.broken.waiting, Deferred()
         waiting.callback((record,))
@@ -153,8 +178,7 @@ class FollowerTests(SynchronousTestCase):
                 raise ValueError("odd")
             told.append(notice.run_id)
 
-        store: Any = self.broken
-        following = Deferred.fromCoroutine(RecordFollower(store, store, self.clock, hear).follow())
+        following = Deferred.fromCoroutine(self.following(hear).follow())
         for record in records:
             waiting, self.broken.waiting = self.broken.waiting, Deferred()
             waiting.callback((record,))
@@ -166,6 +190,6 @@ class FollowerTests(SynchronousTestCase):
 
     def test_unwritten(self) -> None:
         """That it cannot be kept what was told fails nothing."""
-        self.broken.refusals = 1
+        self.disk.refusals = 1
         self.successResultOf(Deferred.fromCoroutine(self.follower.mark_told(7)))
-        self.assertEqual(self.broken.refusals, 0)
+        self.assertEqual(self.disk.refusals, 0)

@@ -19,6 +19,7 @@ from aileron.notices._notifier import GATHER_SECONDS
 from aileron.notices._record_follower import MOST_BEHIND, ROW, _place
 from aileron.testing import (
     MemoryVault,
+    RunsProxy,
     example_ask,
     example_event,
     example_run,
@@ -34,7 +35,7 @@ NOW = 1_700_000_100.0
 CANARY = "canary-argument"
 
 
-class Unreadable:
+class Unreadable(RunsProxy):
     """Runs of which somebody wrote nonsense into the rows."""
 
     async def get(self, run_id: str) -> Run | None:
@@ -195,7 +196,7 @@ class NotifierTests(NotifierCase):
 
         globalLogPublisher.addObserver(observer)
         self.addCleanup(globalLogPublisher.removeObserver, observer)
-        self.life(runs=Unreadable(), contents=True)
+        self.life(runs=Unreadable(self.store.runs), contents=True)
         self.ask("run-1")
         self.record(example_event("tamper.detected", "run-1", {"found": "A row."}))
         self.wait()

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
+from aileron.testing import RunsProxy
 from aileron.values import Approval, Page, Precedents, Review, ReviewedStep, Run, RunQuery, RunState, utc
 
 from .kit import START, step
@@ -61,7 +62,7 @@ class PrecedentsTests(PreviewedCase):
 
 
 @define
-class Kept:
+class Kept(RunsProxy):
     """Runs of which one was done.
 
     :ivar asked: for what it was asked.
@@ -128,8 +129,7 @@ class RecallTests(SynchronousTestCase):
 
     def before(self, kept: Kept, *approvals: Approval) -> tuple[Precedents, ...]:
         """How they compare with what is kept."""
-        runs: Any = kept
-        return self.successResultOf(Deferred.fromCoroutine(find_precedents(runs, approvals)))
+        return self.successResultOf(Deferred.fromCoroutine(find_precedents(kept, approvals)))
 
     def approval(self, run_id: str, contents: Mapping[str, str], **arguments: Any) -> Approval:
         """One whose connectors have these contents."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -14,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRuns
 from aileron.runner.scheduling import KeyedLocks, Timers
+from aileron.testing import RunsProxy
 from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
 
 from .kit import AGENT, OPERATOR, step
@@ -75,34 +75,32 @@ class AlarmsTests(SynchronousTestCase):
         self.assertEqual(clock.getDelayedCalls(), [])
 
 
-class _Lists:
+class _Lists(RunsProxy):
     """Lists runs, a page of C{most} at a time, after failing with each of C{failures}."""
 
     def __init__(self, runs: IRuns, most: int, failures: list[Exception]) -> None:
-        self._runs, self._most, self._failures = runs, most, failures
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._runs, name)
+        super().__init__(runs)
+        self._most, self._failures = most, failures
 
     async def list(self, query: RunQuery) -> Page[Run]:
         """See L{IRuns}."""
         if self._failures:
             raise self._failures.pop()
-        return await self._runs.list(evolve(query, limit=self._most))
+        page: Page[Run] = await self.original.list(evolve(query, limit=self._most))
+        return page
 
 
-class _SlowAnswers:
+class _SlowAnswers(RunsProxy):
     """Runs as they are; the first look at one is answered only when the test says so, by what stood there then."""
 
     def __init__(self, runs: IRuns) -> None:
-        self._runs, self.answer, self._first = runs, Deferred[None](), True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._runs, name)
+        super().__init__(runs)
+        self.answer, self._first = Deferred[None](), True
 
     async def get(self, run_id: str) -> Run | None:
         """See L{IRuns}."""
-        found, slow, self._first = await self._runs.get(run_id), self._first, False
+        found: Run | None = await self.original.get(run_id)
+        slow, self._first = self._first, False
         if slow:
             await self.answer
         return found
@@ -115,7 +113,7 @@ class UnderWayTests(TroubledCase):
         """It begins, though what that look read is older than its approval."""
         run = self.submit()
         slow = _SlowAnswers(self.store.runs)
-        self.runner.submission._runs.table = cast(IRuns, slow)
+        self.runner.submission._runs.table = slow
         self.runner.decisions._scheduler.start(run)
         self.approve(run)
         slow.answer.callback(None)
@@ -146,7 +144,7 @@ class VaultTests(TroubledCase):
     def test_unreadable_at_that_look(self) -> None:
         """Where what waits cannot be read when the vault is there, a later look takes it up."""
         (run,) = self.waiting(1)
-        self.runner.submission._runs.table = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
+        self.runner.submission._runs.table = _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")])
         self.runner.look()
         self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         self.runner.look()
@@ -155,7 +153,7 @@ class VaultTests(TroubledCase):
     def test_very_many(self) -> None:
         """All that waits is taken up, however many pages it fills."""
         runs = self.waiting(3)
-        self.runner.submission._runs.table = cast(IRuns, _Lists(self.store.runs, 1, []))
+        self.runner.submission._runs.table = _Lists(self.store.runs, 1, [])
         self.runner.look()
         self.assertEqual([self.state(run) for run in runs], [RunState.COMPLETED] * 3)
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from zope.interface.verify import verifyObject
 
 from aileron.errors import StoreUnavailable
-from aileron.interfaces import IBindingFlags, IContents, IWatermarks
+from aileron.interfaces import IBindingFlags, IWatermarks
 from aileron.testing import example_event, example_run, example_transition
 from aileron.testing._examples import NOON
 from aileron.values import AuditQuery, BindingFlag, PendingLimits, Progress, RunState, digest_of_bytes
@@ -29,7 +29,6 @@ class MemoriesTests(DatabaseCase):
 
     def test_provide(self) -> None:
         """They provide their interfaces."""
-        self.assertTrue(verifyObject(IContents, self.store.contents))
         self.assertTrue(verifyObject(IWatermarks, self.store.watermarks))
         self.assertTrue(verifyObject(IBindingFlags, self.store.flags))
 

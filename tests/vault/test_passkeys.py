@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.errors import Conflict, Forbidden, InvalidRequest, VaultLocked
-from aileron.interfaces import IPasskeyBook, IPasskeys
+from aileron.interfaces import IPasskeyBook
 from aileron.testing import MemoryPasskeyBook, MemoryVault, SoftwareAuthenticator
 from aileron.values import JSON, Assertion, PasskeyRule
 from aileron.vault import Passkeys
@@ -52,7 +52,6 @@ class AddingTests(PasskeysCase):
 
     def test_provides(self) -> None:
         """They provide their interfaces."""
-        self.assertTrue(verifyObject(IPasskeys, self.passkeys))
         self.assertTrue(verifyObject(IPasskeyBook, self.book))
 
     def test_added(self) -> None:
