@@ -11,10 +11,11 @@ from attrs import frozen
 
 from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, to_json, writer
 
-from ._seal import GENESIS
+from ._seal import GENESIS, payload_digest
 
 FORMAT = "aileron.audit.export.v1"
 _PAYLOAD = ROW.index("payload")
+_DIGEST = ROW.index("payload_digest") - 1  # without the sequence
 _RECORD, _HEADER, _END = (
     frozenset(names)
     for names in (
@@ -25,6 +26,13 @@ _RECORD, _HEADER, _END = (
 )
 _NO_END = "it does not end as an export does"
 _CONTROL = re.compile(r"[\x00-\x1f]")
+_TEXT = r'(?:null|"([^"\\\x00-\x1f]*)")'
+_USUAL = re.compile(
+    r'\{"kind":"record","sequence":([1-9][0-9]{0,15}),'
+    + ",".join(f'"{name}":{_TEXT}' for name in ROW[1:_PAYLOAD])
+    + ',"payload":'
+)
+"""A record up to its contents, as we write it if nothing in it is escaped.  It saves half of the time of reading."""
 _to_json = writer(sort_keys=False, allow_nan=False)
 SLICE = 1000
 """How many records are in hand at once."""
@@ -166,11 +174,13 @@ def _rows(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
     """
     last: JSON = after
     for line in lines:
-        found = _object(line)
-        if found.get("kind") != "record":
-            _check_end(found, last, until)
-            break
-        row = _row(found)
+        row = _usual_row(line)
+        if row is None:
+            found = _object(line)
+            if found.get("kind") != "record":
+                _check_end(found, last, until)
+                break
+            row = _row(found)
         last = row[0]
         yield row
     else:
@@ -184,6 +194,32 @@ def _check_end(found: dict[str, JSON], last: JSON, until: int) -> None:
         raise NotAnExport(_NO_END)
     if found["until"] != until or last != until:
         raise NotAnExport(f"it should end with record {until}")
+
+
+def _usual_row(line: str) -> Row | None:
+    """Read a record that is written as we write most of them; L{None}: it must be read as any JSON.
+
+    Contents that have their digest as they stand there are those that were sealed; others are written anew.
+    """
+    about = _USUAL.match(line)
+    if about is None:
+        return None
+    begin = about.end()
+    try:
+        value, end = _decoder.raw_decode(line, begin)
+        if line[end:] != "}\n":
+            return None
+        sequence, *texts = about.groups()
+        kept = line[begin:end]
+        if value is None:
+            contents = None
+        elif texts[-1] is not None and payload_digest(texts[-1], kept) == texts[_DIGEST]:
+            contents = kept
+        else:
+            contents = compact(value)
+    except (ValueError, RecursionError):
+        return None
+    return (int(sequence), *texts, contents)
 
 
 def _row(found: dict[str, JSON]) -> Row:
@@ -219,4 +255,5 @@ def _unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     return found
 
 
-_read_json = json.JSONDecoder(object_pairs_hook=_unique).decode
+_decoder = json.JSONDecoder(object_pairs_hook=_unique)
+_read_json = _decoder.decode

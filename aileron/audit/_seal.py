@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from json.encoder import encode_basestring
+from typing import Any
 
 from aileron.values import ChainLink, Record, Row, compact, timestamp
 
@@ -33,6 +34,7 @@ KEYS = (
 # One object, flat, its keys known, its only number an integer: so written it is RFC 8785, in a third of an encoder's
 # time.  Every event pays for this; a test compares the two.
 _WRITTEN = "{" + ",".join(f'"{key}":%s' for key in KEYS) + "}"
+_quoted: Callable[[str], str] = encode_basestring  # of anything but a text it is a TypeError
 
 
 def seal(previous_hash: str, link: ChainLink) -> str:
@@ -54,14 +56,48 @@ def seal_row(previous_hash: str, row: Row) -> str:
     return _hash((*about, _FORM, id_, digest, previous_hash, run_id, sequence, session_id, type_))
 
 
-def _hash(values: Sequence[object]) -> str:
-    written = _WRITTEN % tuple(
-        [
-            encode_basestring(value) if isinstance(value, str) else "null" if value is None else str(value)
-            for value in values
-        ]
-    )
+def _hash(values: Sequence[Any]) -> str:
+    try:
+        written = _write(values)
+    except TypeError:  # of a strange file: one of its columns holds another type
+        written = _WRITTEN % tuple(
+            [_quoted(value) if isinstance(value, str) else "null" if value is None else str(value) for value in values]
+        )
     return "sha256:" + hashlib.sha256(written.encode("utf-8")).hexdigest()
+
+
+def _write(values: Sequence[Any]) -> str:
+    """Write the same as L{_WRITTEN} for values of the usual types, in half of the time.
+
+    :raises TypeError: a value is of another type.
+    """
+    (
+        action,
+        actor_id,
+        actor_type,
+        at,
+        connector,
+        failure,
+        form,
+        id_,
+        digest,
+        previous,
+        run_id,
+        sequence,
+        session_id,
+        type_,
+    ) = values
+    if type(sequence) is not int:
+        raise TypeError("no integer")
+    return (
+        f'{{"action":{"null" if action is None else _quoted(action)},"actor_id":{_quoted(actor_id)}'
+        f',"actor_type":{_quoted(actor_type)},"at":{_quoted(at)}'
+        f',"connector":{"null" if connector is None else _quoted(connector)}'
+        f',"failure_class":{"null" if failure is None else _quoted(failure)},"form":{_quoted(form)}'
+        f',"id":{_quoted(id_)},"payload_digest":{_quoted(digest)},"previous_hash":{_quoted(previous)}'
+        f',"run_id":{"null" if run_id is None else _quoted(run_id)},"sequence":{sequence}'
+        f',"session_id":{"null" if session_id is None else _quoted(session_id)},"type":{_quoted(type_)}}}'
+    )
 
 
 def sealed(previous_hash: str, link: ChainLink) -> tuple[str | int | None, ...]:

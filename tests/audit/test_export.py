@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.audit import payload_digest
 from aileron.audit.verify import GENESIS, Exporting, NotAnExport, read_export, record_line
 from aileron.values import JSON, Row, compact
 
@@ -26,8 +27,13 @@ class RoundTripTests(SynchronousTestCase):
         """Every column is the same, and so is the text that was hashed; a record without contents stays one."""
         about = (text, "t", "at", "service", text, maybe, None, maybe, None, None)
         exporting = Exporting(0, GENESIS, 1, ())
-        for contents in (("salt", compact(payload)), (None, None)):
-            row: Row = (1, *about, "d", GENESIS, "h", *contents)
+        kept = compact(payload)
+        for digest, *contents in (
+            (payload_digest("salt", kept), "salt", kept),
+            ("d", "salt", kept),
+            ("d", None, None),
+        ):
+            row: Row = (1, *about, digest, GENESIS, "h", *contents)
             lines = [*exporting.head("1"), record_line(row), exporting.end()]
             self.assertEqual(list(read_export(lines).rows), [[row]])
 
@@ -60,6 +66,15 @@ class RoundTripTests(SynchronousTestCase):
             lines[number] = lines[number].replace(before, after)
             with self.assertRaises(NotAnExport):
                 list(read_export(lines).rows)
+
+    def test_written_anew(self) -> None:
+        """Contents that a program has written with blanks and in another order are read as they were sealed."""
+        kept = '{"a":1,"b":2}'
+        about = (1, "i", "t", "at", "s", "a", None, None, None, None, None)
+        row: Row = (*about, payload_digest("s", kept), GENESIS, "h", "s", kept)
+        exporting = Exporting(0, GENESIS, 1, ())
+        line = record_line(row).replace(kept, '{"b": 2, "a": 1}')
+        self.assertEqual(list(read_export([*exporting.head("1"), line, exporting.end()]).rows), [[row]])
 
     def test_whole(self) -> None:
         """What was cut off before the end, or put behind it, is noticed."""

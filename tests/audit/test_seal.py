@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, check_chain, payload_digest, seal
-from aileron.audit._seal import KEYS, sealed
+from aileron.audit._seal import KEYS, seal_row, sealed
 from aileron.testing import example_event
 from aileron.values import Actor, ChainLink, Event, Record, canonical, compact, digest
 
@@ -63,6 +63,12 @@ class SealTests(SynchronousTestCase):
         link = ChainLink(7, event, "sha256:p")
         self.assertEqual(canonical(dict(zip(KEYS, sealed(GENESIS, link), strict=True))), expected)
         self.assertEqual(seal(GENESIS, link), "sha256:" + hashlib.sha256(expected).hexdigest())
+
+    def test_strange_columns(self) -> None:
+        """A column of another type has a hash of its own: 1 is not true, and a number is not its digits."""
+        row: tuple[Any, ...] = (1, "id", "type", "at", "service", "a", None, None, None, None, None, "sha256:p")
+        strange = [(True, *row[1:]), ("1", *row[1:]), (1, 7, *row[2:]), (1, "7", *row[2:]), (*row[:8], 7, *row[9:])]
+        self.assertEqual(len({seal_row(GENESIS, each) for each in (row, *strange)}), 6)
 
     def test_every_field_counts(self) -> None:
         """A change of any field of the event, the sequence, the payload or the previous hash changes the hash."""
