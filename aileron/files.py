@@ -79,7 +79,7 @@ def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:
         names = sorted(name for name in os.listdir(descriptor) if name.endswith(suffix) and not name.startswith("."))
     finally:
         os.close(descriptor)
-    return dict(_stamped(os.path.join(directory, name) for name in names))
+    return dict(_stamp_each(os.path.join(directory, name) for name in names))
 
 
 def printable(path: str) -> str:
@@ -92,7 +92,7 @@ def _unreadable(path: str, problem: str, cause: OSError | None = None) -> Unread
     return Unreadable(printable(path), problem + reason)
 
 
-def _stamped(paths: Iterable[str]) -> Iterator[tuple[str, Stamp | None]]:
+def _stamp_each(paths: Iterable[str]) -> Iterator[tuple[str, Stamp | None]]:
     for path in paths:
         try:
             yield path, _stamp(os.stat(path, follow_symlinks=False))

@@ -78,10 +78,10 @@ def is_unspecified(text: str) -> bool:
 
 
 def _effective(address: Address) -> Address:
-    return address if isinstance(address, IPv4Address) else _embedded(address) or address
+    return address if isinstance(address, IPv4Address) else _find_embedded(address) or address
 
 
-def _embedded(address: IPv6Address) -> IPv4Address | None:
+def _find_embedded(address: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address in a mapped, 6to4, NAT64 or (long deprecated) compatible address."""
     if address.ipv4_mapped or address.sixtofour:
         return address.ipv4_mapped or address.sixtofour

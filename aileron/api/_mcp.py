@@ -45,7 +45,7 @@ def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[
         except Exception:  # noqa: BLE001  # the HTTP rim
             return write(request, describe_failure(unexpected("mcp")))
         try:
-            return await stream(request, _streamed(reply))
+            return await stream(request, _make_streamed(reply))
         finally:
             reply.close()
 
@@ -67,7 +67,7 @@ async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
     )
 
 
-def _streamed(reply: McpReply) -> Streamed:
+def _make_streamed(reply: McpReply) -> Streamed:
     headers = dict(reply.headers)
     kind = headers.pop("content-type", "application/json")
     return Streamed(reply.chunks, kind, reply.status, headers)
@@ -115,7 +115,7 @@ class AgentRoutes:
             _check_size(path, body)
             name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
             endpoint, allowed = self.endpoints[name]
-            with self._holding(token, len(body)):
+            with self._hold(token, len(body)):
                 identify = partial(agent_caller, token, self.deps)
                 answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
         except RequestRefused as refusal:
@@ -129,7 +129,7 @@ class AgentRoutes:
         return answer.status, answer.body
 
     @contextmanager
-    def _holding(self, token: str, size: int) -> Iterator[None]:
+    def _hold(self, token: str, size: int) -> Iterator[None]:
         """Count the bytes of a body as long as it is under way.
 
         :raises LimitExceeded: all are too many, and the agent's are more than its share.

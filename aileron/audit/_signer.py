@@ -127,13 +127,13 @@ class CheckpointSigner:
     async def verify(self) -> Verdict:
         """Verify the record; what this life wrote counts, and what an open vault sealed."""
         own = {} if self.head is None else {"this daemon": self.head}
-        return await RecordReader(self._archive, self._clock).verify({**self._sealed(), **own})
+        return await RecordReader(self._archive, self._clock).verify({**self._find_sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
         """Export the records of a time, with this version of Aileron in the header."""
         return RecordReader(self._archive, self._clock).export(since, until, __version__)
 
-    def _sealed(self) -> dict[str, tuple[int, str]]:
+    def _find_sealed(self) -> dict[str, tuple[int, str]]:
         try:
             sealed = self._control.sealed()
         except AileronError:

@@ -153,13 +153,13 @@ class ConnectionOpener:
         :raises AddressRefused: it has no address that may be connected to.
         :raises ServiceUnreachable: none of them answers, or none is who it should be.
         """
-        for address in await self._permitted(origin, connection.private_network):
+        for address in await self._list_permitted(origin, connection.private_network):
             protocol = await self._try(address, origin, connection, speakers)
             if protocol is not None:
                 return protocol
         raise ServiceUnreachable
 
-    async def _permitted(self, origin: Origin, private_network: bool) -> Sequence[str]:
+    async def _list_permitted(self, origin: Origin, private_network: bool) -> Sequence[str]:
         addresses = await self.resolve(origin.host)
         if not addresses:
             raise ServiceUnreachable

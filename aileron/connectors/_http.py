@@ -198,7 +198,7 @@ class _Attempt:
             large = ResourceLimitExceeded(f"The answer of {name} is larger than {most} bytes.")
             return self._fail(large.fault(), error.status)
         except ServiceUnreachable:
-            return self._fail(self._broken(name))
+            return self._fail(self._make_broken_fault(name))
         return await self._read(name, answer)
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
@@ -209,7 +209,7 @@ class _Attempt:
             return self.echo.outcome(reader.outcome(answer, now))
         return await in_thread(lambda: self.echo.outcome(reader.outcome(answer, now)))
 
-    def _broken(self, name: str) -> Fault:
+    def _make_broken_fault(self, name: str) -> Fault:
         if self.flight.sent:
             broken = ExternalApiError(f"The connection to {name} broke before the answer was whole.").fault()
             return evolve(broken, retriable=self.operation.operation.idempotent)

@@ -27,7 +27,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     :raises InvalidRequest: the inputs make no request.
     :raises CapabilityDenied: the host is not declared.
     """
-    base = _allowed(spec, base_url)
+    base = _find_allowed(spec, base_url)
     _no_strangers(operation, scope.inputs)
     body = None if operation.body is None else _encode(operation.body, scope)
     description = spec.description
@@ -56,7 +56,7 @@ def own_base_url(text: str, *, private_network: bool) -> BaseUrl:
     return base
 
 
-def _allowed(spec: HttpSpec, text: str) -> BaseUrl:
+def _find_allowed(spec: HttpSpec, text: str) -> BaseUrl:
     try:
         base = own_base_url(text, private_network=spec.private_network)
     except ValueError as error:

@@ -119,7 +119,7 @@ def _clients(node: Node, name: str, line: int) -> frozenset[str]:
     return frozenset(match_text(each, _CLIENT, line_of(each), problem)[0] for each in listed)
 
 
-def _pending(node: Node, name: str, _line: int) -> PendingLimits:
+def _read_pending(node: Node, name: str, _line: int) -> PendingLimits:
     most = whole_number(_MOST_PENDING)
     return PendingLimits(**read_keys(node, name, dict.fromkeys(("per_session", "per_home", "per_action"), most)))
 
@@ -166,7 +166,7 @@ _READERS: Mapping[str, Reader] = {
     "hosts": _hosts,
     "agent_uids": _uids,
     "clients": _clients,
-    "pending": _pending,
+    "pending": _read_pending,
     "gateway": read_gateway,
     "metrics": _metrics,
     "audit": _audit,

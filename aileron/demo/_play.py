@@ -46,7 +46,7 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) 
     :param answer: what to say, or L{None}: ask the person.
     """
     act(3, "You are asked")
-    approval = await _pending(scene, calling)
+    approval = await _find_pending(scene, calling)
     command(
         f"aileron approval show {approval['id']}", "Everything that will happen; you approve this and nothing else."
     )
@@ -58,7 +58,7 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) 
         await _say(scene, approval, answer)
 
 
-async def _pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str, Any]:
+async def _find_pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str, Any]:
     """Wait for the first pending approval and return it."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _ASK_SECONDS

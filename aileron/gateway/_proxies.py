@@ -127,7 +127,7 @@ def _credentials(user_info: str | None) -> bytes:
 def _exemption(entry: str) -> _Exempt:
     """Read an entry of C{NO_PROXY}."""
     name, port = _name_and_port(entry.lower())
-    fits = _fitting(name)
+    fits = _make_matcher(name)
     return lambda host, there: (port is None or port == there) and fits(host)
 
 
@@ -141,7 +141,7 @@ def _name_and_port(entry: str) -> tuple[str, int | None]:
     return entry, None
 
 
-def _fitting(name: str) -> Callable[[str], bool]:
+def _make_matcher(name: str) -> Callable[[str], bool]:
     if name == "*":
         return lambda _: True
     try:

@@ -211,7 +211,7 @@ def _properties(wanted: Mapping[str, _Schema], _schema: _Schema) -> Check:
     return within
 
 
-def _required(wanted: Sequence[str], _schema: _Schema) -> Check:
+def _check_required(wanted: Sequence[str], _schema: _Schema) -> Check:
     def within(value: Mapping[str, Any], work: Work) -> Iterator[Problem]:
         work.take(len(wanted))
         yield from (Problem((name,), "required", wanted) for name in wanted if name not in value)
@@ -265,7 +265,7 @@ _ASKED: Mapping[str, tuple[str | None, Callable[[Any, _Schema], _Question]]] = {
 
 _INNER: Mapping[str, tuple[str, Callable[[Any, _Schema], Check]]] = {
     "properties": ("object", _properties),
-    "required": ("object", _required),
+    "required": ("object", _check_required),
     "additionalProperties": ("object", _additional),
     "items": ("array", _items),
 }

@@ -91,10 +91,10 @@ def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
         added["maxLength"] = DEFAULT_MAX_LENGTH
     if one.has_default:
         added["default"] = one.default
-    return {**added, **_limited(schema)}
+    return {**added, **_limit(schema)}
 
 
-def _limited(schema: Mapping[str, Any]) -> dict[str, JSON]:
+def _limit(schema: Mapping[str, Any]) -> dict[str, JSON]:
     """Set the usual limit of a text wherever a pattern stands without one."""
     limited = {key: _limited_part(key, value) for key, value in schema.items()}
     return {"maxLength": DEFAULT_MAX_LENGTH, **limited} if "pattern" in schema else limited
@@ -102,10 +102,10 @@ def _limited(schema: Mapping[str, Any]) -> dict[str, JSON]:
 
 def _limited_part(key: str, value: Any) -> JSON:
     if key == "properties":
-        return {name: _limited(each) for name, each in value.items()}
+        return {name: _limit(each) for name, each in value.items()}
     if key in ("oneOf", "anyOf"):
-        return [_limited(each) for each in value]
-    return _limited(value) if key == "items" else value
+        return [_limit(each) for each in value]
+    return _limit(value) if key == "items" else value
 
 
 def _words(one: Input) -> dict[str, JSON]:

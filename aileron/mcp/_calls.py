@@ -113,12 +113,12 @@ async def diagnose(daemon: Daemon, link: DaemonLink, shortlist: Shortlist) -> To
     try:
         status = await daemon.status()
     except DaemonError as error:
-        return ToolResult(_degraded(error))
+        return ToolResult(_describe_degraded(error))
     faulty = (f"Not loaded: {fault.get('file')}: {fault.get('message')}" for fault in link.load_errors)
-    return ToolResult("\n".join([*_standing(status), *await _offering(link, shortlist), *faulty]))
+    return ToolResult("\n".join([*_describe_standing(status), *await _describe_offering(link, shortlist), *faulty]))
 
 
-def _degraded(error: DaemonError) -> str:
+def _describe_degraded(error: DaemonError) -> str:
     if isinstance(error, DaemonFault) and error.status == 401:
         return (
             "Aileron: degraded. The daemon does not accept this session's token.\n"
@@ -133,14 +133,14 @@ def _degraded(error: DaemonError) -> str:
     return f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron status'."
 
 
-def _standing(status: Mapping[str, Any]) -> list[str]:
+def _describe_standing(status: Mapping[str, Any]) -> list[str]:
     state = str(status.get("vault_state", "unknown"))
     head = f"Aileron: the daemon answers (version {status.get('version')}, vault {state})."
     paused = "It is paused: nothing runs until the user resumes it." if status.get("paused") else ""
     return [line for line in (head, _VAULT_REMEDIES.get(state, ""), paused) if line]
 
 
-async def _offering(link: DaemonLink, shortlist: Shortlist) -> list[str]:
+async def _describe_offering(link: DaemonLink, shortlist: Shortlist) -> list[str]:
     if link.trouble is not None:
         return [f"The list of actions could not be read: {link.trouble}"]
     if not link.definitions:

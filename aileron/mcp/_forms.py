@@ -61,7 +61,7 @@ def fill_in(
         if answers is not None and name in answers and fits(answers[name], _check_plainly(schema))
     }
     unsaid = {name: schema for name, schema in left_out.items() if name not in result}
-    required = tuple(name for name in unsaid if name in _required(definition))
+    required = tuple(name for name in unsaid if name in _list_required(definition))
     if required or (unsaid and answers is None):
         return Form(f"{definition.title}: what the agent leaves to you. This approves nothing.", unsaid, required)
     return {**arguments, **result}
@@ -74,7 +74,7 @@ def list_answered(definition: ToolDefinition, arguments: Mapping[str, JSON], ans
 
 def relax_schema(definition: ToolDefinition) -> Mapping[str, JSON]:
     """Relax the schema to what the agent must give itself, where the person is asked for the rest."""
-    required: JSON = [name for name in _required(definition) if name not in definition.asks]
+    required: JSON = [name for name in _list_required(definition) if name not in definition.asks]
     return {**definition.input_schema, "required": required}
 
 
@@ -98,7 +98,7 @@ def _check_plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     return {**found, "items": _check_plainly(items)} if isinstance(items, Mapping) else found
 
 
-def _required(definition: ToolDefinition) -> tuple[str, ...]:
+def _list_required(definition: ToolDefinition) -> tuple[str, ...]:
     required = definition.input_schema.get("required")
     return tuple(map(str, required)) if isinstance(required, (list, tuple)) else ()
 

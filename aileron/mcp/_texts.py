@@ -75,7 +75,7 @@ def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
     if answer.status != 202:
         return _with_output(body, _render_edited(body), _note(body))
     waiting = f"The action has no result yet: {body.get('status', 'pending')}."
-    return ToolResult(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
+    return ToolResult(_lines(body.get("message") or waiting, _reference(body)), pending=_read_pending(body, action))
 
 
 def render_form(form: Form) -> ToolResult:
@@ -93,7 +93,7 @@ def mention_answers(result: ToolResult, names: Sequence[str]) -> ToolResult:
     return evolve(result, text=_lines(result.text, own))
 
 
-def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
+def _read_pending(body: Mapping[str, Any], action: str) -> Pending | None:
     run_id, url = body.get("run_id"), body.get("review_url")
     if body.get("status") != "pending_approval" or not isinstance(run_id, str) or not isinstance(url, str):
         return None

@@ -86,7 +86,7 @@ class MessageComposer:
 
     async def _besides(self, now: datetime) -> Sequence[str]:
         """Return lines about all that waits, and the vault."""
-        waiting, oldest = await _or_else((0, None), self._waiting())
+        waiting, oldest = await _or_else((0, None), self._count_waiting())
         lines = []
         if oldest is not None and waiting > 1:
             lines.append(f"{waiting} calls wait in all, the oldest for {_age(now, oldest)}.")
@@ -94,7 +94,7 @@ class MessageComposer:
             lines.append("The vault is locked: aileron vault unlock")
         return lines
 
-    async def _waiting(self) -> tuple[int, datetime | None]:
+    async def _count_waiting(self) -> tuple[int, datetime | None]:
         """Count the pending calls, and return when the oldest was received."""
         first = (await self.runs.list(_PENDING)).items
         return await self.runs.count(_PENDING), first[0].received_at if first else None

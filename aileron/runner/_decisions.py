@@ -198,7 +198,7 @@ class DecisionService:
             return approval
         preview = None
         with suppress(VaultLocked, Paused):
-            preview = await self._gate.previews.afresh(edited)
+            preview = await self._gate.previews.fetch_again(edited)
         await self._locks.run(run_id, lambda: self._put(approval, edited, preview, actor))
         present = await self._runs.approval(run_id)
         if lacks_preview(present):

@@ -181,12 +181,12 @@ class Executor:
             outcome = await self._attempt(execution, planned)
             self._probe("answered")
             self._keep(execution, position, planned, outcome)
-            delay = self._retry.delay(outcome, planned.idempotent, number, self._remaining(execution))
+            delay = self._retry.delay(outcome, planned.idempotent, number, self._remaining_seconds(execution))
             if delay is None or not await self._pause(delay):
                 return _with_retries(outcome, number - 1)
 
     async def _not_paused(self, execution: _Execution) -> bool:
-        return await self._effects.pauses.over(execution.run.session_id, self._remaining(execution))
+        return await self._effects.pauses.over(execution.run.session_id, self._remaining_seconds(execution))
 
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
         execution.built = None
@@ -204,7 +204,7 @@ class Executor:
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
         credential = self._credential(planned)
-        seconds = min(self._remaining(execution), planned.operation.timeout_seconds)
+        seconds = min(self._remaining_seconds(execution), planned.operation.timeout_seconds)
         if seconds <= 0.0:
             raise ResourceLimitExceeded("The time of the action was over before this could begin; it was not sent.")
         if planned.effect == READ:
@@ -371,7 +371,7 @@ class Executor:
         await self._runs.insist(execution.run.id, lambda: self._runs.audit.append(event, *execution.events))
         return present
 
-    def _remaining(self, execution: _Execution) -> float:
+    def _remaining_seconds(self, execution: _Execution) -> float:
         """Seconds; a clock that is set back adds none."""
         left = execution.deadline - self._clock.seconds()
         return max(0.0, min(left, execution.plan.action.timeout_seconds))

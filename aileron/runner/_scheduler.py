@@ -205,7 +205,7 @@ class LimitService:
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
         standing = await self._limits.effects.pauses.pause(pause, actor)
-        return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
+        return Halt(standing, tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)]))
 
     @shielded
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
@@ -214,14 +214,14 @@ class LimitService:
         self._limits.effects.require()
         asked = [run async for run in self._ask_anew(session_id)]
         await self._limits.effects.pauses.lift(session_id, actor)
-        async for run in self._matching(_NOT_BEGUN, session_id):
+        async for run in self._list_matching(_NOT_BEGUN, session_id):
             self._scheduler.start(run)  # it was approved while the others were asked anew
         return tuple(asked)
 
     async def _ask_anew(self, session_id: str | None) -> AsyncIterator[Run]:
         """Put up what had not begun, while nothing can begin, so that only a new decision releases it."""
         why = ApprovalStale(_AGAIN if session_id is None else _AGAIN_HERE)
-        async for run in self._matching(_NOT_BEGUN, session_id):
+        async for run in self._list_matching(_NOT_BEGUN, session_id):
             if not run.gated or self._stays_paused(run, session_id):
                 continue
             asked = await self._locks.run(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
@@ -240,5 +240,5 @@ class LimitService:
         paused = {pause.session_id for pause in self.pauses()} - {None, resumed}
         return run.session_id in paused
 
-    def _matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
+    def _list_matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
         return self._runs.all(evolve(query, session_id=session_id))

@@ -76,14 +76,14 @@ class LoopBreaker:
             _SESSION: (limits.denials, f"{limits.denials} calls"),
             _ACTION: (limits.denials_of_action, f"this action {limits.denials_of_action} times"),
         }
-        for which in _concerned(approval.run):
+        for which in _list_concerned(approval.run):
             most, what = rules[which[0]]
             if count(self._denied.setdefault(which, deque()), most - 1, at - DENIALS_WITHIN, at):
                 self._stop(which, f"The operator denied {what} within ten minutes.", at, on_record=on_record)
 
     def forgive(self, run: Run) -> None:
         """Let the session and the action of a denied run go on."""
-        for which in _concerned(run):
+        for which in _list_concerned(run):
             self._stopped.pop(which, None)
             self._denied.pop(which, None)
 
@@ -115,7 +115,7 @@ class LoopBreaker:
         await self._runs.audit.append(event)
 
 
-def _concerned(run: Run) -> list[_Which]:
+def _list_concerned(run: Run) -> list[_Which]:
     """Return the action, and the session where there is one; the operator's own runs stop nobody."""
     return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]
 

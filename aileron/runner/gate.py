@@ -266,7 +266,7 @@ class ApprovalGate:
 
     async def _fetch(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         try:
-            return await self.previews.afresh(run, before_effect=before_effect)
+            return await self.previews.fetch_again(run, before_effect=before_effect)
         except (Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:

@@ -117,7 +117,7 @@ class GrantMatcher:
     async def _decide(self, approval: Approval, plan: Plan) -> Transition | None:
         """Take the decision of the first grant that allows it, its use counted; L{None}: a person must say."""
         try:
-            for grant in await self._matching(approval.run, plan):
+            for grant in await self._find_matching(approval.run, plan):
                 head = await self._runs.audit.head() or _NOTHING
                 try:
                     used = self._grants.use(grant.id, *head)
@@ -143,7 +143,7 @@ class GrantMatcher:
         self.end_what_is_over()
         return any(True for _ in self._for_caller(run))
 
-    async def _matching(self, run: Run, plan: Plan) -> list[Grant]:
+    async def _find_matching(self, run: Run, plan: Plan) -> list[Grant]:
         """Those that allow it; of those that would, but for what has changed since, that is put on record."""
         now, found = bounds_of_plan(plan), []
         for grant in self._for_caller(run):

@@ -223,10 +223,10 @@ def _of_step(step: Step, description: ConnectorDescription) -> Iterator[str]:
         return
     if step.idempotent and not operation.idempotent:
         yield (f"step {step.id} claims to be idempotent; {description.fqn} does not declare {step.operation} so")
-    yield from _untied(step, operation, description.fqn)
+    yield from _find_untied(step, operation, description.fqn)
 
 
-def _untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
+def _find_untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
     """Find inputs that are filled from the preview and are no precondition: what was seen would choose what is done."""
     for name, value in step.inputs.items():
         if preview_paths(value) and name not in operation.precondition:
@@ -279,9 +279,9 @@ class TrustService:
     async def trust_items(self) -> tuple[TrustItem, ...]:
         if not self._vault.ever_unlocked():
             raise self._refuse_locked()
-        lying = self._offerings.candidates()
+        on_disk = self._offerings.candidates()
         words = {(word.kind, word.name): word for word in self._trust.trusted()}
-        return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
+        return tuple([await self._item(key, on_disk.get(key), words.get(key)) for key in sorted({*on_disk, *words})])
 
     @shielded
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
@@ -323,11 +323,11 @@ class TrustService:
         self._offerings.look()
         await self._note()
 
-    async def _item(self, key: _Key, lying: Candidate | None, word: Trusted | None) -> TrustItem:
-        state = _state(lying, word)
+    async def _item(self, key: _Key, on_disk: Candidate | None, word: Trusted | None) -> TrustItem:
+        state = _state(on_disk, word)
         known = word is not None and state in (TrustState.CHANGED, TrustState.GONE)
         before = await self._contents.get(word.digest) if known and word is not None else None
-        return TrustItem(state, *key, lying, word, before)
+        return TrustItem(state, *key, on_disk, word, before)
 
     def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
         """Make the word: what was switched off stays off, however often it is read anew."""
@@ -356,24 +356,24 @@ class TrustService:
         return VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
 
 
-def _state(lying: Candidate | None, word: Trusted | None) -> TrustState:
-    if lying is None:
+def _state(on_disk: Candidate | None, word: Trusted | None) -> TrustState:
+    if on_disk is None:
         return TrustState.GONE
     if word is None:
         return TrustState.NEW
-    return TrustState.TRUSTED if lying.digest == word.digest else TrustState.CHANGED
+    return TrustState.TRUSTED if on_disk.digest == word.digest else TrustState.CHANGED
 
 
-def _choose(lying: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
+def _choose(on_disk: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
     """Return the files that the operator was shown, all of which must still be on disk as they were."""
     wanted = list(items)
-    gone = [f"{kind.value} {name}" for kind, name, _ in wanted if (kind, name) not in lying]
+    gone = [f"{kind.value} {name}" for kind, name, _ in wanted if (kind, name) not in on_disk]
     if gone:
         raise NotFound(f"There is no such file: {', '.join(gone)}.")
-    others = [lying[kind, name] for kind, name, digest in wanted if lying[kind, name].digest != digest]
+    others = [on_disk[kind, name] for kind, name, digest in wanted if on_disk[kind, name].digest != digest]
     if others:
         raise Conflict(
             "What lies there is no longer what was shown: look again.",
             {"items": [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in others]},
         )
-    return [lying[kind, name] for kind, name, _ in wanted]
+    return [on_disk[kind, name] for kind, name, _ in wanted]

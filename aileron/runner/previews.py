@@ -104,14 +104,14 @@ class Previews:
     async def _show(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
         try:
             for _ in range(_MOST_TRIES):
-                if await self._shown(run_id):
+                if await self._is_shown(run_id):
                     return None if then is None else await then(run_id)
         except StateConflict as conflict:
             _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
         except AileronError as error:  # it is looked at again; what it lacks is told there
             _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
 
-    async def _shown(self, run_id: str) -> bool:
+    async def _is_shown(self, run_id: str) -> bool:
         """Fetch and store the preview of a run; C{False} if the approval changed meanwhile and needs another try."""
         approval = await self._runs.approval(run_id)
         if not lacks_preview(approval):
@@ -127,7 +127,7 @@ class Previews:
 
     # what decisions and effects rest on ------------------------------------------------------
 
-    async def afresh(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+    async def fetch_again(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         """Fetch the preview of C{run} as it is now; L{None} if its action has none.
 
         :param before_effect: whether it is to begin; else the operator waits for it.

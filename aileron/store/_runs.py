@@ -116,7 +116,7 @@ def _receive(
     earlier = _earlier(cursor, run)
     if earlier is not None:
         return earlier, False
-    standing = _advanced(_Standing(run), transitions)
+    standing = _advance_all(_Standing(run), transitions)
     if standing.run.state is RunState.PENDING:
         _refuse_beyond(cursor, run, limits)
     RUNS.insert(cursor, [standing.run])
@@ -163,8 +163,8 @@ def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transitio
 
 
 def _change(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
-    before = _standing(cursor, transitions)
-    standing = _advanced(before, transitions)
+    before = _find_standing(cursor, transitions)
+    standing = _advance_all(before, transitions)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):
@@ -198,7 +198,7 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
     seals.append(cursor, progress.events)
 
 
-def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
+def _find_standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
     """Return the run, and its approval if it is asked for, whatever the run's own row says of being gated."""
     run = _find_known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
@@ -225,7 +225,7 @@ class _Standing:
     approval: Approval | None = None
 
 
-def _advanced(standing: _Standing, transitions: Iterable[Transition]) -> _Standing:
+def _advance_all(standing: _Standing, transitions: Iterable[Transition]) -> _Standing:
     """Return what C{standing} is after C{transitions}, in order.
 
     :raises StateConflict: the run is not where one of them starts.
@@ -257,11 +257,11 @@ def _approval_after(run: Run, approval: Approval | None, transition: Transition)
     if transition.decision is not None:
         if approval is None:
             raise ValueError("a decision on a run that nobody was asked about")
-        approval = _decided(approval, transition.decision, transition)
+        approval = _decide(approval, transition.decision, transition)
     return approval if approval is None else evolve(approval, run=run)
 
 
-def _decided(approval: Approval, decision: Decision, transition: Transition) -> Approval:
+def _decide(approval: Approval, decision: Decision, transition: Transition) -> Approval:
     return evolve(
         approval,
         approved=decision.approved,

@@ -157,14 +157,14 @@ class SQLiteSessions:
 
     async def get(self, session_id: str) -> Session | None:
         session = await self._readers.read(SESSIONS.find, "WHERE id = ?", session_id)
-        return None if session is None else self._fresh(session)
+        return None if session is None else self._refresh(session)
 
     async def tally(self, session_id: str) -> SessionTally:
         return await self._readers.read(_tally, session_id)
 
     async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
         rows = await self._readers.read(_select, live_only, limit, read_cursor("sessions", cursor))
-        return make_page("sessions", [(ordinal, self._fresh(session)) for ordinal, session in rows], limit)
+        return make_page("sessions", [(ordinal, self._refresh(session)) for ordinal, session in rows], limit)
 
     def flush(self) -> Deferred[None]:
         """Write who was seen when; a database that refuses only costs these times."""
@@ -194,7 +194,7 @@ class SQLiteSessions:
             self.flush()  # the writer holds it, and its close drains it
         return now
 
-    def _fresh(self, session: Session) -> Session:
+    def _refresh(self, session: Session) -> Session:
         seen = self._seen.get(session.id)
         return session if seen is None else evolve(session, seen_at=max(seen, session.seen_at))
 

@@ -111,7 +111,7 @@ class ScriptedConnector:
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Make a POST (a GET for a read) of the inputs as JSON, the effect key in L{EFFECT_HEADER}."""
-        declared = self._declared(operation)
+        declared = self._find_declared(operation)
         if not self.description.bindable and read_origin(base_url).host_and_port not in self.description.hosts:
             raise CapabilityDenied("The host is not declared.")
         return Request(
@@ -128,7 +128,7 @@ class ScriptedConnector:
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Return the script's next entry, for a read."""
-        if self._declared(request.operation).effect != READ:
+        if self._find_declared(request.operation).effect != READ:
             raise CapabilityDenied("The operation is not declared as a read.")
         return await self._send("read", request, credential, seconds)
 
@@ -136,12 +136,12 @@ class ScriptedConnector:
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
         """Return the script's next entry."""
-        self._declared(request.operation)
+        self._find_declared(request.operation)
         return await self._send("invoke", request, credential, seconds, late_seconds)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Return the next of C{findings}."""
-        if not self._declared(sought.operation).reconcilable:
+        if not self._find_declared(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         if credential is not None and self.description.credential is not None:
             await credential.reveal()
@@ -160,7 +160,7 @@ class ScriptedConnector:
         """Count how many times each effect key was invoked."""
         return Counter(each.effect_key for each in self.sendings if each.method == "invoke")
 
-    def _declared(self, operation: str) -> Operation:
+    def _find_declared(self, operation: str) -> Operation:
         if operation not in self.description.operations:
             raise CapabilityDenied(f"There is no operation {operation!r}.")
         return self.description.operations[operation]

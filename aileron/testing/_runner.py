@@ -98,7 +98,7 @@ class ScriptedRunner(ScriptedLimits):
     _approvals: dict[str, Approval] = field(factory=dict)
     _settled: dict[str, Waiting] = field(factory=lambda: defaultdict(Waiting))
     _told: Waiting = field(factory=Waiting)
-    _lying: dict[tuple[TrustKind, str], Candidate] = field(factory=dict)
+    _on_disk: dict[tuple[TrustKind, str], Candidate] = field(factory=dict)
     _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict)
     _texts: dict[str, str] = field(factory=dict)
 
@@ -137,13 +137,13 @@ class ScriptedRunner(ScriptedLimits):
     def lay(self, kind: TrustKind, name: str, text: str) -> Candidate:
         """Put a file with this text on the scripted disk, in the place of an earlier one."""
         candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text)
-        self._lying[kind, name] = candidate
+        self._on_disk[kind, name] = candidate
         self._texts[candidate.digest] = text
         return candidate
 
     def remove(self, kind: TrustKind, name: str) -> None:
         """Remove a file from the scripted disk."""
-        del self._lying[kind, name]
+        del self._on_disk[kind, name]
 
     # its interfaces ---------------------------------------------------------------------------------------------------
 
@@ -165,13 +165,13 @@ class ScriptedRunner(ScriptedLimits):
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
         """List the files on the scripted disk, and those that are trusted."""
-        return tuple(self._item(key) for key in sorted({*self._lying, *self._trusted}))
+        return tuple(self._item(key) for key in sorted({*self._on_disk, *self._trusted}))
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         """Trust files on the scripted disk."""
-        if any((kind, name) not in self._lying for kind, name, _ in items):
+        if any((kind, name) not in self._on_disk for kind, name, _ in items):
             raise NotFound("There is no such file.")
-        moved = [self._lying[kind, name] for kind, name, seen in items if self._lying[kind, name].digest != seen]
+        moved = [self._on_disk[kind, name] for kind, name, seen in items if self._on_disk[kind, name].digest != seen]
         if moved:
             present = [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in moved]
             raise Conflict("What lies there is no longer what was shown.", {"items": present})
@@ -192,7 +192,7 @@ class ScriptedRunner(ScriptedLimits):
         offer = self._offer(call.action)
         if not offer.enabled:
             raise Conflict("This action is switched off.", {"enabled": False})
-        known = self._known(call)
+        known = self._find_known(call)
         if known is not None:
             return known
         problems = [(f"/args/{name}", "is unknown") for name in call.arguments if name != "text"]
@@ -213,7 +213,7 @@ class ScriptedRunner(ScriptedLimits):
 
     async def runs(self, query: RunQuery) -> Page[Run]:
         """List runs from memory, newest first."""
-        found = tuple(self._matching(reversed(self._runs.values()), query))
+        found = tuple(self._find_matching(reversed(self._runs.values()), query))
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
@@ -233,7 +233,7 @@ class ScriptedRunner(ScriptedLimits):
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """List approvals from memory, oldest first, on one page."""
         gated = [run for run in self._runs.values() if run.id in self._approvals]
-        return Page(tuple(self._approvals[run.id] for run in self._matching(gated, query))[: query.limit])
+        return Page(tuple(self._approvals[run.id] for run in self._find_matching(gated, query))[: query.limit])
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
         """Return L{earlier} for each approval."""
@@ -311,7 +311,7 @@ class ScriptedRunner(ScriptedLimits):
 
     async def pending(self, session_id: str | None) -> int:
         """Count the pending runs of one session, or of all."""
-        return len(list(self._matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
+        return len(list(self._find_matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
     async def hold(self) -> None:
         """Wait until the test settles every run that is moving."""
@@ -322,13 +322,13 @@ class ScriptedRunner(ScriptedLimits):
     # within -----------------------------------------------------------------------------------------------------------
 
     def _item(self, key: tuple[TrustKind, str]) -> TrustItem:
-        lying, trusted = self._lying.get(key), self._trusted.get(key)
-        if lying is None or trusted is None:
-            state = TrustState.GONE if lying is None else TrustState.NEW
+        on_disk, trusted = self._on_disk.get(key), self._trusted.get(key)
+        if on_disk is None or trusted is None:
+            state = TrustState.GONE if on_disk is None else TrustState.NEW
         else:
-            state = TrustState.TRUSTED if lying.digest == trusted.digest else TrustState.CHANGED
+            state = TrustState.TRUSTED if on_disk.digest == trusted.digest else TrustState.CHANGED
         before = self._texts[trusted.digest] if trusted is not None and state is TrustState.CHANGED else None
-        return TrustItem(state, *key, lying, trusted, before)
+        return TrustItem(state, *key, on_disk, trusted, before)
 
     def _now(self) -> datetime:
         return utc(self.clock.seconds())
@@ -343,7 +343,7 @@ class ScriptedRunner(ScriptedLimits):
             raise NotFound(f"There is no run {run_id}.")
         return self._runs[run_id]
 
-    def _known(self, call: Call) -> Run | None:
+    def _find_known(self, call: Call) -> Run | None:
         session_id = None if call.session is None else call.session.id
         for run in self._runs.values() if call.idempotency_key is not None else ():
             if (run.session_id, run.action, run.idempotency_key) == (session_id, call.action, call.idempotency_key):
@@ -376,7 +376,7 @@ class ScriptedRunner(ScriptedLimits):
             return self.finish(run.id, self.usual, result={"output": dict(call.arguments), "steps": {}})
         return run
 
-    def _matching(self, runs: Iterable[Run], query: RunQuery) -> Iterable[Run]:
+    def _find_matching(self, runs: Iterable[Run], query: RunQuery) -> Iterable[Run]:
         for run in runs:
             if (
                 run.state in (query.states or (run.state,))

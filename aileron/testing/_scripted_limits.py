@@ -124,13 +124,13 @@ class ScriptedLimits:
 
     async def grants(self) -> tuple[StandingGrant, ...]:
         """List the grants in memory."""
-        return tuple(map(self._standing, self._made.values()))
+        return tuple(map(self._make_standing, self._made.values()))
 
     async def grant(self, grant_id: str) -> StandingGrant:
         """Return one grant from memory."""
         if grant_id not in self._made:
             raise NotFound("There is no such grant.")
-        return self._standing(self._made[grant_id])
+        return self._make_standing(self._made[grant_id])
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
         """Mark a grant as revoked; the first time stays."""
@@ -145,6 +145,6 @@ class ScriptedLimits:
             Predicate(name, PredicateKind.DOMAIN, [text.rpartition("@")[2]]) for name, text in found if "@" in text
         )
 
-    def _standing(self, grant: Grant) -> StandingGrant:
+    def _make_standing(self, grant: Grant) -> StandingGrant:
         state = grant.state(self._now())
         return StandingGrant(grant, state, self.suspended.get(grant.action) if state is GrantState.LIVE else None)

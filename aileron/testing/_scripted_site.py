@@ -79,7 +79,7 @@ class ScriptedSite(Resource):
 
     def render(self, request: Request) -> int:
         """Note it, and answer it if an answer is there."""
-        self.asked.append(_noted(request))
+        self.asked.append(_note(request))
         request.notifyFinish().addErrback(lambda _: self._waiting.remove(request) if request in self._waiting else None)
         if self._answers:
             _finish(request, *self._answers.pop(0))
@@ -99,7 +99,7 @@ class RefusingAgent:
         return fail(error.ConnectionRefusedError())
 
 
-def _noted(request: Request) -> Asked:
+def _note(request: Request) -> Asked:
     content = cast("BinaryIO", request.content).read()
     headers = {key.decode().lower(): values[0].decode() for key, values in request.requestHeaders.getAllRawHeaders()}
     return Asked(request.method.decode(), request.uri.decode(), headers, json.loads(content) if content else None)

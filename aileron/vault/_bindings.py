@@ -96,11 +96,11 @@ class _Credential:
     async def reveal(self) -> bytes:
         await self._turn.acquire()
         try:
-            return await KINDS[self._binding.kind].present(self._kept(), self._keep)
+            return await KINDS[self._binding.kind].present(self._find_kept(), self._keep)
         finally:
             self._turn.release()
 
-    def _kept(self) -> bytes:
+    def _find_kept(self) -> bytes:
         key, document, entry = self._entry()
         check_address(self._binding)
         check_scope(self._binding, self._scope)

@@ -94,7 +94,7 @@ class Operators:
             self._throttle.failed()
             raise Unauthorized("The login does not hold: ask for a new challenge.")
         self._throttle.succeeded()
-        token = TOKEN_PREFIX + self._fresh()
+        token = TOKEN_PREFIX + self._make_fresh()
         return token, self._logins.start(_hash(token))
 
     def delay_seconds(self) -> float:
@@ -105,7 +105,7 @@ class Operators:
         return None if login is None else login.session
 
     def hand_over(self, token: str) -> str:
-        login, code = self._certain(token), self._fresh()
+        login, code = self._certain(token), self._make_fresh()
         self._hand_overs.begin(login.secret, _hash(code))
         return code
 
@@ -121,7 +121,7 @@ class Operators:
         if hand_over.state is HandOverState.OPENED:
             self._hand_overs.end(hand_over, HandOverState.TWICE)
             raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": maker.session.id})
-        cookie, page_key = self._fresh(), self._fresh()
+        cookie, page_key = self._make_fresh(), self._make_fresh()
         self._hand_overs.open(hand_over, _hash(cookie), _hash(page_key), generate_two_words(self._randomness))
         return cookie, page_key, maker.session
 
@@ -174,7 +174,7 @@ class Operators:
             raise Unauthorized("Only a live login can open a browser.")
         return login
 
-    def _fresh(self) -> str:
+    def _make_fresh(self) -> str:
         return base64url(self._randomness(_TOKEN_BYTES))
 
     def _end_all(self, _result: None) -> None:

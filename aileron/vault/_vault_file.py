@@ -168,7 +168,7 @@ class OpenVault:
         :raises VaultDamaged: it is damaged.
         """
         found = self._stored.read()
-        return found if self._key is None or found is None else self._expected(found)
+        return found if self._key is None or found is None else self._make_expected(found)
 
     def opened(self) -> tuple[DataKey, VaultDocument]:
         """Return the key, and what the file says, which is what the holder of the key wrote last.
@@ -179,7 +179,7 @@ class OpenVault:
         key, found = self.key(), self._stored.read()
         if found is None:
             raise self._not_open()
-        return key, self._expected(found)
+        return key, self._make_expected(found)
 
     def current(self) -> VaultDocument:
         """Return what the holder of the key wrote last.  Errors as of L{opened}."""
@@ -210,7 +210,7 @@ class OpenVault:
         if changed != known:
             self.write(changed)
 
-    def _expected(self, found: VaultDocument) -> VaultDocument:
+    def _make_expected(self, found: VaultDocument) -> VaultDocument:
         if found is not self.known:
             # A write may fail after the file was replaced: then the file is ours, though nobody was told so.
             ours = next((each for each in (self.known, self._attempted) if each == found), None)

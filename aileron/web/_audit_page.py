@@ -50,7 +50,7 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
         "Record",
         f"{len(found.items)} records",
         heading("The record"),
-        _standing(deps),
+        _describe_standing(deps),
         filters("/audit", *fields, given=any(kept.values())),
         table(
             "Records, newest first", ("Kind", "When", "Who", "About"), map(_row, found.items), "No record is like that."
@@ -118,7 +118,7 @@ def _moment(visit: Visit, name: str) -> datetime | None:
         raise InvalidRequest(f"{_TIMES[name]} is no moment in time: write 2026-01-31T12:00.") from None
 
 
-def _standing(deps: Dependencies) -> Tag:
+def _describe_standing(deps: Dependencies) -> Tag:
     latest = deps.signer.latest
     signed = "No checkpoint was signed yet."
     if latest is not None:

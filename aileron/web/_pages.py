@@ -48,7 +48,7 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
         app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
     app.route("/static/<name>", endpoint="static")(shell.file)
     for rule, draw in FRAGMENTS.items():
-        app.route(rule, endpoint=rule)(_guarded(draw, deps, in_thread))
+        app.route(rule, endpoint=rule)(_guard(draw, deps, in_thread))
     for rule in SHOWN:
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
@@ -56,7 +56,7 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
     return app.resource()
 
 
-def _guarded(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..., Deferred[bytes]]:
+def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..., Deferred[bytes]]:
     """Make the handler of a fragment, which nobody passes but a browser session's cookie and signature together."""
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:

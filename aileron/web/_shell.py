@@ -32,7 +32,7 @@ class Shell:
     """The shell and the files that it names, read once."""
 
     def __init__(self) -> None:
-        self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _shipped()}
+        self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _list_shipped()}
         template = (STATIC / "shell.html").read_text(encoding="utf-8")
         self._template = template.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
 
@@ -59,7 +59,7 @@ class Shell:
         return content
 
 
-def _shipped() -> list[Path]:
+def _list_shipped() -> list[Path]:
     return [path for path in STATIC.iterdir() if path.suffix in _TYPES]
 
 

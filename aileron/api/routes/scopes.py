@@ -75,7 +75,7 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
     It is not there, or says not.
     """
     if binding.connector.startswith((GATEWAY, NOTICE)):
-        place = _configured(deps, binding.connector)
+        place = _find_configured(deps, binding.connector)
         return None if place is None else Target(None, place.scope())
     description = _describe(deps, binding.connector)
     if description is None:
@@ -96,13 +96,13 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
     }
 
 
-def _configured(deps: Dependencies, fqn: str) -> Provider | ChannelSettings | None:
+def _find_configured(deps: Dependencies, fqn: str) -> Provider | ChannelSettings | None:
     """Find the provider of the gateway, or the channel of notifications, that config.yaml has under this name."""
     return deps.gateway.bound_by(fqn) if fqn.startswith(GATEWAY) else deps.notices.bound_by(fqn)
 
 
 def _configured_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
-    place = _configured(deps, fqn)
+    place = _find_configured(deps, fqn)
     if place is None:
         what = "provider of the gateway" if fqn.startswith(GATEWAY) else "notification that wants a secret"
         raise _wrong("/connector", f"names no {what} in config.yaml, as the daemon goes by it")

@@ -39,7 +39,7 @@ def document(title: str, version: str, served: Served, relayed: Iterable[Relayed
     for endpoint, allowed in served:
         paths.setdefault(_plain(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint, allowed)
     for each in relayed:
-        paths.setdefault(_plain(each.path), {})[each.method.lower()] = _relayed(each)
+        paths.setdefault(_plain(each.path), {})[each.method.lower()] = _describe_relayed(each)
     return {
         "openapi": "3.1.0",
         "info": {"title": title, "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
@@ -69,7 +69,7 @@ def _operation(endpoint: Endpoint, allowed: Who) -> dict[str, JSON]:
     return operation
 
 
-def _relayed(path: RelayedPath) -> JSON:
+def _describe_relayed(path: RelayedPath) -> JSON:
     """Whatever it takes and answers is the provider's to say."""
     first, *others = path.providers
     whom = f"{first}, or to {others[0]} what its clients send" if others else first

@@ -109,16 +109,16 @@ def operator_json(session: OperatorSession, caller: OperatorSession | None = Non
 
 def trust_item_json(item: TrustItem) -> dict[str, JSON]:
     """C{TrustItem}; C{text} and C{path} are null where the file no longer exists."""
-    lying = item.candidate
-    text = "" if lying is None else lying.text
+    on_disk = item.candidate
+    text = "" if on_disk is None else on_disk.text
     return {
         **to_json(item),
-        "path": None if lying is None else lying.path,
-        "digest": None if lying is None else lying.digest,
+        "path": None if on_disk is None else on_disk.path,
+        "digest": None if on_disk is None else on_disk.digest,
         "lines": text.count("\n") + (text[-1:] not in {"", "\n"}),
         "bytes": len(text.encode("utf-8", "surrogatepass")),
-        "text": None if lying is None else text,
-        "needs": [] if lying is None else list(lying.needs),
+        "text": None if on_disk is None else text,
+        "needs": [] if on_disk is None else list(on_disk.needs),
     }
 
 

@@ -145,7 +145,7 @@ def new(
         description.fqn,
         description.version,
         operation,
-        gated=_gated(cli, gated),
+        gated=_is_gated(cli, gated),
         inputs=tuple(map(wanted, inputs or given)),
         takes=tuple(given),
     )
@@ -194,7 +194,7 @@ def _operation(
     return name, takes.get(name, ())
 
 
-def _gated(cli: CliContext, said: bool | None) -> bool:
+def _is_gated(cli: CliContext, said: bool | None) -> bool:
     """Tell whether it is gated; where nobody can be asked, it is."""
     if said is not None or not cli.interactive():
         return said is not False

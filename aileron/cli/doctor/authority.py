@@ -123,7 +123,7 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
     name, connector = binding["name"], binding["connector"]
     if binding["in_force"] is None:
         yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")
-    elif not binding["fits"] and not _misaddressed(binding):
+    elif not binding["fits"] and not _is_misaddressed(binding):
         yield wrong(
             f"{connector} would have {name} sent elsewhere, or otherwise, than you bound it for, so it is not opened.",
             f"Look at both, and if that is right: aileron binding rebind {name}",
@@ -134,7 +134,7 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
         )
 
 
-def _misaddressed(binding: Item) -> bool:
+def _is_misaddressed(binding: Item) -> bool:
     """Return whether a binding's address is invalid, which the check of the vault's file reports already."""
     return binding["base_url"] is not None and base_url_problem(binding["base_url"]) is not None
 

@@ -102,7 +102,7 @@ def verify(
 
     path = path or cli.home.database
     _present(path)
-    anchored = () if anchor is None else _anchored(anchor)
+    anchored = () if anchor is None else _read_anchored(anchor)
     running = ask_daemon(cli, path)
     found = look_at(path, keys, anchored, {} if running is None else running.sealed)
     if found.sound and running is not None and running.head is not None:
@@ -153,7 +153,7 @@ def _write(copy: Copy, after: int, until: int, checkpoints: Sequence[Checkpoint]
     click.echo(exporting.end(), nl=False)
 
 
-def _anchored(path: Path) -> tuple[Checkpoint, ...]:
+def _read_anchored(path: Path) -> tuple[Checkpoint, ...]:
     from aileron.audit.verify import NotAnExport, read_anchor
 
     _present(path)

@@ -102,7 +102,7 @@ def _entry(server: McpServer) -> JSON:
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send the providers that the user uses, and has not sent elsewhere, through the gateway."""
-    if (hidden := _hidden(settings)) is not None:
+    if (hidden := _find_hidden(settings)) is not None:
         return routing.leave_alone("OpenCode", hidden)
     used = [one for name in _KEYS if (one := _OpenCodeProvider(name, settings, gateway)).is_used()]
     kept = {one.name: reason for one in used if (reason := one.why_kept()) is not None}
@@ -112,7 +112,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     return Routes(providers, past, notes=routing.note_routes("OpenCode", providers, kept))
 
 
-def _hidden(settings: AgentSettings) -> str | None:
+def _find_hidden(settings: AgentSettings) -> str | None:
     """Return why it cannot be told where the user sends them, if so."""
     logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
     if any(login.get("type") == "wellknown" for login in logins):

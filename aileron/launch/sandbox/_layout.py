@@ -103,7 +103,7 @@ class SandboxLayout:
         :param environment: the user's, which may say that browsers keep their profiles elsewhere.
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
-        hidden = self._hidden(environment)
+        hidden = self._list_hidden(environment)
         return [
             *_NAMESPACES,
             *_NO_RIGHTS,
@@ -148,7 +148,7 @@ class SandboxLayout:
             if not any(str(parent) in read_only for parent in Path(path).parents):
                 yield from mounts[path]
 
-    def _hidden(self, environment: Mapping[str, str]) -> list[str]:
+    def _list_hidden(self, environment: Mapping[str, str]) -> list[str]:
         """Return the directories that are empty here: they are mounted last of all, so that nothing opens them again.
 
         Where a variable says that profiles lie elsewhere, older ones may still lie in the home.

@@ -45,7 +45,7 @@ class Prompting:
     ) -> t.GetPromptResult | t.InputRequiredResult:
         so_far = merge_answers(Continuation.of(params.request_state, str), params.input_responses)
         given = _with(params.arguments, None if isinstance(so_far, ToolResult) else so_far.answers)
-        form = await self._lacking(params.name, given) if client.shows_forms else None
+        form = await self._find_lacking(params.name, given) if client.shows_forms else None
         if form is None or isinstance(so_far, ToolResult) or so_far.forms >= MOST_FORMS:
             return await render_prompt(params.name, given, self._offers)
         if client.modern:
@@ -55,7 +55,7 @@ class Prompting:
             params.name, _with(given, None if isinstance(answers, ToolResult) else answers), self._offers
         )
 
-    async def _lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
+    async def _find_lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
         """Tell what a prompt must be told and is not."""
         asked = next((each for each in PROMPTS if each.name == name), None)
         lacking = [each for each in (asked and asked.arguments) or () if each.required and not given.get(each.name)]

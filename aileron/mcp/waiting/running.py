@@ -129,10 +129,10 @@ class Attempts:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
-                return await ask(max(0.0, self._wait_seconds - self._passed()))
+                return await ask(max(0.0, self._wait_seconds - self._seconds_passed()))
             except DaemonUnreachable as lost:
                 self.cut_off = self.cut_off or lost.sent
-                if self._passed() + pause > self._patience(lost):
+                if self._seconds_passed() + pause > self._patience(lost):
                     raise evolve(lost, sent=self.cut_off) from None
             await deferLater(self._clock, pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
@@ -142,7 +142,7 @@ class Attempts:
             return max(self._wait_seconds, GRACE_SECONDS)
         return 0.0 if lost.misdirected else GRACE_SECONDS
 
-    def _passed(self) -> float:
+    def _seconds_passed(self) -> float:
         return self._clock.seconds() - self._began_at
 
 
