@@ -257,7 +257,7 @@ def withdraw_discovery(home: Home, instance: str) -> None:
     try:
         discovery = read_discovery(home)
     except InvalidRequest:
-        return  # Damaged: whoever starts next replaces it.
+        return  # Damaged: the next start replaces it.
     if discovery is not None and discovery.instance == instance:
         home.discovery.unlink(missing_ok=True)
 

@@ -45,7 +45,7 @@ NONE = Who(0)
 
 @frozen
 class Caller:
-    """Whoever made a request, proven.
+    """The proven sender of a request.
 
     :ivar session: an agent's.
     :ivar operator: an operator's.

@@ -1,4 +1,4 @@
-"""The daemon's HTTP client, for whoever is not the daemon.  Importing it loads no server and no reactor."""
+"""The daemon's HTTP client, for all other processes.  Importing it loads no server and no reactor."""
 
 from ._agent_site import Daemon, Lease, OpenedSession
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable

@@ -53,7 +53,7 @@ def _exit_if_failed(service: AileronService) -> None:
 def serve(arguments: Sequence[str]) -> int:
     """Run in the foreground, logging to the home's log directory, until a signal ends it.
 
-    The process is closed to others already: that is the first act of whoever calls this.
+    The process is closed to others already: the caller does that first.
 
     :return: the exit status: 0, or 1 if it could not start.
     """

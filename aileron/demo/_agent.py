@@ -87,7 +87,7 @@ class DemoAgent:
 @asynccontextmanager
 async def agent(home: Home, directory: str) -> AsyncIterator[DemoAgent]:
     """Connect the agent, in a session of its own; it is gone at the end."""
-    # The SDK takes half a second to import: only whoever plays pays for it.
+    # The SDK takes half a second to import: only the demo pays for it.
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 

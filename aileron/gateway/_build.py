@@ -55,4 +55,4 @@ def _forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
     try:
         return forwarding(provider, proxies)
     except UpstreamUnreachable:
-        return Forwarding()  # whoever connects is told the same, with its cause
+        return Forwarding()  # a client that connects gets the same error, with its cause

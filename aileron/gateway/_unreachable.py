@@ -1,4 +1,4 @@
-"""Why an upstream could not be reached, in words for whoever has to put it right."""
+"""Describes why an upstream could not be reached, for the person who has to fix it."""
 
 from __future__ import annotations
 

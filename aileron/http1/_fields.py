@@ -22,7 +22,7 @@ FIELDS = rb"((?:\r\n" + FIELD + rb")*)\r\n\r\n"
 _HOP_BY_HOP = re.compile(
     rb"\r\n(?=[cCkKpPtTuU])(?:connection|keep-alive|proxy-[a-z]+|te|upgrade):[^\r]*", re.IGNORECASE
 )
-# Named by Connection, these are still the message's own: whoever names them would change what it says.
+# Named by Connection, these are still the message's own: naming them would change what it says.
 _NAME_NOTHING = frozenset((b"close", b"keep-alive"))
 _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
 

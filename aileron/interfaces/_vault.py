@@ -20,7 +20,7 @@ class IVault(Interface):
     def lock() -> None:
         """Forget the key and end every operator session.
 
-        Twice is safe.  Whoever calls it has waited for running effects.
+        Twice is safe.  The caller has waited for running effects.
         """
 
     def locked() -> Deferred[None]:

@@ -1,4 +1,4 @@
-"""Tells whoever sits at the terminal that a call of the agent's waits, without spoiling what the agent shows."""
+"""Tells the person at the terminal that a call of the agent's waits, without spoiling what the agent shows."""
 
 from __future__ import annotations
 

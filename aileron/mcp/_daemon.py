@@ -81,7 +81,7 @@ _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns 
 class OwnSession:
     """Asks the daemon in a session of our own, which is opened when it is first asked for anything.
 
-    Where it could not be opened, the next request tries again; one that was ended stays so: whoever ended it meant it.
+    Where it could not be opened, the next request tries again; one that was ended stays so, because that was intended.
 
     :ivar client: as whom it is opened.
     :ivar directory: where that works; a claim.

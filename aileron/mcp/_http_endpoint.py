@@ -29,7 +29,7 @@ _log = Logger()
 Serving: TypeAlias = Callable[[IReactorTime, ThreadBridge, SessionEnvironment, Daemon, RequestStateSecurity], IServed]
 """Makes what one agent is served."""
 
-_OWN_TOOLS: Serving = partial(AgentServer, most_calls=MOST_UNDER_WAY)  # whoever still waits for them
+_OWN_TOOLS: Serving = partial(AgentServer, most_calls=MOST_UNDER_WAY)  # their callers may still wait
 
 MOST_AGENTS = 64
 _KEY_BYTES = 32

@@ -286,7 +286,7 @@ class Recovery:
         await self._runs.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
 
     async def _give_up(self, run: Run) -> None:
-        """Give up a run that had not begun: whoever asked is told that nothing was sent, and may ask again.
+        """Give up a run that had not begun: the agent is told that nothing was sent, and may ask again.
 
         One that the operator was asked about never stands like this by itself.
         """

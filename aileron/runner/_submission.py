@@ -146,7 +146,7 @@ class Submission:
     def _find_asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
         """Find the action as it is offered now, and its arguments.
 
-        Whoever plans with them does so before anything else.
+        The caller plans with them before it does anything else.
         """
         action = self.planner.offerings.find(call.action).action
         return action, check_arguments(action, call.arguments)

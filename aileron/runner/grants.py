@@ -40,7 +40,7 @@ from aileron.values import (
 )
 
 ALLOWED = "Allowed by a standing grant."
-"""What whoever called is told of a call that nobody was asked about."""
+"""The message to the caller of a call that needed no approval."""
 
 _NOTHING = (0, "")
 _log = Logger()

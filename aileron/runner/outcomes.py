@@ -266,7 +266,7 @@ class LateAnswer:
 class LateAnswers:
     """Keeps the connections of at most 64 such attempts; beyond that the oldest is dropped.
 
-    Whoever reads an answer must know the credential, to take it out of that.  So nobody listens on once the vault is
+    The reader of an answer must know the credential, to remove it from there.  So nobody listens on once the vault is
     to be locked or the daemon stops.
     """
 

@@ -262,5 +262,5 @@ class RunRepository:
 
 
 def make_conflict(run: Run) -> Conflict:
-    """Make the refusal of whoever comes when it is decided, withdrawn or over."""
+    """Make the refusal for a caller who comes when it is decided, withdrawn or over."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})

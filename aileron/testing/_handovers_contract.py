@@ -184,7 +184,7 @@ class HandOversContract(MixedIn):
         self.assertIsNone(self.known(operators, browser))
 
     def test_opened_twice(self) -> None:
-        """A code that is used twice lets nobody in, whoever was first; a third use is like any unknown code."""
+        """A code that is used twice lets nobody in, not even the first user; a third use is like any unknown code."""
         operators = self.make_operators()
         token, login = self.log_in(operators)
         code = operators.hand_over(token)

@@ -194,7 +194,7 @@ class OperatorsContract(HandOversContract):
         self.assertEqual(operators.delay_seconds(), 0)
 
     def test_success_heals(self) -> None:
-        """Whoever proves it is let in after however many failures, and the next login waits for nothing."""
+        """A correct proof logs in after any number of failures, and the next login need not wait."""
         operators = self.make_operators()
         for _ in range(40):
             self.assertRaises(Unauthorized, operators.login, "", "")

@@ -125,7 +125,7 @@ class ReceiveContract(RunsCase):
         self.received(example_run("ungated", gated=False))
 
     def test_limit_of_action(self) -> None:
-        """As many approvals of one action wait as may, whoever asks; those of another still come in."""
+        """The number of waiting approvals of one action is limited over all sessions; other actions still get in."""
         limits = evolve(LIMITS, per_action=1)
         self.pending(session_id=None)
         run = example_run("late", session_id="session-2")
@@ -137,7 +137,7 @@ class ReceiveContract(RunsCase):
         self.assertTrue(self.do(self.runs.receive(other, (asked,), limits))[1])
 
     def test_limit_of_home(self) -> None:
-        """As many approvals wait in all as may, whoever asks; one that is decided makes room."""
+        """The number of all waiting approvals is limited over all sessions; one that is decided makes room."""
         runs = [self.pending(f"run-{number}", session_id=f"s-{number}") for number in range(LIMITS.per_home)]
         run = example_run("late", session_id=None)
         asked = example_transition(run, _S.PENDING, ask=example_ask())

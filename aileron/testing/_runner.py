@@ -1,4 +1,4 @@
-"""A runner that does what a test says: for the API's tests, and for whoever needs a daemon without effects."""
+"""A runner that does what a test says: for the API's tests, and for others that need a daemon without effects."""
 
 from __future__ import annotations
 

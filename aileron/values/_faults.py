@@ -49,7 +49,7 @@ class Advice:
 
     @property
     def on_page(self) -> str:
-        """The advice for whoever reads it on a page."""
+        """The advice for the reader of a page."""
         return self.page or self.then
 
 

@@ -17,7 +17,7 @@ _NAMES = ("$id", "$schema", "$anchor", "$dynamicAnchor")
 def schema_problem(schema: Mapping[str, JSON]) -> str | None:
     """Why this is no schema that a client could be handed, or L{None}.
 
-    Nothing in it may lead elsewhere: whoever checks by it would have to fetch that.
+    Nothing in it may refer elsewhere: a validator would have to fetch that.
     """
     from jsonschema import Draft202012Validator, SchemaError  # slow to load, and rarely wanted
 

@@ -24,7 +24,7 @@ class Process:
 class SessionEnding(StrEnum):
     """Why a session ended, where neither it nor the operator ended it.
 
-    C{ORPHANED}: whoever launched it was gone.  C{EXPIRED}: it was given no more time.
+    C{ORPHANED}: its launcher was gone.  C{EXPIRED}: it was given no more time.
     """
 
     ORPHANED = "orphaned"
@@ -55,11 +55,11 @@ class SessionTally:
 class Session:
     """One run of one agent.
 
-    :ivar agent: a claim of whoever opened it.
+    :ivar agent: the name that the opener claims.
     :ivar working_dir: a claim as well.
     :ivar seen_at: its last request, kept in memory and written now and then.
     :ivar peer: the process that opened it, seen and not claimed; L{None}: it could not be told.
-    :ivar leased: whether it ends when whoever launched it is gone.
+    :ivar leased: whether it ends when its launcher is gone.
     :ivar ends_at: when it ends in any case; L{None}: it has no such time.
     :ivar ending: why it ended; L{None}: it lives, or was ended.
     """

@@ -44,7 +44,7 @@ def visible(text: str, multiline: bool = False) -> str:
     So is a mark that covers what it is drawn over.  What it returns holds no control, escape, bidi or zero-width
     character; said twice it is the same.
 
-    :param multiline: keep line feeds, for whoever puts a margin before each line.
+    :param multiline: keep line feeds, for a caller that puts a margin before each line.
     """
     if text.isascii() and text.isprintable():
         return text

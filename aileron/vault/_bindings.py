@@ -81,7 +81,7 @@ def _find(document: VaultDocument, name: str) -> VaultEntry:
 class _Credential:
     """One binding's credential; it holds no secret, only the way to it.
 
-    :param turn: whoever has it opens the binding; others wait, so that what runs out is renewed once.
+    :param turn: its holder opens the binding; others wait, so that what runs out is renewed once.
     """
 
     def __init__(self, file: OpenVault, binding: Binding, scope: Scope, turn: DeferredLock) -> None:

@@ -69,7 +69,7 @@ class VaultFile:
         :raises OSError: it could not be written; the old one stands.
         """
         atomic_write(self._path, _bytes_of(document))
-        # Whoever replaces it within these microseconds is noticed no later than when he does so again.
+        # A program that replaces it within these microseconds is noticed when it does so again.
         self._seen = self._stamp()
         self._document = document if self._seen else None
 

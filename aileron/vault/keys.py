@@ -96,7 +96,7 @@ def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = s
     """Put the vault under another passphrase and a new data key, which is returned.
 
     Bindings, trust and what was used stay; a copy of the file under the old passphrase opens nothing of the new one.
-    A daemon that runs with the old key refuses the file from here on: whoever calls this starts it anew.
+    A daemon that runs with the old key refuses the file from here on: the caller restarts it.
 
     :raises WeakPassphrase: the new one is refused.
     :raises Conflict: the file was written meanwhile; nothing was changed.

@@ -67,5 +67,5 @@ LANDING_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-a
 
 
 def landing() -> bytes:
-    """Serve the page, the same whatever the path and whoever asks."""
+    """Serve the same page for every path and every client."""
     return (STATIC / "landing.html").read_bytes()

@@ -193,7 +193,7 @@ def open_file(file: Path, environ: Mapping[str, str]) -> bool:
 
 
 def write_page(home: Home, operator_url: str, code: str, path: str) -> Path:
-    """Write the file; only this user can read it. Whoever writes it removes it.
+    """Write the file; only this user can read it. The caller removes it.
 
     :param code: works once, within 60 s.
     :param path: of the page to show, below C{operator_url}.

@@ -55,7 +55,7 @@ class Profile:
     def patience(self, result: float | None, *, hears_progress: bool) -> float:
         """Return how long a call waits for a person, in seconds.
 
-        :param result: what whoever started it said, who knows which limit was set.
+        :param result: what the starter of the client said, who knows which limit was set.
         :param hears_progress: whether it asked to hear of this call's progress.
         """
         if result is not None:
