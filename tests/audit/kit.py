@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from itertools import chain, islice
 from pathlib import Path
 
 from attrs import evolve
@@ -14,11 +13,22 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.audit import Verification
+from aileron.audit import GENESIS, Verification, payload_digest, seal
 from aileron.audit.verify import BEFORE_ALL
 from aileron.store.copy import open_copy
 from aileron.testing import example_event, unopened_store
-from aileron.values import NO_CHECKPOINT, Checkpoint, Verdict, canonical, to_json
+from aileron.values import (
+    DAEMON,
+    NO_CHECKPOINT,
+    ChainLink,
+    Checkpoint,
+    Event,
+    Verdict,
+    canonical,
+    timestamp,
+    to_json,
+    utc,
+)
 
 STAY = ("audit_events_stay", "audit_events_last", "audit_checkpoints_stay", "audit_checkpoints_last")
 
@@ -41,12 +51,7 @@ class Signer:
 
 
 class RecordCase(SynchronousTestCase):
-    """A database with some records, checkpoints about some of them, and no daemon.
-
-    :cvar slice_size: how many records are fed to the verification at a time.
-    """
-
-    slice_size = 1000
+    """A database with some records, checkpoints about some of them, and no daemon."""
 
     def setUp(self) -> None:
         """One signer; no record yet."""
@@ -87,6 +92,23 @@ class RecordCase(SynchronousTestCase):
             connection.execute(statement, values)
             connection.commit()
 
+    def forge(self, path: Path, number: int) -> None:
+        """Put in a record that follows the one before it as it should."""
+        with closing(sqlite3.connect(path)) as connection:
+            row = connection.execute("SELECT hash FROM audit_events WHERE seq = ?", (number - 1,)).fetchone()
+        before = GENESIS if row is None else row[0]
+        event = Event(f"forged-{number}", "forged", utc(0), DAEMON)
+        link = ChainLink(number, event, payload_digest("s", "{}"))
+        actor, digest = event.actor, link.payload_digest
+        self.alter(
+            path,
+            "INSERT INTO audit_events (seq, id, type, at, actor_type, actor_id, payload_digest, prev_hash, hash)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(number, event.id, event.type, timestamp(event.at), actor.type, actor.id, digest, before),
+            seal(before, link),
+        )
+        self.alter(path, "INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, 's', '{}')", number)
+
     def verify(
         self,
         path: Path,
@@ -97,9 +119,8 @@ class RecordCase(SynchronousTestCase):
         """What a look at the database finds."""
         with open_copy(path) as copy:
             verification = Verification(copy.checkpoints(), anchored, sealed or {}, keys)
-            rows = chain.from_iterable(copy.rows(BEFORE_ALL))
-            while part := list(islice(rows, self.slice_size)):
-                verification.feed(part)
+            for rows in copy.rows(BEFORE_ALL):
+                verification.feed(rows)
             return verification.end()
 
     def broken(self, path: Path, kind: str, sequence: int) -> str:

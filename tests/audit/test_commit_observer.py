@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -94,3 +96,64 @@ class CommitObserverTests(SynchronousTestCase):
             pool.release()
             self.assertTrue(observer.due)
             self.successResultOf(Deferred.fromCoroutine(store.close()))
+
+
+class _CrashError(Exception):
+    """The process ends here."""
+
+
+class KeyFileTests(SynchronousTestCase):
+    """One file."""
+
+    def setUp(self) -> None:
+        """No file yet, and a state."""
+        self.path = Path(self.mktemp())
+        self.file = KeyFile(self.path)
+        self.state = EvolvingKey("stretch-1", 0, b"k" * 32)
+
+    def test_kept(self) -> None:
+        """What was written last stands there, for this user alone; of a key that was used nothing is left."""
+        for steps in range(5):
+            self.file.save(self.state.advance(steps))
+            self.assertEqual(self.file.load(), self.state.advance(steps))
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+        data = self.path.read_bytes()
+        for steps in range(4):
+            self.assertNotIn(self.state.advance(steps).key.hex().encode(), data)
+        self.assertEqual(self.state.advance(2).advance(3), self.state.advance(5))
+        self.assertNotIn("kkkk", repr(self.state))
+
+    def test_crash(self) -> None:
+        """Wherever a write ends, the old state or the new one stands there whole."""
+        self.file.save(self.state)
+        for survived in (0, 1):
+            left = [survived]
+
+            def sync(descriptor: int, left: list[int] = left) -> None:
+                if not left[0]:
+                    raise _CrashError
+                left[0] -= 1
+                os.fsync(descriptor)
+
+            before = self.file.load()
+            assert before is not None
+            self.assertRaises(_CrashError, KeyFile(self.path, sync).save, before.advance(1))
+            self.assertIn(self.file.load(), (before, before.advance(1)))
+
+    def test_no_state(self) -> None:
+        """No file, a place that was written by half, or with a number that we never write, and a pipe are no state.
+
+        Nobody is sent along billions of keys, or waits at the pipe.
+        """
+        self.assertIsNone(self.file.load())
+        self.file.save(self.state)
+        data = self.path.read_bytes()
+        self.path.write_bytes(data[:40] + b"x" + data[41:])
+        self.assertIsNone(self.file.load())
+        for count, index in ((0, -(10**18)), (-1, 0), (10**200, 0), (0, 10**30)):
+            text = f"{count} stretch {index} {'00' * 32}".encode()
+            self.path.write_bytes((text + b" " + sha256(text).hexdigest().encode() + b"\n").ljust(512, b"\0"))
+            self.assertIsNone(self.file.load(), (count, index))
+        self.path.unlink()
+        os.mkfifo(self.path)
+        self.assertIsNone(self.file.load())

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, fingerprint, payload_digest, seal
+from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, fingerprint
 from aileron.errors import StoreUnavailable
 from aileron.store import Store
 from aileron.testing import example_event, example_run, example_signer, example_transition, unopened_store
-from aileron.values import DAEMON, Actor, AuditQuery, ChainLink, Event, RunState
+from aileron.values import DAEMON, Actor, AuditQuery, RunState
 from aileron.vault import Vault
 from tests.audit.kit import RecordCase
 from tests.vault.case import VaultCase
 
 T = TypeVar("T")
 PERSON = Actor("human", "operator-1")
-
-
-class _CrashError(Exception):
-    """The process ends here."""
 
 
 class LifeCase(VaultCase, RecordCase):
@@ -106,34 +101,28 @@ class OtherWriterTests(LifeCase):
         self.do(other.close())
 
     def test_told(self) -> None:
-        """What was put in is noticed with the next record, and told once."""
-        signer = self.begin(unlocked=True)
-        self.happen("a")
-        self.put_in()
-        self.happen("b", "c")
-        self.assertIsNotNone(signer.sign_if_due())
-        self.happen("d")
-        signer.sign_if_due()
-        (found,) = self.told()
-        self.assertIn("another program wrote to the record", found)
+        """What was put in, or taken from the end, is noticed with the next record, told once, and not signed.
 
-    def test_taken_away(self) -> None:
-        """So is what was taken from its end."""
-        signer = self.begin(unlocked=True)
-        self.happen("a")
-        self.alter(self.database, "DELETE FROM audit_payloads WHERE seq = ?", self.last())
-        self.alter(self.database, "DELETE FROM audit_events WHERE seq = ?", self.last())
-        self.happen("b")
-        signer.sign_if_due()
-        self.assertEqual(len(self.told()), 1)
-
-    def test_at_the_end(self) -> None:
-        """What nobody was told of yet is told before the daemon ends."""
-        signer = self.begin(unlocked=True)
-        self.put_in()
-        self.happen("b")
-        self.do(signer.close())
-        self.assertEqual(len(self.told()), 1)
+        What nobody was told of yet is told before the daemon ends.
+        """
+        for change in (self.put_in, self.cut):
+            for ends in (True, False):
+                signer = self.begin(unlocked=True)
+                before = len(self.told())
+                self.happen("a")
+                own = self.last()
+                change()
+                self.do(signer.checkpoint())
+                self.assertLessEqual(signer.latest.sequence if signer.latest else 0, own)
+                self.happen("b", "c")
+                if ends:
+                    self.do(signer.close())
+                else:
+                    self.assertIsNotNone(signer.sign_if_due())
+                    self.happen("d")
+                    signer.sign_if_due()
+                self.assertEqual(len(self.told()), before + 1)
+                self.assertIn("another program wrote to the record", self.told()[0])
 
     def cut(self) -> int:
         """Take the newest record away; its number."""
@@ -144,8 +133,12 @@ class OtherWriterTests(LifeCase):
         return last
 
     def test_cut_shows(self) -> None:
-        """A look that the daemon takes itself finds what was cut off, before it writes again, signed or not."""
+        """A look that the daemon takes itself finds what was cut off, before it writes again, signed or not.
+
+        So it finds another record in the place of its newest one, as sound as any.
+        """
         signer = self.begin(unlocked=True)
+        self.assertEqual(signer.head, self.do(self.checkpoint_signer._audit.head()))
         self.happen("a", "b")
         self.assertTrue(self.do(signer.verify()).sound)
         last = self.cut()
@@ -153,12 +146,6 @@ class OtherWriterTests(LifeCase):
         assert broken is not None
         self.assertEqual((broken.kind, broken.sequence), ("truncated", last))
         self.assertIn("this daemon", broken.why)
-
-    def test_rewritten_shows(self) -> None:
-        """So it finds another record in the place of its newest one, as sound as any."""
-        signer = self.begin(unlocked=True)
-        self.happen("a", "b")
-        self.cut()
         self.put_in()
         broken = self.do(signer.verify()).broken
         assert broken is not None
@@ -177,25 +164,6 @@ class OtherWriterTests(LifeCase):
         self.happen("b")
         signer.sign_if_due()
         self.assertEqual(len(self.told()), 1)
-
-    def test_head(self) -> None:
-        """What the daemon knows as its newest record is the newest one, and none where there is none."""
-        signer = self.begin(unlocked=False)
-        self.assertIsNone(signer.head)
-        self.happen("a", "b")
-        assert self.store is not None
-        self.assertEqual(signer.head, self.do(self.store.audit.head()))
-        self.put_in()
-        self.assertEqual((signer.head or (0, ""))[0], 2)
-
-    def test_not_signed(self) -> None:
-        """What another put behind the last record is not signed with it."""
-        signer = self.begin(unlocked=True)
-        self.happen("a")
-        own = self.last()
-        self.put_in()
-        self.do(signer.checkpoint())
-        self.assertEqual(signer.latest.sequence if signer.latest else 0, own)
 
     def test_alone(self) -> None:
         """Whatever is refused, undone and written again: where nobody else writes nothing is told."""
@@ -250,21 +218,26 @@ class CheckpointTests(LifeCase):
         self.assertIsNotNone(signer.sign_if_due())
         self.assertEqual(self.checkpoints(), [1, 4, 5])
 
-    def test_stop(self) -> None:
-        """A planned stop signs what was last."""
+    def test_end(self) -> None:
+        """A planned stop signs what was last, and nothing twice; a life that failed before it had begun signs nothing.
+
+        Nor does one that begins locked.
+        """
         signer = self.begin(unlocked=True)
         self.happen("execution.succeeded")
         self.do(signer.close())
+        self.clock.advance(3600)
+        signer.sign_if_due()
         self.assertEqual(self.checkpoints(), [1, 2])
-
-    def test_failed_start(self) -> None:
-        """A life that fails before it has begun signs and seals nothing: it may not have looked at what lies there."""
-        self.begin(unlocked=True)
-        self.happen("execution.succeeded")
         signer = self.begin(unlocked=True, whole=False)
         sealed = self.vault.sealed()
         self.do(signer.close())
-        self.assertEqual((self.checkpoints(), self.vault.sealed()), ([1], sealed))
+        self.assertEqual((self.checkpoints(), self.vault.sealed()), ([1, 2], sealed))
+        signer = self.begin(unlocked=False)
+        self.happen("approval.requested", actor=PERSON)
+        self.clock.advance(3600)
+        self.assertIsNone(signer.sign_if_due())
+        self.assertEqual(self.checkpoints(), [1, 2])
 
     def test_sealed_further(self) -> None:
         """What was sealed further meanwhile, when a grant was used, stays sealed."""
@@ -287,23 +260,6 @@ class CheckpointTests(LifeCase):
         self.clock.advance(10)
         self.successResultOf(signer.sign_if_due())  # type: ignore[arg-type]
         self.assertEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
-
-    def test_nothing_new(self) -> None:
-        """Where nothing happened nothing is signed again."""
-        signer = self.begin(unlocked=True)
-        self.do(signer.checkpoint())
-        self.clock.advance(3600)
-        signer.sign_if_due()
-        self.assertEqual(self.checkpoints(), [1])
-
-    def test_locked(self) -> None:
-        """A life that begins locked signs nothing."""
-        self.begin(unlocked=True)
-        signer = self.begin(unlocked=False)
-        self.happen("approval.requested", actor=PERSON)
-        self.clock.advance(3600)
-        self.assertIsNone(signer.sign_if_due())
-        self.assertEqual(self.checkpoints(), [1])
 
 
 class StretchTests(LifeCase):
@@ -353,41 +309,6 @@ class StretchTests(LifeCase):
                 self.assertIn(f"Record {number} was altered", found)
                 self.assertEqual(self.checkpoint_signer.tampered, 1)
 
-    def test_inserted(self) -> None:
-        """A record that was put in at the end, without its key, is found."""
-        number = self.last() + 1
-        self.while_nobody_runs()
-        self.forge(number)
-        self.begin(unlocked=True)
-        self.assertIn(f"Record {number} was put in", self.told()[0])
-
-    def test_cut_off(self) -> None:
-        """Records that were cut off at the end are missed: their keys were used, and are gone."""
-        self.while_nobody_runs()
-        last = self.last_of_file()
-        for table in ("audit_macs", "audit_payloads", "audit_events"):
-            self.alter(self.database, f"DELETE FROM {table} WHERE seq = ?", last)
-        self.begin(unlocked=True)
-        self.assertIn("1 records that were written last", self.told()[0])
-
-    def test_macs_removed(self) -> None:
-        """To take the MACs away is no way out."""
-        self.while_nobody_runs()
-        self.alter(self.database, "DELETE FROM audit_macs")
-        self.begin(unlocked=True)
-        self.assertEqual(len(self.told()), 1)
-
-    def test_key_gone(self) -> None:
-        """Nor is it to take the key away, or to write another."""
-        for spoilt in (None, b"x" * 512):
-            self.setUp()
-            self.while_nobody_runs()
-            self.key_path.unlink()
-            if spoilt is not None:
-                self.key_path.write_bytes(spoilt)
-            self.begin(unlocked=True)
-            self.assertIn("is gone, or another's", self.told()[0])
-
     def test_old_key(self) -> None:
         """A key that was copied earlier, put back with the records cut to it, opens the future only, not what was lost.
 
@@ -400,38 +321,43 @@ class StretchTests(LifeCase):
         self.begin(unlocked=True)
         self.assertEqual(self.told(), [])
 
-    def test_earlier_period(self) -> None:
-        """The key of a locked period that is over does not stand in for that of the next."""
-        earlier = self.key_path.read_bytes()
-        self.begin(unlocked=True)
-        self.lock()
-        self.happen("later")
-        self.while_nobody_runs()
-        self.key_path.write_bytes(earlier)
-        self.begin(unlocked=True)
-        self.assertIn("is gone, or another's", self.told()[0])
+    def test_damage(self) -> None:
+        """What was put in or cut off, and MACs or a key that are gone or another's, are found, and told once."""
+        for damage, words in (
+            (lambda: self.forge(self.database, self.last_of_file() + 1), "was put in"),
+            (self.cut_file, "1 records that were written last"),
+            (lambda: self.alter(self.database, "DELETE FROM audit_macs"), ""),
+            (self.key_path.unlink, "is gone, or another's"),
+            (lambda: self.key_path.write_bytes(b"x" * 512), "is gone, or another's"),
+        ):
+            before = len(self.told())
+            self.while_nobody_runs()
+            damage()
+            self.begin(unlocked=True)
+            self.begin(unlocked=True)
+            self.assertEqual(len(self.told()), before + 1)
+            self.assertIn(words, self.told()[0])
+            self.lock()
+            self.happen("later", "and later")
 
-    def test_key_that_was_put_aside(self) -> None:
-        """The key that lies ready while the vault is open does not stand in for that which the lock drew."""
+    def test_another_key(self) -> None:
+        """Neither the key of an earlier locked period, nor that which lay ready, stands in for what the lock drew."""
+        earlier = self.key_path.read_bytes()
+        state = KeyFile(self.key_path).load()
+        assert state is not None
+        (period,) = self.unlocked().record_keys.locked_periods()
+        self.assertNotEqual(state.key, period.key)
+        self.assertEqual(state.index, 4)
         self.begin(unlocked=True)
         aside = self.key_path.read_bytes()
-        self.lock()
-        self.happen("lost")
-        self.while_nobody_runs()
-        last = self.last_of_file()
-        for table in ("audit_macs", "audit_payloads", "audit_events"):
-            self.alter(self.database, f"DELETE FROM {table} WHERE seq = ?", last)
-        self.key_path.write_bytes(aside)
-        self.begin(unlocked=True)
-        self.assertIn("is gone, or another's", self.told()[0])
-
-    def test_told_once(self) -> None:
-        """What was found is told once; the next unlock begins with what is there."""
-        self.while_nobody_runs()
-        self.key_path.unlink()
-        self.begin(unlocked=True)
-        self.begin(unlocked=True)
-        self.assertEqual(len(self.told()), 1)
+        for key in (earlier, aside):
+            self.lock()
+            self.happen("lost")
+            self.while_nobody_runs()
+            self.cut_file()
+            self.key_path.write_bytes(key)
+            self.begin(unlocked=True)
+            self.assertIn("is gone, or another's", self.told()[0])
 
     def test_crash_before_the_key(self) -> None:
         """A crash between the commit and the key's file leaves the file behind; the next life catches up."""
@@ -473,14 +399,6 @@ class StretchTests(LifeCase):
             left[0] = 1000
         left[0] = 1000
 
-    def test_no_first_key(self) -> None:
-        """The key that lies there is not the one that the locked period began with."""
-        state = KeyFile(self.key_path).load()
-        assert state is not None
-        (period,) = self.unlocked().record_keys.locked_periods()
-        self.assertNotEqual(state.key, period.key)
-        self.assertEqual(state.index, 4)
-
     def last_of_file(self) -> int:
         """The sequence of the newest record, without a daemon."""
         return self.verify(self.database).last
@@ -492,22 +410,10 @@ class StretchTests(LifeCase):
         for table in ("audit_payloads", "audit_events"):
             self.alter(self.database, f"DELETE FROM {table} WHERE seq >= ?", number)
         for each in range(number, last + 1):
-            self.forge(each)
+            self.forge(self.database, each)
 
-    def forge(self, number: int) -> None:
-        """Put in a record that follows the one before it as it should."""
-        found = self.verify(self.database)
-        before = GENESIS if number == 1 else found.head
-        event: Event = example_event(f"forged-{number}")
-        link = ChainLink(number, event, payload_digest("s", "{}"))
-        actor, at = event.actor, "2026-01-01T00:00:00.000000Z"
-        row = (number, event.id, event.type, at, actor.type, actor.id, link.payload_digest, before)
-        names = "seq, id, type, at, actor_type, actor_id, payload_digest, prev_hash, hash"
-        sealed = seal(before, ChainLink(number, _plain(event), link.payload_digest))
-        values = ", ".join("?" * 9)
-        self.alter(self.database, f"INSERT INTO audit_events ({names}) VALUES ({values})", *row, sealed)
-        self.alter(self.database, "INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, 's', '{}')", number)
-
-
-def _plain(event: Event) -> Event:
-    return Event(event.id, event.type, datetime(2026, 1, 1, tzinfo=UTC), event.actor)
+    def cut_file(self) -> None:
+        """Take the newest record away."""
+        last = self.last_of_file()
+        for table in ("audit_macs", "audit_payloads", "audit_events"):
+            self.alter(self.database, f"DELETE FROM {table} WHERE seq = ?", last)

@@ -9,12 +9,15 @@ from itertools import pairwise
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, payload_digest, seal
-from aileron.testing import example_event
-from aileron.values import ChainLink, Checkpoint, Row, Verdict, compact, timestamp
-from tests.audit.kit import Signer
+from aileron.audit._record_reader import RecordReader
+from aileron.testing import example_event, unopened_store
+from aileron.values import ChainLink, Row, Verdict, compact, timestamp
+from tests.audit.kit import RecordCase
 
 COUNT = 12
 FORGED = ("forged", None, 3, "sha256:0")
@@ -124,31 +127,18 @@ class SameTests(SynchronousTestCase):
         ends = sorted(each for each in places if each <= len(rows))
         self.assertEqual(self.verdict(rows, sealed, ends), self.verdict(rows, sealed, ()))
 
-    def test_all_holds(self) -> None:
-        """A record that holds is followed from one end to the other, wherever the slices end."""
-        for length in range(1, COUNT):
-            verification = Verification(self.signed(3, 8))
-            for begin in range(0, COUNT, length):
-                verification.feed(record()[begin : begin + length])
-            found = verification.end()
-            self.assertEqual((found.sound, found.last, found.pruned, found.covered), (True, COUNT, 2, 8))
 
-    def test_another_record(self) -> None:
-        """What holds by itself, but belongs to another record, is found where it begins."""
-        for end in range(1, COUNT):
-            rows = [*record()[:end], *record("other")[end:]]
-            for ends in ((), (end,)):
-                found = self.verdict(rows, {}, ends)
-                self.assertEqual((found.sound, found.last), (False, end))
+class ReaderTests(RecordCase):
+    """The whole record is looked at while others are served."""
 
-    def test_marked(self) -> None:
-        """A record that holds, but is not what somebody answers for, is found to be rewritten."""
-        for sequence in range(1, COUNT + 1):
-            broken = self.verdict(record(), {"the vault": (sequence, "sha256:another")}, (6,)).broken
-            assert broken is not None
-            self.assertEqual((broken.kind, broken.sequence), ("rewritten", 1))
-
-    def signed(self, *sequences: int) -> Sequence[Checkpoint]:
-        """Checkpoints of these records, one after the other."""
-        signer = Signer()
-        return [signer.sign(each, record()[each - 1][13]) for each in sequences]
+    def test_lets_others_go_on(self) -> None:
+        """Between some signatures the reactor has its turn."""
+        path = self.write(90, range(1, 91))
+        clock, store = Clock(), unopened_store(path)
+        self._do(store.open())
+        self.addCleanup(lambda: self._do(store.close()))
+        looking = Deferred.fromCoroutine(RecordReader(store.archive, clock).verify({}))
+        self.assertNoResult(looking)
+        self.assertEqual(len(clock.getDelayedCalls()), 1)
+        clock.advance(0)
+        self.assertEqual(self.successResultOf(looking).covered, 90)
