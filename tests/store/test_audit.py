@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from attrs import frozen
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.audit import check_chain
+from aileron.errors import NotFound, StateConflict
 from aileron.interfaces import IAudit
-from aileron.testing import AuditContract, UnthreadedPool, memory_store
-from aileron.values import DAEMON, AuditQuery, Event
+from aileron.store import Store, Tuning
+from aileron.testing import AuditContract, UnthreadedPool, example_event, example_run, memory_store, unopened_store
+from aileron.values import DAEMON, AuditQuery, Event, PendingLimits, Run, RunState, Transition
 
 
 class SQLiteAuditTests(AuditContract, SynchronousTestCase):
@@ -58,3 +67,134 @@ class CallersLeaveTests(SynchronousTestCase):
         self.successResultOf(first)
         records = self.successResultOf(Deferred.fromCoroutine(audit.list(AuditQuery()))).items
         self.assertEqual([record.event.id for record in records], ["two", "one"])
+
+
+_STATES = st.sampled_from((RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING, RunState.COMPLETED))
+_RUNS = st.sampled_from(("run-0", "run-1", "run-2"))
+
+
+class _RefusedError(Exception):
+    """What a verify raises."""
+
+
+@frozen
+class _Receive:
+    run: str
+
+
+@frozen
+class _Move:
+    run: str
+    start: RunState
+    ends: tuple[RunState, ...]
+    refused: bool
+
+
+@frozen
+class _Append:
+    count: int
+
+
+@frozen
+class _Commit:
+    """Let the writer do one piece of work."""
+
+
+@frozen
+class _GiveUp:
+    """The caller of the newest request stops waiting."""
+
+
+_STEPS = st.one_of(
+    st.builds(_Receive, _RUNS),
+    st.builds(_Move, _RUNS, _STATES, st.lists(_STATES, min_size=1, max_size=3).map(tuple), st.booleans()),
+    st.builds(_Append, st.integers(1, 3)),
+    st.builds(_Commit),
+    st.builds(_GiveUp),
+)
+_REFUSALS = (StateConflict, NotFound, _RefusedError, CancelledError)
+
+
+class _Callers:
+    """Several callers of one store, and what each must find on record."""
+
+    def __init__(self, store: Store, threads: UnthreadedPool) -> None:
+        self.store = store
+        self.threads = threads
+        self.asked: list[tuple[tuple[str, ...], Deferred[object]]] = []
+
+    def take(self, step: object) -> None:
+        """Do one step."""
+        match step:
+            case _Receive(run):
+                self._receive(run)
+            case _Move():
+                self._move(step)
+            case _Append(count):
+                events = tuple(example_event() for _ in range(count))
+                self._ask(tuple(e.id for e in events), Deferred.fromCoroutine(self.store.audit.append(*events)))
+            case _Commit() if self.threads.todo:
+                self.threads.step()
+            case _GiveUp() if self.asked:
+                self.asked[-1][1].cancel()
+
+    def _receive(self, run_id: str) -> None:
+        # The key makes a second one the same run, for which nothing is recorded.
+        run = example_run(run_id, idempotency_key=run_id)
+        event = example_event(run_id=run_id)
+        first = Transition(run_id, RunState.RECEIVED, RunState.RECEIVED, run.received_at, (event,))
+
+        async def receive() -> bool:
+            return (await self.store.runs.receive(run, (first,), PendingLimits()))[1]
+
+        self._ask((event.id,), Deferred.fromCoroutine(receive()))
+
+    def _move(self, move: _Move) -> None:
+        def verify(run: Run, approval: object) -> None:
+            if move.refused:
+                raise _RefusedError
+
+        transitions, start = [], move.start
+        for end in move.ends:
+            event = example_event(run_id=move.run)
+            at = example_run().received_at
+            transitions.append(Transition(move.run, start, end, at, (event,), verify=verify))
+            start = end
+        ids = tuple(transition.events[0].id for transition in transitions)
+        self._ask(ids, Deferred.fromCoroutine(self.store.runs.apply(*transitions)))
+
+    def _ask(
+        self, ids: tuple[str, ...], asked: Deferred[object] | Deferred[bool] | Deferred[Run] | Deferred[None]
+    ) -> None:
+        self.asked.append((ids, asked.addErrback(lambda failure: failure.trap(*_REFUSALS))))
+
+
+class ChainProperties(SynchronousTestCase):
+    @settings(deadline=None, max_examples=60)
+    @given(st.lists(_STEPS, max_size=30), st.integers(1, 4))
+    def test_every_event_once(self, steps: list[object], batch: int) -> None:
+        """What was answered is on record once, what was refused is not, none by half, and the chain holds."""
+        with TemporaryDirectory() as directory:
+            threads = UnthreadedPool()
+            tuning = Tuning(busy_seconds=0, durable=False, max_batch=batch)
+            store = unopened_store(Path(directory, "a.db"), Clock(), lambda *_: threads, tuning)
+            self.successResultOf(Deferred.fromCoroutine(store.open()))
+            threads.hold()
+            callers = _Callers(store, threads)
+            for step in steps:
+                callers.take(step)
+            threads.release()
+            records = self.successResultOf(Deferred.fromCoroutine(store.audit.list(AuditQuery(limit=1000)))).items[::-1]
+            self.successResultOf(Deferred.fromCoroutine(store.close()))
+        self.assertIsNone(check_chain(records))
+        kept = Counter(record.event.id for record in records)
+        self.assertLessEqual(set(kept.values()), {1})
+        for ids, asked in callers.asked:
+            self.check(ids, self.successResultOf(asked), [id_ in kept for id_ in ids])
+
+    def check(self, ids: tuple[str, ...], answer: object, kept: list[bool]) -> None:
+        """Whether C{answer} and what was C{kept} of a request agree."""
+        if answer is CancelledError:  # it may have been too late to take it back, but never by half
+            self.assertIn(set(kept), ({True}, {False}), ids)
+        else:
+            self.assertEqual(set(kept), {answer not in _REFUSALS and answer is not False}, ids)

@@ -60,34 +60,20 @@ class MigrationTests(SynchronousTestCase):
         self.assertEqual(target.read_text(), "mine")
         self.assertFalse(self.path.is_symlink())
 
-    def test_twice(self) -> None:
-        """A file of this version stays as it is, without a backup."""
-        self.old()
-        migrate(self.path, _ONE, 0)
-        self.assertEqual(self.query("SELECT x FROM a"), [("kept",)])
-        self.assertEqual(self.names(), {"aileron.db"})
-
     def test_upgrade(self) -> None:
-        """An older file is copied aside, whole and as private, then stepped up."""
-        self.old()
-        migrate(self.path, _TWO, 0)
-        self.assertEqual(self.query("SELECT x, y FROM a"), [("kept", "kept!")])
-        self.assertEqual(self.query("PRAGMA user_version"), [(2,)])
-        backup = self.path.with_name("aileron.db.backup-1")
-        self.assertEqual(self.query("SELECT * FROM a", backup), [("kept",)])
-        self.assertEqual(self.query("PRAGMA user_version", backup), [(1,)])
-        self.assertEqual(backup.stat().st_mode & 0o777, 0o600)
-        self.assertEqual(self.names(), {"aileron.db", "aileron.db.backup-1"})
-
-    def test_upgrade_copies_what_is_not_checkpointed(self) -> None:
-        """The copy holds what still lies in the write-ahead log."""
+        """An older file is copied aside, whole and as private, with what lies in its log, then stepped up."""
         self.old()
         with closing(sqlite3.connect(self.path, isolation_level=None)) as busy:
             busy.execute("PRAGMA journal_mode = WAL")
             busy.execute("INSERT INTO a VALUES ('late')")
             migrate(self.path, _TWO, 0)
+        self.assertEqual(self.query("SELECT x, y FROM a"), [("kept", "kept!"), ("late", "late!")])
+        self.assertEqual(self.query("PRAGMA user_version"), [(2,)])
         backup = self.path.with_name("aileron.db.backup-1")
-        self.assertEqual(self.query("SELECT x FROM a", backup), [("kept",), ("late",)])
+        self.assertEqual(self.query("SELECT * FROM a", backup), [("kept",), ("late",)])
+        self.assertEqual(self.query("PRAGMA user_version", backup), [(1,)])
+        self.assertEqual(backup.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.names(), {"aileron.db", "aileron.db.backup-1"})
 
     def test_upgrade_is_whole_or_not(self) -> None:
         """A step that fails leaves the file as the step before left it."""
@@ -116,33 +102,27 @@ class MigrationTests(SynchronousTestCase):
             self.assertRaises(ForeignDatabase, migrate, self.path, _ONE, 0)
             self.assertEqual(self.path.read_bytes(), content)
 
-    def test_locked(self) -> None:
-        """A file that another process holds is not upgraded, now."""
-        self.old()
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as busy:
-            busy.execute("BEGIN EXCLUSIVE")
-            self.assertRaises(StoreUnavailable, migrate, self.path, _TWO, 0)
-        migrate(self.path, _TWO, 0)
-
-    def test_no_directory(self) -> None:
-        """A directory that is not there is StoreUnavailable."""
-        self.assertRaises(StoreUnavailable, migrate, self.directory / "x" / "aileron.db", _ONE, 0)
-
-    def test_mode_is_mended(self) -> None:
-        """A file that others may read is closed to them."""
+    def test_as_it_is(self) -> None:
+        """A file of this version stays as it is, without a backup, and closed to others; one that is held waits."""
         self.old()
         self.path.chmod(0o644)
         migrate(self.path, _ONE, 0)
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+        self.assertEqual((self.query("SELECT x FROM a"), self.names()), ([("kept",)], {"aileron.db"}))
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as busy:
+            busy.execute("BEGIN EXCLUSIVE")
+            self.assertRaises(StoreUnavailable, migrate, self.path, _TWO, 0)
+        migrate(self.path, _TWO, 0)
+        self.assertRaises(StoreUnavailable, migrate, self.directory / "x" / "aileron.db", _ONE, 0)
 
     def test_shipped(self) -> None:
-        """What is shipped makes a sound file, every table of it strict."""
+        """What is shipped makes a sound file, every table of it strict.
+
+        A deferred constraint would fail at the commit, and with it every caller of the batch.
+        """
         migrate(self.path, shipped(), 0)
         self.assertEqual(self.query("PRAGMA integrity_check"), [("ok",)])
         self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
         loose = "SELECT name FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite%'"
         self.assertEqual(self.query(loose), [])
-
-    def test_shipped_has_no_deferred_constraint(self) -> None:
-        """A deferred constraint would fail at the commit, and with it every caller of the batch."""
         self.assertNotIn("DEFERR", "".join(shipped().steps).upper())

@@ -15,7 +15,7 @@ from aileron.errors import LimitExceeded, NotFound, StateConflict
 from aileron.interfaces import IAudit, IRuns
 from aileron.testing import RunsContract, example_ask, example_event, example_run, example_transition, memory_store
 from aileron.testing._examples import NOON
-from aileron.values import AttemptRow, PendingLimits, Run, RunState, Transition
+from aileron.values import AttemptRow, Charge, PendingLimits, Run, RunState, Transition
 
 from .case import DatabaseCase
 
@@ -108,31 +108,76 @@ class SharedCommitTests(DatabaseCase):
             self.assertEqual(self.do(self.store.runs.get(run.id)), expected)
 
     def test_one_twice(self) -> None:
-        """Of one run that moves twice in one commit, each change counts, and a third from where it was does not."""
+        """Of one run that moves twice in one commit each change counts, and is seen by what looks at the row later.
+
+        One from where the run is no more, or of a run that is not there, is told so; the neighbours move.
+        """
         first = self.moving("a", _S.RECEIVED, _S.APPROVED)
         second = self.moving("a", _S.APPROVED, _S.EXECUTING, 2)
         late = self.moving("a", _S.RECEIVED, _S.APPROVED, 3)
+        looked = self.begin(self.store.runs.apply(example_transition(self.kept[0], _S.PENDING, verify=lambda *_: None)))
+        absent = self.moving("absent", _S.RECEIVED, _S.APPROVED)
         other = self.moving("b", _S.RECEIVED, _S.APPROVED)
         self.together()
         self.assertEqual([self.successResultOf(each).state for each in (first, second)], [_S.APPROVED, _S.EXECUTING])
-        self.assertIs(self.failureResultOf(late, StateConflict).value.present.state, _S.EXECUTING)
+        for each in (late, looked):
+            self.assertIs(self.failureResultOf(each, StateConflict).value.present.state, _S.EXECUTING)
+        self.failureResultOf(absent, NotFound)
         self.assertIs(self.successResultOf(other).state, _S.APPROVED)
 
-    def test_not_there(self) -> None:
-        """One that is not there, or stands elsewhere, is told so; its neighbours move."""
-        absent = self.moving("absent", _S.RECEIVED, _S.APPROVED)
-        elsewhere = self.moving("a", _S.EXECUTING, _S.COMPLETED)
-        right = self.moving("a", _S.RECEIVED, _S.APPROVED)
-        self.together()
-        self.failureResultOf(absent, NotFound)
-        self.assertIs(self.failureResultOf(elsewhere, StateConflict).value.present.state, _S.RECEIVED)
-        self.assertIs(self.successResultOf(right).state, _S.APPROVED)
 
-    def test_seen_at_once(self) -> None:
-        """What looks at the row later in the same commit sees it moved."""
-        moved = self.moving("a", _S.RECEIVED, _S.APPROVED)
-        looking = example_transition(self.kept[0], _S.PENDING, verify=lambda *_: None)
-        looked = self.begin(self.store.runs.apply(looking))
-        self.together()
-        self.successResultOf(moved)
-        self.assertIs(self.failureResultOf(looked, StateConflict).value.present.state, _S.APPROVED)
+_TWO_A_MINUTE = Charge("key", 2, 60.0, "full")
+
+
+class ChargesTests(DatabaseCase):
+    """Runs that are charged when they begin, over SQLite."""
+
+    def setUp(self) -> None:
+        """A store in a temporary file."""
+        super().setUp()
+        self.store = self.opened()
+        self.runs = 0
+
+    def charged(self, seconds: float, *charges: Charge) -> Deferred[object]:
+        """Begin a run so long after noon."""
+        self.runs += 1
+        run = example_run(f"run-{self.runs}", gated=False)
+        begun = example_transition(run, RunState.EXECUTING, f"event-{self.runs}", charges=charges)
+        begun = evolve(begun, at=run.received_at + timedelta(seconds=seconds))
+        return Deferred.fromCoroutine(self.store.runs.receive(run, [begun], PendingLimits()))
+
+    def passes(self, seconds: float, *charges: Charge) -> None:
+        """Check that it begins."""
+        self.successResultOf(self.charged(seconds, *charges))
+
+    def waits(self, seconds: float, *charges: Charge) -> object:
+        """Check that it is refused; for how long."""
+        return self.failureResultOf(self.charged(seconds, *charges), LimitExceeded).value.details["retry_after"]
+
+    def test_window(self) -> None:
+        """There is room until as many were counted, and again once the oldest has left the window."""
+        self.passes(0, _TWO_A_MINUTE)
+        self.passes(20, _TWO_A_MINUTE)
+        self.assertEqual(self.waits(30, _TWO_A_MINUTE), 30)
+        self.passes(60, _TWO_A_MINUTE)
+        self.assertEqual(self.waits(61, _TWO_A_MINUTE), 19)
+
+    def test_refused_counts_nothing(self) -> None:
+        """What is refused by one limit is not counted against another."""
+        other = Charge("other", 1, 60.0, "full")
+        self.passes(0, _TWO_A_MINUTE, _TWO_A_MINUTE)  # one run, however many limits name the key
+        self.passes(0, _TWO_A_MINUTE)
+        self.waits(1, other, _TWO_A_MINUTE)
+        self.passes(2, other)
+
+    def test_set_back(self) -> None:
+        """A clock that was set back counts what lies ahead of it as well: nothing is won by turning it."""
+        self.passes(0, _TWO_A_MINUTE)
+        self.passes(0, _TWO_A_MINUTE)
+        self.waits(-90, _TWO_A_MINUTE)
+
+    def test_forgotten(self) -> None:
+        """What no window reaches any more is forgotten."""
+        self.passes(0, _TWO_A_MINUTE)
+        self.passes(3 * 86400, _TWO_A_MINUTE)
+        self.assertEqual(self.query("SELECT count(*) FROM charges"), [(1,)])

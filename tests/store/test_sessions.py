@@ -110,52 +110,34 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         self.assertEqual([cache.get(name) for name in (b"a", b"b", b"c")], [session, None, session])
 
     def test_known_without_reading(self) -> None:
-        """A token that was seen of late costs no read."""
+        """A token, and a gateway key, that were seen of late cost no read; a session survives the daemon."""
         session = self.opened()
         self.seen(session.id)
-        self.threads.hold()
-        self.assertEqual(self.seen(session.id), session)
-        self.threads.release()
-
-    def test_known_gateway_key_without_reading(self) -> None:
-        """A gateway key that was used of late costs no read."""
-        session = self.opened()
         self.called(session.id)
         self.threads.hold()
-        self.assertEqual(self.known(session.id), session)
+        self.assertEqual((self.seen(session.id), self.known(session.id)), (session, session))
         self.threads.release()
+        again = memory_store(self, self.clock, self.path).sessions
+        self.assertEqual(self.do(again.by_token(_digest(session.id))), session)
 
-    def test_call_of_an_ending_session(self) -> None:
-        """A key that was asked for while its session ended is not remembered as one of a live session."""
-        session = self.opened()
-        self.threads.hold()
-        early = Deferred.fromCoroutine(self.sessions.by_gateway_key(_digest(f"gateway {session.id}")))
-        ended = Deferred.fromCoroutine(self.sessions.end(session.id, 0, ()))
-        self.threads.step()
-        self.threads.step()
-        self.successResultOf(ended)
-        self.successResultOf(early)
-        self.threads.release()
-        self.assertIsNone(self.known(session.id))
-
-    def test_written_once_a_minute(self) -> None:
-        """When a session was seen is written once a minute, not with each request."""
-        session = self.opened()
-        for _ in range(59):
-            self.clock.advance(1)
-            self.seen(session.id)
-        self.assertEqual(self.column("seen_at"), timestamp(session.seen_at))
-        self.clock.advance(1)
-        self.seen(session.id)
-        self.assertEqual(self.column("seen_at"), timestamp(utc(self.clock.seconds())))
-
-    def test_written_at_close(self) -> None:
-        """When a session was seen last is written before the store closes."""
-        session = self.opened()
-        self.clock.advance(5)
-        self.seen(session.id)
-        self.do(self.store.close())
-        self.assertEqual(self.column("seen_at"), timestamp(utc(self.clock.seconds())))
+    def test_ended_while_read(self) -> None:
+        """A read that was under way while the session ended leaves no live session remembered."""
+        for name, by_key in (("s-1", False), ("s-2", True)):
+            session = self.opened(name)
+            token, key = _digest(name), _digest(f"gateway {name}")
+            self.threads.hold()
+            early: Deferred[object] = Deferred.fromCoroutine(
+                self.sessions.by_gateway_key(key) if by_key else self.sessions.by_token(token)
+            )
+            ended = Deferred.fromCoroutine(self.sessions.end(session.id, 0, ()))
+            self.threads.step()
+            self.threads.step()
+            self.successResultOf(ended)
+            self.successResultOf(early)
+            self.threads.release()
+            self.assertIsNone(self.known(session.id))
+            again = self.seen(session.id)
+            self.assertFalse(again is None or again.live)
 
     def test_refused_flush(self) -> None:
         """A database that cannot note when a session was seen does not refuse the request."""
@@ -169,26 +151,6 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         other.execute("ROLLBACK")
         self.assertEqual(self.column("seen_at"), timestamp(session.seen_at))
 
-    def test_survives(self) -> None:
-        """A session and its token survive the daemon."""
-        session = self.opened()
-        again = memory_store(self, self.clock, self.path).sessions
-        self.assertEqual(self.do(again.by_token(_digest(session.id))), session)
-
-    def test_ended_while_read(self) -> None:
-        """A read that was under way while the session ended leaves no live session remembered."""
-        session = self.opened()
-        self.threads.hold()
-        early = Deferred.fromCoroutine(self.sessions.by_token(_digest(session.id)))
-        ended = Deferred.fromCoroutine(self.sessions.end(session.id, 0, ()))
-        self.threads.step()
-        self.threads.step()
-        self.successResultOf(ended)
-        self.successResultOf(early)
-        self.threads.release()
-        again = self.seen(session.id)
-        self.assertFalse(again is None or again.live)
-
     def test_end_cancelled(self) -> None:
         """Whoever stops waiting for an end does not keep the session alive."""
         session = self.opened()
@@ -201,16 +163,18 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         again = self.seen(session.id)
         self.assertFalse(again is None or again.live)
 
-    def test_clock_back(self) -> None:
-        """A session is never seen earlier than it was."""
+    def test_written_once_a_minute(self) -> None:
+        """When a session was seen is written once a minute, not with each request, and before the store closes.
+
+        It is never seen earlier than it was.
+        """
         session = self.opened()
-        late = session.seen_at + timedelta(seconds=90)
-        self.clock.advance(90)
-        self.seen(session.id)
-        self.clock.advance(-60)
-        self.seen(session.id)
+        for seconds, seen in ((59, 0), (1, 60), (-30, 60), (60, 60)):
+            self.clock.advance(seconds)
+            self.seen(session.id)
+            self.assertEqual(self.column("seen_at"), timestamp(session.seen_at + timedelta(seconds=seen)))
         self.do(self.store.close())
-        self.assertEqual(self.column("seen_at"), timestamp(late))
+        self.assertEqual(self.column("seen_at"), timestamp(session.seen_at + timedelta(seconds=90)))
 
 
 def _digest(token: str) -> bytes:

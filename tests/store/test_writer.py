@@ -21,11 +21,6 @@ def put(cursor: sqlite3.Cursor, text: str) -> str:
     return text
 
 
-def put_then_break(cursor: sqlite3.Cursor, text: str) -> str:
-    put(cursor, text)
-    raise ValueError(text)
-
-
 class RunningReactor(UnthreadedReactor):
     """One that already runs: hooks are called at once."""
 
@@ -59,23 +54,16 @@ class WriterTests(SynchronousTestCase):
         for _ in range(times):
             self.threads.step()
 
-    def test_after_the_commit(self) -> None:
-        """No result, the commit, the result."""
-        done = self.writer.write(put, "a")
-        self.assertNoResult(done)
-        self.step()
-        self.assertEqual(self.successResultOf(done), "a")
-        self.assertEqual(self.rows(), ["a"])
-
     def test_shared_commit(self) -> None:
-        """Those that come while one is written share the next commit, in the order they came."""
-        all_ = [self.writer.write(put, text) for text in "abc"]
-        self.step()
-        self.assertEqual(self.rows(), ["a"])
-        self.assertNoResult(all_[1])
-        self.step()
-        self.assertEqual([self.successResultOf(each) for each in all_], ["a", "b", "c"])
-        self.assertEqual(self.rows(), ["a", "b", "c"])
+        """A result comes after the commit.  What comes meanwhile shares the next, in order, so many at most."""
+        writer = self.made(Tuning(max_batch=2, busy_seconds=0))
+        all_ = [writer.write(put, text) for text in "abcd"]
+        self.assertNoResult(all_[0])
+        for answered, rows in ((1, ["a"]), (3, ["a", "b", "c"]), (4, ["a", "b", "c", "d"])):
+            self.step()
+            self.assertEqual(self.rows(), rows)
+            self.assertEqual([each.called for each in all_], [True] * answered + [False] * (4 - answered))
+        self.assertEqual([self.successResultOf(each) for each in all_], ["a", "b", "c", "d"])
         self.assertFalse(self.threads.todo)
 
     def test_written_when_told(self) -> None:
@@ -90,34 +78,6 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual(self.rows(), ["a", "b", "c", "A", "B", "C"])
         self.assertEqual([self.successResultOf(each) for each in then], ["A", "B", "C"])
 
-    def test_told_in_order(self) -> None:
-        """Whatever is begun meanwhile, callers are told in the order they came, and of the close at last."""
-        told: list[str] = []
-        for text in "abcdef":
-            self.writer.write(put, text).addCallback(told.append)
-        self.writer.close().addCallback(lambda _: told.append("closed"))
-        self.threads.release()
-        self.assertEqual(told, [*"abcdef", "closed"])
-
-    def test_batch_has_an_end(self) -> None:
-        """No more share a commit than may."""
-        writer = self.made(Tuning(max_batch=2, busy_seconds=0))
-        all_ = [writer.write(put, text) for text in "abcd"]
-        self.step(2)
-        self.assertEqual(self.rows(), ["a", "b", "c"])
-        self.assertNoResult(all_[3])
-        self.step()
-        self.successResultOf(all_[3])
-
-    def test_own_savepoint(self) -> None:
-        """What one raises undoes its own work, reaches its own caller and leaves its neighbours alone."""
-        self.writer.write(put, "first")
-        before, broken, after = (self.writer.write(f, t) for f, t in ((put, "a"), (put_then_break, "b"), (put, "c")))
-        self.step(2)
-        self.assertEqual(self.failureResultOf(broken, ValueError).value.args, ("b",))
-        self.assertEqual([self.successResultOf(before), self.successResultOf(after)], ["a", "c"])
-        self.assertEqual(self.rows(), ["first", "a", "c"])
-
     def test_sql_error_tells_nothing(self) -> None:
         """An error of SQLite is StoreUnavailable; neither SQL nor what was to be written shows in it."""
         refused = self.writer.write(
@@ -129,21 +89,6 @@ class WriterTests(SynchronousTestCase):
         self.assertNotIn(_SECRET, failure.getTraceback() + repr(failure.value))
         self.assertNotIn("nowhere", str(failure.value))
         self.assertIsNone(failure.value.__cause__)
-
-    def test_locked(self) -> None:
-        """While another process holds the lock nothing is written, and afterwards it is."""
-        other = sqlite3.connect(self.path, isolation_level=None)
-        self.addCleanup(other.close)
-        other.execute("BEGIN IMMEDIATE")
-        refused = self.writer.write(put, "a")
-        self.step()
-        self.assertIn("SQLITE_BUSY", str(self.failureResultOf(refused, StoreUnavailable).value))
-        other.execute("ROLLBACK")
-        done = self.writer.write(put, "b")
-        self.step()
-        self.successResultOf(done)
-        self.assertEqual(self.rows(), ["b"])
-        self.assertFalse(self.flushLoggedErrors())
 
     def test_full(self) -> None:
         """A full disk refuses what does not fit and nothing else; what was answered is there."""
@@ -178,36 +123,28 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(before), self.successResultOf(after)], ["a", "c"])
         self.assertEqual(self.rows(), ["first", "a", "c"])
 
-    def test_cancelled_while_queued(self) -> None:
-        """Cancelling takes a queued function back: it never runs."""
-        self.writer.write(put, "a")
-        queued = self.writer.write(put, "b")
-        queued.cancel()
-        self.failureResultOf(queued, CancelledError)
+    def test_cancelled(self) -> None:
+        """Cancelling takes a queued function back: it never runs; of one that is written it ends the wait alone."""
+        written, queued = self.writer.write(put, "a"), self.writer.write(put, "b")
+        for each in (written, queued):
+            each.cancel()
+            self.failureResultOf(each, CancelledError)
         self.step()
         self.assertFalse(self.threads.todo)
         self.assertEqual(self.rows(), ["a"])
 
-    def test_cancelled_while_written(self) -> None:
-        """Cancelling afterwards ends the wait, not the write."""
-        done = self.writer.write(put, "a")
-        done.cancel()
-        self.failureResultOf(done, CancelledError)
-        self.step()
-        self.assertEqual(self.rows(), ["a"])
-
     def test_close_drains(self) -> None:
-        """Closing answers when all that was taken is durable, and nothing more is taken."""
-        taken = [self.writer.write(put, text) for text in "ab"]
-        closed, again = self.writer.close(), self.writer.close()
-        self.failureResultOf(self.writer.write(put, "c"), StoreUnavailable)
+        """Closing answers when all that was taken is durable, after its callers were told; nothing more is taken."""
+        told: list[str] = []
+        for text in "abc":
+            self.writer.write(put, text).addCallback(told.append)
+        for _ in range(2):
+            self.writer.close().addCallback(lambda _: told.append("closed"))
+        self.failureResultOf(self.writer.write(put, "d"), StoreUnavailable)
         self.step()
-        self.assertNoResult(closed)
+        self.assertEqual(told, ["a"])
         self.step()
-        self.successResultOf(closed)
-        self.successResultOf(again)
-        self.assertEqual([self.successResultOf(each) for each in taken], ["a", "b"])
-        self.assertEqual(self.rows(), ["a", "b"])
+        self.assertEqual((told, self.rows()), ([*"abc", "closed", "closed"], [*"abc"]))
 
     def test_given_threads_are_started(self) -> None:
         """A pool that is made while the reactor runs starts the threads that it was given."""
