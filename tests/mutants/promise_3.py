@@ -30,7 +30,7 @@ GUARDS = (
         _PLAN,
         '                "manifest": self.action.digest,\n',
         "",
-        "ReviewedTests.test_words_changed",
+        "ChangesTests.test_asked_anew",
     ),
     Guard(
         3,
@@ -47,7 +47,7 @@ GUARDS = (
         _PLAN,
         "            content_hash=self.description.content_hash,\n",
         '            content_hash="",\n',
-        "ReviewedTests.test_connector_changed",
+        "ChangesTests.test_asked_anew",
     ),
     Guard(
         3,
@@ -55,7 +55,7 @@ GUARDS = (
         _PLAN,
         "            binding=None if self.binding is None else ReviewedBinding.of(self.binding),\n",
         "            binding=None,\n",
-        "ReviewedTests.test_binding_changed",
+        "ChangesTests.test_asked_anew",
     ),
     Guard(
         3,

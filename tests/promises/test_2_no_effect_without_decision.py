@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from aileron.errors import AileronError, ApprovalStale, Conflict, NotFound, Paused, VaultLocked
 from aileron.values import Decision, TrustKind
 from tests.api.case import ApiCase
@@ -48,27 +50,23 @@ class NoDecisionTests(PromiseCase):
         self.assertEqual((self.state(run), self.sent), ("expired", 0))
 
     def test_withdrawn(self) -> None:
-        """What was taken back is not done by a decision that comes later."""
+        """Whoever asked may take it back, once, with a reason; no decision that comes later does it."""
         run = self.submit()
         yes = self.yes(run)
-        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
+        taken = self.sync(self.runner.submission.withdraw(run.id, OPERATOR, "changed my mind"))
+        self.assertEqual((taken.state, taken.reason), ("cancelled", "changed my mind"))
+        self.fails(self.runner.submission.withdraw(run.id, OPERATOR, None), Conflict)
         self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
         self.assertEqual(self.sent, 0)
 
     def test_untrusted(self) -> None:
-        """An action file that the operator has not read offers nothing, be it new or another by one byte."""
+        """An action file that the operator has not read offers nothing, be it new, another, or without its gate."""
         self.write("fresh", manifest("fresh", step("post"), gated=False), trusted=False)
         self.write("open", manifest("open", step("post"), gated=False, body="Other."), trusted=False)
-        self.runner.look()
-        for name in ("fresh", "open"):
-            self.fails(self.runner.submission.submit(self.call(name)), NotFound)
-        self.assertEqual(self.sent, 0)
-
-    def test_gate_removed(self) -> None:
-        """A trusted action whose file was rewritten so that nobody is asked does nothing."""
         self.write("gated", manifest("gated", step("post"), gated=False), trusted=False)
         self.runner.look()
-        self.fails(self.runner.submission.submit(self.call("gated")), AileronError)
+        for name in ("fresh", "open", "gated"):
+            self.fails(self.runner.submission.submit(self.call(name)), NotFound)
         self.assertEqual(self.sent, 0)
 
     def test_untrusted_connector(self) -> None:
@@ -78,8 +76,9 @@ class NoDecisionTests(PromiseCase):
         self.assertEqual(self.sent, 0)
 
     def test_locked(self) -> None:
-        """While the vault is locked nothing begins that was approved before."""
+        """While the vault is locked nothing begins that was approved before; that it waits is on record."""
         run = self.approved_and_locked()
+        self.assertEqual(self.events(run)[-1], "run.awaiting_vault")
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("awaiting_vault", 0))
 
@@ -90,12 +89,13 @@ class NoDecisionTests(PromiseCase):
         self.assertEqual(self.sent, 0)
 
     def test_nobody_decides_while_locked(self) -> None:
-        """While the vault is locked nothing can be approved."""
+        """While the vault is locked a gated call is taken, and can be neither approved nor denied."""
+        self.vault.lock()
         run = self.submit()
         yes = self.yes(run)
-        self.vault.lock()
-        self.fails(self.runner.decisions.decide(run.id, yes), VaultLocked)
-        self.assertEqual(self.state(run), "pending_approval")
+        for decision in (yes, evolve(yes, approved=False)):
+            self.fails(self.runner.decisions.decide(run.id, decision), VaultLocked)
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def test_switched_off(self) -> None:
         """What is switched off cannot be called, and what waits of it cannot be approved."""
@@ -107,11 +107,12 @@ class NoDecisionTests(PromiseCase):
         self.assertEqual(self.sent, 0)
 
     def test_paused(self) -> None:
-        """While everything is paused no call gets in, gated or not."""
-        self.sync(self.runner.limits.pause(None, None, OPERATOR))
-        for name in ("open", "gated"):
-            self.fails(self.runner.submission.submit(self.call(name)), Paused)
-        self.assertEqual(self.sent, 0)
+        """While everything is paused no call gets in, gated or not, an agent's or the operator's, and none is kept."""
+        self.sync(self.runner.limits.pause(None, "look at this", OPERATOR))
+        for name, session in (("open", "session-1"), ("gated", "session-1"), ("open", None)):
+            refused = self.fails(self.runner.submission.submit(self.call(name, session=session)), Paused)
+            self.assertEqual((refused.status, "look at this" in refused.message), (503, True))
+        self.assertEqual((self.sql("SELECT count(*) FROM runs"), self.sent), ([(0,)], 0))
 
     def test_paused_run(self) -> None:
         """What was approved does not begin while everything is paused, in this life or another."""
@@ -124,17 +125,13 @@ class NoDecisionTests(PromiseCase):
 class WrittenRowsTests(PromiseCase):
     """The agent writes into the database; it cannot make the mark of a decision."""
 
-    def refused(self, *runs_state: str) -> None:
-        """Assert that a new life asks, or gives up, and sends nothing."""
+    def test_state(self) -> None:
+        """A state that was written is no decision."""
         run = self.submit()
-        for state in runs_state:
+        for state in ("approved", "awaiting_vault"):
             self.set_state(run, state)
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("pending_approval", 0), state)
-
-    def test_state(self) -> None:
-        """A state that was written is no decision."""
-        self.refused("approved", "awaiting_vault")
 
     def test_begun(self) -> None:
         """A run that was called executing is in doubt: it is not done."""
@@ -144,38 +141,27 @@ class WrittenRowsTests(PromiseCase):
         self.assertEqual((self.state(run), self.sent), ("unknown", 0))
 
     def test_gate(self) -> None:
-        """A run that was called ungated is given up."""
-        for state in ("received", "approved"):
+        """A run that was asked about and then called ungated is given up, and that is on record as tampering."""
+        for state in ("received", "approved", "awaiting_vault"):
             run = self.submit()
             self.sql("UPDATE runs SET gated = 0, state = ? WHERE id = ?", state, run.id)
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("cancelled", 0))
-
-    def test_yes(self) -> None:
-        """A yes that was written carries no mark, or a false one."""
-        for mark in (None, b"", b"\0" * 32):
-            run = self.submit()
-            self.set_state(run)
-            said = (
-                "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
-            )
-            self.sql(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
-            self.restart()
-            self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+            self.assertEqual(self.events(run)[-2:], ["tamper.detected", "run.cancelled"])
 
     def test_forged_whole(self) -> None:
-        """A yes that was written, and told by a record that was written too, has no sound mark."""
-        for mark in (None, b"\0" * 40, self.control.sign({})):
-            run = self.submit()
-            shown = self.shown(run).digest
-            self.set_state(run)
-            said = (
-                "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
-            )
-            self.sql(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
-            self.forge_record(run, shown)
-            self.restart()
-            self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+        """A yes that was written has no sound mark, though a record that was written too may tell of it."""
+        said = "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
+        for mark in (None, b"", b"\0" * 32, b"\0" * 40, self.control.sign({})):
+            for recorded in (False, True):
+                run = self.submit()
+                shown = self.shown(run).digest
+                self.set_state(run)
+                self.sql(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
+                if recorded:
+                    self.forge_record(run, shown)
+                self.restart()
+                self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def test_copied(self) -> None:
         """The decision for one run decides nothing about another of the same call, whatever is written beside it."""

@@ -8,10 +8,22 @@ from datetime import timedelta
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict
-from aileron.values import Decision, NewBinding, ReviewedRequest, Run
+from aileron.testing import ScriptedConnector, new_binding, scripted_description
+from aileron.values import ConnectorDescription, CredentialNeed, Decision, ReviewedRequest, Run
 from tests.runner.kit import manifest, step
 
 from .case import OPERATOR, PromiseCase
+
+_INPUT = """
+[[inputs]]
+name = "style"
+type = "string"
+description = "How"
+default = "plain"
+"""
+
+_FILE = manifest("gated", step("post", inputs='text = "${args.text}", style = "${args.style}"'), top=_INPUT)
+_PLACES = "https://one.invalid", "https://two.invalid"
 
 
 class ReviewedTests(PromiseCase):
@@ -26,9 +38,11 @@ class ReviewedTests(PromiseCase):
         self.assertEqual([sent], [step.request for step in steps])
 
     def test_digest(self) -> None:
-        """A decision that does not name what is shown decides nothing."""
+        """A decision that does not name what is shown decides nothing, and is told what is."""
         run = self.submit()
-        self.fails(self.runner.decisions.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
+        wrong = Decision(True, "sha256:00", OPERATOR.id)
+        error = self.fails(self.runner.decisions.decide(run.id, wrong), ApprovalStale)
+        self.assertEqual(error.details["digest"], self.shown(run).digest)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def test_each_call_its_own(self) -> None:
@@ -37,55 +51,78 @@ class ReviewedTests(PromiseCase):
         self.fails(self.runner.decisions.decide(other.id, self.yes(one)), ApprovalStale)
         self.assertEqual(self.sent, 0)
 
-    def test_action_changed(self) -> None:
-        """Where the action has changed since it was shown, the old decision is refused."""
-        self.decided_late(self.change_action)
-
-    def test_words_changed(self) -> None:
-        """Likewise where not a request of it is another, but the words in which the agent was told of it."""
-        self.decided_late(lambda: self.write("gated", manifest("gated", step("post"), body="Other words.")))
-
-    def test_connector_changed(self) -> None:
-        """Likewise where the connector has."""
-        self.decided_late(self.change_connector)
-
     def test_place_changed(self) -> None:
-        """Likewise where it leads to another place."""
-        self.decided_late(self.change_place)
-
-    def test_binding_changed(self) -> None:
-        """Likewise where another credential is bound."""
-        self.decided_late(self.change_binding)
-
-    def decided_late(self, change: Callable[[], None]) -> None:
-        """Assert that a decision for what was before C{change} is refused, and what is there now is asked."""
+        """Where its connector, which calls itself the same, leads to another place, the old decision is refused."""
         run = self.submit()
         yes = self.yes(run)
-        change()
+        self.connector.description = evolve(
+            self.connector.description, base_url="https://other.invalid", hosts=("other.invalid:443",)
+        )
         self.runner.look()
         self.fails(self.runner.decisions.decide(run.id, yes), ApprovalStale)
         self.assertNotEqual(self.yes(run).digest, yes.digest)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
-    def change_action(self) -> None:
-        """Another text of the action, trusted."""
-        self.write("gated", manifest("gated", step("put")))
 
-    def change_connector(self) -> None:
-        """Another content of the connector, trusted."""
-        self.connector.description = evolve(self.connector.description, content_hash="sha256:11")
+class ChangesTests(PromiseCase):
+    """A connector that needs a credential and lets a binding say where it is; an argument with a default."""
+
+    def setUp(self) -> None:
+        """Bind one account at one place."""
+        super().setUp()
+        need = CredentialNeed("api_key", "Authorization", "Bearer {key}")
+        self.put(evolve(scripted_description(), credential=need, bindable=True))
+        self.bind("one", _PLACES[0])
+        self.write("gated", _FILE)
+        self.runner.look()
+
+    def put(self, description: ConnectorDescription) -> None:
+        """Have the connector be as described, and trusted."""
+        self.connector = ScriptedConnector(description, clock=self.clock)
+        self.connectors.add(self.connector)
         self.believe_connectors()
 
-    def change_place(self) -> None:
-        """Another place, of a connector that calls itself the same."""
-        self.connector.description = evolve(
-            self.connector.description, base_url="https://other.invalid", hosts=("other.invalid:443",)
-        )
+    def bind(self, identity: str, base_url: str) -> None:
+        """Have this account bound, there, and no other."""
+        for binding in self.bindings.list():
+            self.sync(self.bindings.revoke(binding.name))
+        new = new_binding(identity=identity, connector="local://test/scripted")
+        scope = self.connector.description.scope(base_url)
+        self.bindings.add(evolve(new, base_url=base_url, scope=scope))
 
-    def change_binding(self) -> None:
-        """A credential."""
-        fqn = self.connector.description.fqn
-        self.bindings.add(NewBinding("api_key", "test", "default", fqn, b"of-no-account"))
+    def test_asked_anew(self) -> None:
+        """Whatever changes before the decision, or between that and the effect, is asked anew, with the difference."""
+        forge = "UPDATE runs SET arguments = replace(arguments, 'hello', 'other')"
+        binding, step = "/steps/0/binding", "/steps/0"
+        changes: tuple[tuple[Callable[[], object], set[str]], ...] = (
+            (lambda: self.sql(forge), {"/fields/1/value", f"{step}/request/body"}),
+            (lambda: self.write("gated", _FILE.replace('"plain"', '"bold"')), {"/manifest_digest"}),
+            (lambda: self.write("gated", _FILE.replace("Says something.", "Says it.")), {"/manifest_digest"}),
+            (lambda: self.put(evolve(self.connector.description, content_hash="other")), {f"{step}/content_hash"}),
+            (lambda: self.bind("two", _PLACES[0]), {f"{binding}/name", f"{binding}/revision"}),
+            (
+                lambda: self.bind("one", _PLACES[1]),
+                {f"{step}/base_url", f"{step}/request/url", f"{binding}/base_url", f"{binding}/revision"},
+            ),
+        )
+        for change, paths in changes:
+            for decided in (False, True):
+                self.setUp()
+                run = self.submit()
+                yes = self.yes(run)
+                if decided:
+                    self.sync(self.runner.limits.hold())
+                    self.sync(self.runner.decisions.decide(run.id, yes))
+                    change()
+                    self.restart()
+                else:
+                    change()
+                    self.fails(self.runner.decisions.decide(run.id, yes), ApprovalStale)
+                shown = self.shown(run)
+                self.assertEqual((self.state(run), self.sent, shown.approved), ("pending_approval", 0, None))
+                self.assertNotEqual(shown.digest, yes.digest)
+                self.assertIsNotNone(shown.stale)
+                self.assertEqual({each.path for each in shown.changes}, paths)
 
 
 class StillTests(PromiseCase):
@@ -97,30 +134,12 @@ class StillTests(PromiseCase):
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
         self.assertIn(why, self.shown(run).stale or "")
 
-    def test_action(self) -> None:
-        """An action that changed after the decision is shown anew."""
-        run = self.held()
-        self.write("gated", manifest("gated", step("put")))
-        self.asked_anew(run, "changed")
-
-    def test_connector(self) -> None:
-        """So is what its connector would send elsewhere."""
-        run = self.held()
-        ReviewedTests.change_place(self)  # type: ignore[arg-type]
-        self.asked_anew(run, "changed")
-
     def test_arguments(self) -> None:
         """Arguments that were written into the row are not what was approved, and that is on record."""
         run = self.held()
         self.sql("""UPDATE runs SET arguments = '{"text":"forged"}' WHERE id = ?""", run.id)
         self.asked_anew(run, "not what was approved")
         self.assertIn("tamper.detected", self.events(run))
-
-    def test_digest(self) -> None:
-        """A digest that was written into the row has no mark."""
-        run = self.held()
-        self.sql("UPDATE approvals SET digest = 'sha256:00' WHERE run_id = ?", run.id)
-        self.asked_anew(run, "")
 
     def test_digest_and_action(self) -> None:
         """Nor has the digest of another action that was put in its place, true as it is."""
@@ -132,11 +151,20 @@ class StillTests(PromiseCase):
         self.asked_anew(run, "mark")
 
     def test_mark_binds(self) -> None:
-        """Nothing of a decision can be altered: who took it, when, for how long, for which effect."""
-        for altered in ("decided_by = 'other'", "not_after = '2099-01-01T00:00:00.000000Z'", "not_before = decided_at"):
+        """Nothing of a decision can be altered: who took it, when, for how long, for which effect; it is tampering."""
+        for table, altered in (
+            ("approvals", "digest = 'sha256:00'"),
+            ("approvals", "decided_by = 'other'"),
+            ("approvals", "decided_at = '2027-01-15T08:00:01.000000Z'"),
+            ("approvals", "not_after = '2099-01-01T00:00:00.000000Z'"),
+            ("approvals", "not_after = NULL"),
+            ("approvals", "not_before = decided_at"),
+            ("runs", "effect_key = 'other'"),
+        ):
             run = self.held()
-            self.sql(f"UPDATE approvals SET {altered} WHERE run_id = ?", run.id)
+            self.sql(f"UPDATE {table} SET {altered} WHERE ? IN ({'id' if table == 'runs' else 'run_id'})", run.id)
             self.asked_anew(run, "mark")
+            self.assertIn("tamper.detected", self.events(run))
 
     def test_too_old(self) -> None:
         """A decision that began nothing for a day is asked for once more."""
@@ -145,13 +173,16 @@ class StillTests(PromiseCase):
         self.asked_anew(run, "24 hours")
 
     def test_once(self) -> None:
-        """A decision is good for one use: its row, put back, begins nothing."""
+        """A decision is good for one use: its row, put back, begins nothing; another, taken in that moment, does."""
         run = self.submit()
         self.approve(run)
-        self.assertEqual(self.sent, 1)
         self.set_state(run)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
+        (found,) = self.recorded("tamper.detected", run)
+        self.assertEqual(found.payload["found"], "The decision on record was used before.")
+        self.approve(run)
+        self.assertEqual((self.state(run), self.sent), ("completed", 2))
 
     def test_once_unrecorded(self) -> None:
         """Nor does it where the record of that use is hidden: the vault remembers."""
@@ -181,12 +212,12 @@ class StillTests(PromiseCase):
         self.assertNotIn("tamper.detected", self.events(run))
 
     def test_twice(self) -> None:
-        """Deciding twice is a conflict, and one effect."""
+        """Deciding twice is a conflict, which tells how the run stands, and one effect."""
         run = self.submit()
         yes = self.yes(run)
         self.sync(self.runner.decisions.decide(run.id, yes))
-        self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
-        self.assertEqual(self.sent, 1)
+        late = self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
+        self.assertEqual((late.details["state"], self.sent), ("completed", 1))
 
     def test_changed_while_deciding(self) -> None:
         """What is asked anew between the look and the commit is not decided by the old word."""

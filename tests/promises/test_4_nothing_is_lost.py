@@ -8,9 +8,9 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.errors import Conflict, StoreUnavailable
-from aileron.values import Approval, Run, RunQuery
+from aileron.values import Approval, Run, RunQuery, RunState
 
-from .case import OPERATOR, Killed, PromiseCase
+from .case import Killed, PromiseCase
 
 
 class KeptTests(PromiseCase):
@@ -162,11 +162,12 @@ class KeptTests(PromiseCase):
 
     def test_not_begun(self) -> None:
         """An ungated call that was kept and had not begun is told to whoever asked: nothing was sent."""
-        run = self.submit()
-        self.sql("DELETE FROM approvals WHERE run_id = ?", run.id)
-        self.sql("UPDATE runs SET gated = 0, state = 'received' WHERE id = ?", run.id)
+        known = self.submit("open")
+        kept = evolve(known, id=self.fresh_id(), effect_key=self.fresh_id(), state=RunState.RECEIVED)
+        run, _ = self.sync(self.store.runs.receive(kept, [], self.limits))
         self.restart()
-        self.assertEqual((self.state(run), self.sent), ("cancelled", 0))
+        self.assertEqual((self.state(run), self.sent), ("cancelled", 1))
+        self.assertNotIn("tamper.detected", self.events(run))
 
     def test_killed_before_it_begins(self) -> None:
         """A life that ends between the decision and the effect leaves the effect to the next."""
@@ -184,10 +185,3 @@ class KeptTests(PromiseCase):
         self.store = self.open_store()
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
-
-    def test_withdrawn(self) -> None:
-        """What was taken back stays so."""
-        run = self.submit()
-        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
-        self.restart()
-        self.assertEqual(self.state(run), "cancelled")

@@ -53,10 +53,12 @@ class DoubtTests(PromiseCase):
         self.assertEqual((self.state(run), self.sent), ("unknown", 1))
 
     def test_refused(self) -> None:
-        """What the service says did not happen has failed, and is not in doubt."""
+        """What the service says did not happen has failed, with its reason, and is not in doubt."""
         self.connector.script.append(REFUSED)
         run = self.submit("open")
+        fault = self.fault(run)
         self.assertEqual((self.state(run), self.sent), ("failed", 1))
+        self.assertEqual((fault.kind, fault.message, fault.details["retried"]), ("external_api_error", "Reset.", 0))
 
     def test_doubt_stays(self) -> None:
         """An attempt in doubt is not made certain by a later one that was refused."""
@@ -68,13 +70,15 @@ class DoubtTests(PromiseCase):
 
     def test_settled(self) -> None:
         """A person says what came of it, once; nothing is sent by that, and no life begins it again."""
-        self.connector.script.append(NO_ANSWER)
-        run = self.submit()
-        self.approve(run)
-        self.sync(self.runner.reconciliation.settle(run.id, True, "seen", OPERATOR))
-        self.fails(self.runner.reconciliation.settle(run.id, False, "", OPERATOR), Conflict)
-        self.restart()
-        self.assertEqual((self.state(run), self.sent), ("completed", 1))
+        for sent, (happened, end) in enumerate(((True, "completed"), (False, "failed")), 1):
+            self.connector.script.append(NO_ANSWER)
+            run = self.submit()
+            self.approve(run)
+            self.sync(self.runner.reconciliation.settle(run.id, happened, "seen", OPERATOR))
+            self.fails(self.runner.reconciliation.settle(run.id, not happened, "", OPERATOR), Conflict)
+            self.assertEqual(self.events(run)[-1], "run.settled")
+            self.restart()
+            self.assertEqual((self.state(run), self.sent), (end, sent))
 
     def test_only_doubt_is_settled(self) -> None:
         """What has ended stays as it ended, and what has not begun is not settled."""
@@ -137,17 +141,6 @@ class OnceTests(PromiseCase):
         run = self.submit("open")
         fault = self.fault(run)
         self.assertEqual((self.state(run), self.sent, fault.details["steps_done"]), ("failed", 2, ["one"]))
-
-    def test_two_deciders(self) -> None:
-        """Of two that decide at once one is told yes, and there is one effect."""
-        run = self.submit()
-        yes = self.yes(run)
-        self.pool.hold()
-        told = [self.later(self.runner.decisions.decide(run.id, yes)) for _ in range(2)]
-        self.pool.release()
-        self.successResultOf(told[0])
-        self.failureResultOf(told[1], Conflict)
-        self.assertEqual((self.state(run), self.sent), ("completed", 1))
 
     def test_under_way(self) -> None:
         """A run that is under way can neither be taken back nor decided again."""

@@ -31,26 +31,24 @@ class AgainTests(DoubtCase):
         return self.sync(self.runner.reconciliation.run_again(run.id, note, OPERATOR))
 
     def test_asked(self) -> None:
-        """What needs no approval is asked about all the same, as a run of the same session that names the old one."""
+        """What needs no approval is asked about all the same, as a run of the same session that names the old one.
+
+        It is the action as it is now.  The old one stays unknown, and says as which it is done again, why and by whom.
+        """
         parent = self.doubtful("open")
-        child = self.again(parent)
+        self.write("open", manifest("open", step("post"), gated=False, body="Other."))
+        child, now = self.again(parent), self.now(parent)
         self.assertEqual((child.state, child.gated, child.parent_id), (RunState.PENDING, True, parent.id))
         self.assertEqual((child.arguments, child.session_id), (parent.arguments, parent.session_id))
-        self.assertEqual(len(self.connector.sendings), 1)
-        self.approve(child)
-        self.assertIs(self.state(child), RunState.COMPLETED)
-        self.assertEqual(len(self.connector.sendings), 2)
-        self.assertIs(self.state(parent), RunState.UNKNOWN)
-
-    def test_told(self) -> None:
-        """The old one stays unknown, says as which it is done again and why, and the record says by whom."""
-        parent = self.doubtful("open")
-        child, now = self.again(parent), self.now(parent)
-        assert now.fault is not None
-        self.assertEqual((now.state, now.reason), (RunState.UNKNOWN, "Once more."))
-        self.assertEqual((now.fault.details["run_again"], now.audit_id), (child.id, parent.audit_id))
+        self.assertNotEqual(child.manifest_digest, parent.manifest_digest)
+        self.assertEqual((now.reason, now.audit_id), ("Once more.", parent.audit_id))
+        self.assertEqual(self.fault(parent).details["run_again"], child.id)
         (event,) = self.record(parent, "run.run_again")
         self.assertEqual((event.actor, event.payload["by"], event.payload["note"]), (OPERATOR, child.id, "Once more."))
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.approve(child)
+        self.assertEqual((self.state(child), self.state(parent)), (RunState.COMPLETED, RunState.UNKNOWN))
+        self.assertEqual(len(self.connector.sendings), 2)
 
     def test_effect_key(self) -> None:
         """It has the old key only where every write is declared idempotent."""
@@ -64,13 +62,6 @@ class AgainTests(DoubtCase):
             keys = {sending.effect_key.partition(".")[0] for sending in self.connector.sendings}
             self.assertEqual(len(keys), 1 if same else 2)
             self.connector.sendings.clear()
-
-    def test_settled_still(self) -> None:
-        """The old one can still be settled, found, or found out of by the daemon."""
-        parent = self.doubtful("sent")
-        self.again(parent)
-        self.sync(self.runner.reconciliation.settle(parent.id, False, "I looked.", OPERATOR))
-        self.assertEqual((self.state(parent), self.now(parent).reason), (RunState.FAILED, "I looked."))
 
     def test_once(self) -> None:
         """While one that does it again is open, or unknown itself, there is no second; after that there may be."""
@@ -86,15 +77,6 @@ class AgainTests(DoubtCase):
         self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
         third = self.again(second)
         self.assertEqual(third.parent_id, second.id)
-
-    def test_two_at_once(self) -> None:
-        """Of two that come at once one is refused."""
-        parent = self.doubtful("open")
-        self.pool.hold()
-        both = [self.later(self.runner.reconciliation.run_again(parent.id, "", OPERATOR)) for _ in range(2)]
-        self.pool.release()
-        self.successResultOf(both[0])
-        self.failureResultOf(both[1], Conflict)
 
     def test_found_at_the_same_time(self) -> None:
         """What is found out while it is put up again is kept beside that, whichever is written first."""
@@ -166,39 +148,33 @@ class AgainTests(DoubtCase):
         self.sync(self.runner.reconciliation.settle(parent.id, True, "I looked.", OPERATOR))
         return parent, child
 
-    def forge(self, statement: str, run: Run) -> None:
-        """Change the row of a run behind the daemon's back."""
-        self.sql(statement, run.id)
-
     def assert_asked_anew(self, child: Run) -> None:
         """When its minute is over, it waits for a decision, and only the old run's request has been sent."""
         self.clock.pump([1.0] * 62)
         self.assertEqual((self.state(child), len(self.connector.sendings)), (RunState.PENDING, 1))
 
     def test_found_out_after_the_decision(self) -> None:
-        """One that was approved and had not begun by then is asked anew."""
-        _, child = self.approved_and_found_out()
-        self.assert_asked_anew(child)
+        """One that was approved and had not begun by then is asked anew, whatever another program writes.
 
-    def test_link_taken_away(self) -> None:
-        """What it would do again is part of what was approved: a row that names it no more does not begin."""
-        _, child = self.approved_and_found_out()
-        self.forge("UPDATE runs SET parent_id = NULL WHERE id = ?", child)
-        self.assert_asked_anew(child)
-
-    def test_old_row_put_back(self) -> None:
-        """What the record tells of the old run counts, and not that its row says again that nobody knows."""
-        parent, child = self.approved_and_found_out()
-        self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
-        self.assert_asked_anew(child)
-
-    def test_found_out_long_ago(self) -> None:
-        """What the record tells of the old run counts, however many events of that run it has kept since."""
-        parent, child = self.approved_and_found_out()
-        self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
-        for type_ in ("execution.attempt", "execution.reconciled"):
-            self.append(parent, type_, 1001)
-        self.assert_asked_anew(child)
+        What it would do again is part of what was approved.  What the record tells of the old run counts, and not
+        its row, however many events were kept since, and though other contents were put into their place.
+        """
+        unknown = "UPDATE runs SET state = 'unknown' WHERE id = '{parent.id}'"
+        altered = "UPDATE audit_payloads SET payload = replace(payload, 'true', 'null')"
+        for statements, events in (
+            ([], 0),
+            (["UPDATE runs SET parent_id = NULL WHERE id = '{child.id}'"], 0),
+            ([unknown], 0),
+            ([unknown], 1001),
+            ([unknown, altered], 0),
+        ):
+            self.setUp()
+            parent, child = self.approved_and_found_out()
+            for statement in statements:
+                self.sql(statement.format(parent=parent, child=child))
+            for type_ in ("execution.attempt", "execution.reconciled"):
+                self.append(parent, type_, events)
+            self.assert_asked_anew(child)
 
     def test_contents_deleted(self) -> None:
         """Where the contents of what was found out of the old run are gone, the new one is neither approved nor begun.
@@ -214,13 +190,6 @@ class AgainTests(DoubtCase):
         )
         self.assertIn("contents were deleted or altered", refused.message)
         self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
-
-    def test_contents_altered(self) -> None:
-        """Nor where somebody put others in their place, by which it did not happen."""
-        parent, child = self.approved_and_found_out()
-        self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
-        self.sql("UPDATE audit_payloads SET payload = replace(payload, 'true', 'null')")
-        self.assert_asked_anew(child)
 
     def test_nothing_found_out(self) -> None:
         """An old run that was looked for often, and never found, is done again."""
@@ -240,7 +209,7 @@ class AgainTests(DoubtCase):
         """The effect key is part of what is approved: a row that has another is not what was shown."""
         child = self.again(self.doubtful("open"))
         shown = self.shown(child)
-        self.forge("UPDATE runs SET effect_key = 'another' WHERE id = ?", child)
+        self.sql("UPDATE runs SET effect_key = 'another' WHERE id = ?", child.id)
         self.fails(self.runner.decisions.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
 
     def test_no_grant(self) -> None:
@@ -254,19 +223,3 @@ class AgainTests(DoubtCase):
         parent = self.now(self.submit("asked"))
         self.assertIs(parent.state, RunState.UNKNOWN)
         self.assertIs(self.now(self.again(parent)).state, RunState.PENDING)
-
-    def test_another_version(self) -> None:
-        """It is the action as it is now that is asked about."""
-        parent = self.doubtful("open")
-        self.write("open", manifest("open", step("post"), gated=False, body="Other."))
-        child = self.again(parent)
-        self.assertNotEqual(child.manifest_digest, parent.manifest_digest)
-
-    def test_looked_for(self) -> None:
-        """Where it is in doubt itself it is looked for by its own key, as any run that was approved."""
-        parent = self.doubtful("sent")
-        child = self.again(parent)
-        self.connector.script.append(evolve(Outcome(), classified=False, fault=parent.fault))
-        self.approve(child)
-        self.sync(self.runner.reconciliation.find_out(child.id, OPERATOR))
-        self.assertEqual(self.connector.looks[-1].effect_key.partition(".")[0], child.effect_key)

@@ -10,7 +10,7 @@ from attrs import evolve
 from aileron.errors import ApprovalStale
 from aileron.runner.decisions import APPROVAL_HOLDS, Decisions
 from aileron.runner.runs import EventFactory
-from aileron.values import AuditQuery, Decision, Event, Outcome, Run, RunState, VaultState, utc
+from aileron.values import AuditQuery, Event, Outcome, Run, RunState, VaultState, utc
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
@@ -51,29 +51,13 @@ class DecidedCase(RunnerCase):
         self.refused(run)
         self.assertEqual(self.events(run)[-1], "approval.stale")
 
+    def others(self) -> Decisions:
+        """Decisions as another life checks them."""
+        return Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
+
 
 class ForgedTests(DecidedCase):
     """Rows that no operator wrote."""
-
-    def test_each_thing_it_says(self) -> None:
-        """Whatever of a sound decision is altered, it is one no longer."""
-        for altered in (
-            "digest = 'sha256:00'",
-            "decided_by = 'other'",
-            "decided_at = '2027-01-15T08:00:01.000000Z'",
-            "not_after = '2037-01-15T08:00:00.000000Z'",
-            "not_after = NULL",
-            "not_before = decided_at",
-        ):
-            run = self.held()
-            self.sql(_SET.format(altered), run.id)
-            self.refused(run, "The mark under the decision on record does not hold.")
-
-    def test_effect_key(self) -> None:
-        """Another effect key, under which the effect could happen a second time, is another effect."""
-        run = self.held()
-        self.sql("UPDATE runs SET effect_key = 'other' WHERE id = ?", run.id)
-        self.refused(run, "The mark under the decision on record does not hold.")
 
     def test_gated_flag(self) -> None:
         """A run that was called ungated is not begun without a decision, in this life or the next."""
@@ -93,20 +77,11 @@ class ForgedTests(DecidedCase):
         self.approve(run)
         self.assertIs(self.state(run), RunState.COMPLETED)
 
-    def test_decided_for_another(self) -> None:
-        """Who decides for another digest than the one that stands there is told that one, and nothing is written."""
-        run = self.submit()
-        shown = self.shown(run)
-        error = self.fails(
-            self.runner.decisions.decide(run.id, Decision(True, "sha256:another", OPERATOR.id)), ApprovalStale
-        )
-        self.assertEqual(error.details["digest"], shown.digest)
-
     def test_given_up_unwritten(self) -> None:
         """What was given up while the vault could not be written counts no more in this life all the same."""
         run = self.held()
         approval = self.shown(run)
-        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
+        decisions = self.others()
         decisions.check(run, approval)
         self.control.full = True
         self.sync(decisions.give_up(run))
@@ -116,38 +91,21 @@ class ForgedTests(DecidedCase):
         """Only the decision that will be used up, for what will leave, starts it: no other does, however sound."""
         run = self.held()
         approval = self.shown(run)
-        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
+        decisions = self.others()
         decisions.verification(approval.digest, approval.mark)(approval.run, approval)
         for digest, mark in ((approval.digest, b"another"), ("sha256:another", approval.mark)):
             verify = decisions.verification(digest, mark)
             self.assertRaises(ApprovalStale, verify, approval.run, approval)
 
-    def test_denial_is_no_decision_to_run(self) -> None:
-        """A denial has a mark as well, and is checked as what it is."""
-        run = self.submit()
-        approval = self.approve(run, approved=False)
-        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
-        self.assertIsNotNone(approval.mark)
-        self.assertRaises(ApprovalStale, decisions.check, approval.run, approval)
-
-    def test_on_record_for_another(self) -> None:
-        """A decision that the record tells of is one for the digest that it names, and for no other."""
-        approval = self.sync(self.runner.decisions.approval(self.held().id))
-        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
-        other = evolve(approval, digest="sha256:another")
-        found = [self.sync(decisions.on_record(each.run, each)) for each in (approval, other)]
-        self.assertEqual(found, [True, False])
-
-    def test_on_record_long_ago(self) -> None:
-        """A decision stays on record, and one that was taken back stays so, whatever else was told of the run since."""
+    def test_on_record(self) -> None:
+        """A decision stays on record for the digest that it names, and one that was taken back stays so, for good."""
         run = self.held()
-        approval = self.shown(run)
-        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
-        found = []
+        approval, decisions = self.shown(run), self.others()
+        found = [self.sync(decisions.on_record(run, evolve(approval, digest="sha256:another")))]
         for since in ((), ("approval.stale",)):
             self.append(run, *since, *["secret.echoed"] * 1001)
             found.append(self.sync(decisions.on_record(run, approval)))
-        self.assertEqual(found, [True, False])
+        self.assertEqual(found, [False, True, False])
 
     def append(self, run: Run, *types: str) -> None:
         """Put events of a run on record."""
@@ -182,16 +140,6 @@ class UnderWayTests(DecidedCase):
             answer.callback(Outcome({"done": True}))
             self.assertEqual(self.events(run)[-3:], ["execution.started", "tamper.detected", "execution.succeeded"])
 
-    def test_between_steps(self) -> None:
-        """A run whose row was changed goes no step further."""
-        self.offer("gated", step("post", "one"), step("post", "two"))
-        answer = self.unanswered()
-        run = self.submit()
-        self.approve(run)
-        self.set_state(run, "denied")
-        answer.callback(Outcome({"done": True}))
-        self.assertEqual((len(self.connector.sendings), self.events(run)[-1]), (1, "tamper.detected"))
-
 
 class UsedTests(DecidedCase):
     """A decision is good for one use."""
@@ -204,16 +152,6 @@ class UsedTests(DecidedCase):
     def row(self, run: Run) -> list[tuple[object, ...]]:
         """The decision as it stands."""
         return self.sql(f"SELECT digest, {_COPIED} FROM approvals WHERE run_id = ?", run.id)
-
-    def test_cancelled_as_ungated(self) -> None:
-        """A run that was called ungated, and so given up at a start, does not begin later."""
-        run = self.held()
-        self.sql("UPDATE runs SET gated = 0 WHERE id = ?", run.id)
-        self.restart()
-        self.assertIs(self.state(run), RunState.CANCELLED)
-        self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
-        self.forget(run)
-        self.given_way(run)
 
     def test_withdrawn_while_locked(self) -> None:
         """What was withdrawn while its decision could not be used up is on record as such, and does not run either."""
@@ -279,66 +217,72 @@ class UsedTests(DecidedCase):
         self.sql("UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')")
         self.refused(other, "The record tells of no such decision, or of what came after it.")
 
-    def test_hidden_mark(self) -> None:
-        """A decision that gave way does not come back, though its row held no mark when it did."""
-        run = self.held()
-        row = self.row(run)
+    def cancel_as_ungated(self, run: Run) -> None:
+        """A run that was called ungated is given up at a start."""
+        self.sql("UPDATE runs SET gated = 0 WHERE id = ?", run.id)
+        self.restart()
+        self.assertIs(self.state(run), RunState.CANCELLED)
+
+    def hide_mark(self, run: Run) -> None:
+        """The row held no mark when its decision gave way."""
         self.sql(_SET.format("decision_mark = NULL"), run.id)
         self.restart()
         self.approve(run, approved=False)
-        self.put_back_row(run, row)
-        self.forget(run)
-        self.given_way(run)
 
-    def test_denied_after(self) -> None:
-        """A denial outdates every earlier decision, whatever the row told the operator of it."""
-        run = self.held()
-        row = self.row(run)
+    def deny(self, run: Run) -> None:
+        """The operator denies it, whatever the row told of an earlier decision."""
         self.set_state(run, "pending_approval")
         self.clock.advance(1)
         self.approve(run, approved=False)
-        self.put_back_row(run, row)
-        self.forget(run)
-        self.given_way(run)
 
-    def test_settled(self) -> None:
-        """A run that a person settled does not begin again by a decision that no locked life could use up."""
-        run = self.held()
-        row = self.row(run)
+    def settle(self, run: Run) -> None:
+        """A person settles it after a locked life, which could use nothing up."""
         self.set_state(run, "executing")
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
         self.unlock_anew()
         self.restart()
         self.sync(self.runner.reconciliation.settle(run.id, True, "seen", OPERATOR))
-        self.put_back_row(run, row)
-        self.forget(run)
-        self.given_way(run)
 
-    def test_ungated_in_doubt(self) -> None:
-        """A run in doubt that was called ungated begins no second time either."""
-        run = self.held()
-        self.set_state(run, "executing")
-        self.sql("UPDATE runs SET gated = 0 WHERE id = ?", run.id)
+    def doubt_as_ungated(self, run: Run) -> None:
+        """A run in doubt is called ungated."""
+        self.sql("UPDATE runs SET gated = 0, state = 'executing' WHERE id = ?", run.id)
         self.restart()
-        self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
-        self.forget(run)
-        self.given_way(run)
 
-    def test_withdrawn_from_a_lost_vault(self) -> None:
-        """What was withdrawn while the vault was gone stays so at once, and in later lives once it is there again."""
-        run = self.submit()
-        self.runner._recovery.limits.effects.hold()
-        self.approve(run)
-        row, self.runner._recovery.limits.effects._held = self.row(run), False
+    def withdraw_from_a_lost_vault(self, run: Run) -> None:
+        """It is taken back in a life in which the vault is gone for a while."""
+        self.restart_held()
         self.vault._state = VaultState.LOST
         self.runner.look()
         self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.vault._state = VaultState.UNLOCKED
         self.runner.look()
-        self.put_back_row(run, row)
-        self.forget(run)
-        self.given_way(run)
+
+    def restart_held(self) -> None:
+        """Begin a life that begins no effect."""
+        self.runner = self.build()
+        self.runner._recovery.limits.effects.hold()
+        self.sync(self.runner.start())
+        self.runner._recovery.limits.effects._held = False
+
+    def test_given_way(self) -> None:
+        """However a decision gave way, it does not come back when its row and the record of before do."""
+        for give_way in (
+            UsedTests.cancel_as_ungated,
+            UsedTests.hide_mark,
+            UsedTests.deny,
+            UsedTests.settle,
+            UsedTests.doubt_as_ungated,
+            UsedTests.withdraw_from_a_lost_vault,
+        ):
+            self.setUp()
+            run = self.held()
+            row = self.row(run)
+            give_way(self, run)
+            self.sql("UPDATE runs SET gated = 1 WHERE id = ?", run.id)
+            self.put_back_row(run, row)
+            self.forget(run)
+            self.given_way(run)
 
     def forget(self, run: Run) -> None:
         """Let the record end with the newest approval of a run, as whoever writes into the database can."""
@@ -346,29 +290,9 @@ class UsedTests(DecidedCase):
         newest = "SELECT max(seq) FROM audit_events WHERE run_id = ?1 AND type = 'approval.approved'"
         self.sql(f"UPDATE audit_events SET run_id = NULL WHERE run_id = ?1 AND seq > ({newest})", run.id)
 
-    def test_decided_twice_in_one_moment(self) -> None:
-        """The same decision taken anew in the very moment of the used one is another."""
-        run = self.submit()
-        self.approve(run)
-        self.set_state(run)
-        self.refused(run, "The decision on record was used before.")
-        self.approve(run)
-        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 2))
-
 
 class NotUsableTests(DecidedCase):
     """A vault that cannot be written, or was locked at the last moment."""
-
-    def fails_at(self, point: str, kind: str) -> None:
-        """Assert that a run fails with nothing sent, and that its attempt says so."""
-        run = self.submit()
-        self.approve(run)
-        failed = self.now(run)
-        assert failed.fault is not None
-        self.assertEqual((failed.state, failed.fault.kind, self.connector.sendings), (RunState.FAILED, kind, []))
-        _, (attempt,) = self.sync(self.runner.submission.history(run.id))
-        self.assertEqual((attempt.state, attempt.sent), ("failed", False))
-        self.assertIn(point, self.reached)
 
     def setUp(self) -> None:
         """A life that does as it is told at each point."""
@@ -386,10 +310,16 @@ class NotUsableTests(DecidedCase):
         if self.at.get(point) == "fill":
             self.control.full = True
 
-    def test_full(self) -> None:
-        """A disk that is full when the decision is used: nothing is sent, and the run has failed."""
-        self.at["opened"] = "fill"
-        self.fails_at("opened", "store_unavailable")
+    def test_at_the_last_moment(self) -> None:
+        """Where the disk is full or the vault locked when the decision is used, the run fails and nothing is sent."""
+        for trouble, kind in (("fill", "store_unavailable"), ("lock", "vault_locked")):
+            self.setUp()
+            self.at["opened"] = trouble
+            run = self.submit()
+            self.approve(run)
+            self.assertEqual((self.state(run), self.fault(run).kind), (RunState.FAILED, kind))
+            _, (attempt,) = self.sync(self.runner.submission.history(run.id))
+            self.assertEqual((attempt.state, attempt.sent, self.connector.sendings), ("failed", False, []))
 
     def test_failed_for_good(self) -> None:
         """What has failed so does not begin by the unused decision later, whatever its row is set to."""
@@ -404,16 +334,6 @@ class NotUsableTests(DecidedCase):
         self.assertIsNotNone(shown.mark)
         self.given_way(run)
 
-    def test_locked(self) -> None:
-        """A vault that was locked in that moment likewise."""
-        self.at["opened"] = "lock"
-        self.fails_at("opened", "vault_locked")
-
-    def test_order(self) -> None:
-        """The run is on record as begun before its decision is used, and that before anything leaves."""
-        self.approve(self.submit())
-        self.assertEqual(self.reached, ["opened", "spent", "executing", "answered"])
-
 
 class EndsTests(DecidedCase):
     """Decisions that end by themselves alarm nobody."""
@@ -424,7 +344,7 @@ class EndsTests(DecidedCase):
         self.sync(self.runner.limits.hold())
         approval = self.approve(run)
         self.assertEqual(approval.not_after, utc(self.clock.seconds()) + APPROVAL_HOLDS)
-        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
+        decisions = self.others()
         self.clock.advance(APPROVAL_HOLDS.total_seconds())
         decisions.check(approval.run, approval)
         self.clock.advance(timedelta(microseconds=100).total_seconds())

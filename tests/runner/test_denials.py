@@ -71,34 +71,19 @@ class CoolDownTests(DeniedCase):
         self.clock.advance(600)
         self.assertIs(self.submit().state, RunState.PENDING)
 
-    def test_without_reason(self) -> None:
-        """A denial without a reason is one."""
-        self.deny(reason=None)
-        self.assertNotIn("reason", self.turned_away().details)
-
-    def test_written_otherwise(self) -> None:
-        """Other case, whitespace and forms of letters are the same; another sign or word is another call."""
-        self.deny("Send it to Anna, please!")
+    def test_same(self) -> None:
+        """However it is written it is the same; another action, number, word or sign is not; the operator may."""
+        self.offer("other", step("post"))
+        self.deny("Send it to Anna, please!", reason=None)
+        self.next_life()
         for text in ("send it  to ANNA, please!", " Send\tit to Anna,\nplease! ", "Ｓｅｎｄ it to\u00a0Anna, please!"):
-            self.turned_away(text)
+            self.assertNotIn("reason", self.turned_away(text).details)
         for text in ("Send it to Anna, please", "Send it to Bela, please!"):
             self.submit("gated", {"text": text})
-
-    def test_other_arguments(self) -> None:
-        """Another number is another call."""
-        self.deny()
-        self.submit("gated", {"text": "hello", "times": 2})
-
-    def test_other_action(self) -> None:
-        """Another action is another call."""
-        self.offer("other", step("post"))
-        self.deny()
-        self.submit("other")
-
-    def test_operator(self) -> None:
-        """The operator's own calls are never refused."""
-        self.deny()
-        self.submit("gated", session=None)
+        same: Mapping[str, JSON] = {"text": "Send it to Anna, please!"}
+        self.submit("gated", {**same, "times": 2})
+        self.submit("other", same)
+        self.submit("gated", same, session=None)
 
     def test_manifest(self) -> None:
         """The manifest says how long; nothing is a way to switch it off."""
@@ -111,45 +96,22 @@ class CoolDownTests(DeniedCase):
         self.deny()
         self.submit()
 
-    def test_restart(self) -> None:
-        """It outlives the daemon."""
-        self.deny()
-        self.next_life()
-        self.turned_away()
-        self.clock.advance(600)
-        self.submit()
-
-    def test_idempotency_key(self) -> None:
-        """Who repeats the denied call itself is told of its run."""
-        run = self.submit(key="k")
-        self.approve(run, approved=False)
-        self.assertEqual(self.submit(key="k").id, run.id)
-
 
 class ForgiveTests(DeniedCase):
     """The operator lifts it."""
 
     def test_forgiven(self) -> None:
-        """It can be asked again at once, also in the next life, and that is on record once."""
+        """That denial alone can be asked again at once, also in the next life, and that is on record once."""
         run = self.deny()
+        self.deny("another")
         for _ in range(2):
             self.sync(self.runner.limits.forgive(run.id, OPERATOR))
-        self.submit()
+        waiting = self.submit()
         self.assertEqual(self.events(run).count("approval.forgiven"), 1)
         self.next_life()
         self.submit("gated", {"text": "hello"}, session="session-2")
-
-    def test_others_stay(self) -> None:
-        """Another denial stays."""
-        self.deny()
-        other = self.deny("another")
-        self.sync(self.runner.limits.forgive(other.id, OPERATOR))
-        self.turned_away()
-
-    def test_nothing_to_forgive(self) -> None:
-        """What was not denied cannot be forgiven."""
-        run = self.submit()
-        self.fails(self.runner.limits.forgive(run.id, OPERATOR), Conflict)
+        self.turned_away("another")
+        self.fails(self.runner.limits.forgive(waiting.id, OPERATOR), Conflict)
         self.fails(self.runner.limits.forgive("nobody", OPERATOR), NotFound)
 
     def test_goes_on(self) -> None:
@@ -164,14 +126,19 @@ class BreakerTests(DeniedCase):
     """Loops."""
 
     def test_denials(self) -> None:
-        """A session with five denials within ten minutes is refused everything for ten minutes, on record once."""
+        """A session with five denials within ten minutes is refused everything for ten minutes, on record once.
+
+        A restart does not let it go on.
+        """
         for number in range(MOST.denials):
             self.deny(f"number {number}")
         refused = self.stopped("open", {"text": "x"}, "session-1")
         self.assertIn("Stop, and ask your user what to do.", refused.message)
         self.assertEqual(refused.details, {"retry_after": 600})
-        self.assertEqual(self.broken(), 1)
         self.submit("open", session="session-2")
+        self.next_life()
+        self.stopped("open", {"text": "x"}, "session-1")
+        self.assertEqual(self.broken(), 1)
         self.clock.advance(600)
         self.submit("open")
 
@@ -202,29 +169,24 @@ class BreakerTests(DeniedCase):
                 self.runner.decisions._denials._breaker.refuse(self.session("session-2"), "reading", {"text": other})
         self.stopped("open", {"text": "x"}, "session-1")
 
-    def test_restart(self) -> None:
-        """A restart does not let it go on, and tells it no second time."""
-        for number in range(MOST.denials):
-            self.deny(f"number {number}")
-        self.next_life()
-        self.stopped("open", {"text": "x"}, "session-1")
-        self.assertEqual(self.broken(), 1)
-
     def test_same_call(self) -> None:
-        """The same call more than thirty times within a minute stops its session, gated or not."""
+        """The same call more than thirty times within a minute stops its session, gated or not, refused or not.
+
+        Neither another session nor the operator is stopped.
+        """
+        for _ in range(MOST.same_calls + 5):
+            self.submit("open", session=None)
+        self.assertEqual(self.broken(), 0)
         for _ in range(MOST.same_calls):
             self.submit("open")
         self.stopped("open", {"text": "hello"}, "session-1")
         self.stopped("gated", {"text": "another"}, "session-1")
         self.assertEqual(self.broken(), 1)
-        self.submit("open", session="session-2")
-
-    def test_refused_calls_count(self) -> None:
-        """Calls that are refused for a denial count as well."""
-        self.deny()
+        self.deny(session="session-2")
         for _ in range(MOST.same_calls - 1):
-            self.turned_away()
-        self.stopped("gated", {"text": "hello"}, "session-1")
+            self.turned_away(session="session-2")
+        self.stopped("gated", {"text": "hello"}, "session-2")
+        self.submit("open", session="session-3")
 
     def test_other_calls(self) -> None:
         """Other arguments are another call, and so is the same a minute later."""
@@ -242,12 +204,6 @@ class BreakerTests(DeniedCase):
             self.submit("open", session=f"session-{number % 5}")
         self.stopped("open", {"text": "hello"}, "session-6")
 
-    def test_operator(self) -> None:
-        """The operator's own calls are not counted."""
-        for _ in range(MOST.same_calls + 5):
-            self.submit("open", session=None)
-        self.assertEqual(self.broken(), 0)
-
 
 MINUTE = timedelta(minutes=1)
 
@@ -259,17 +215,6 @@ def at(seconds: float) -> datetime:
 
 class CountsTests(SynchronousTestCase):
     """L{CallCounts}."""
-
-    def test_beyond(self) -> None:
-        """More than the most within the time, and each key by itself."""
-        counts = CallCounts(MINUTE)
-        self.assertEqual([counts.is_beyond("a", 2, at(second)) for second in (0, 1, 2)], [False, False, True])
-        self.assertFalse(counts.is_beyond("b", 2, at(3)))
-
-    def test_long_ago(self) -> None:
-        """What was counted a whole minute ago counts no more."""
-        counts = CallCounts(MINUTE)
-        self.assertEqual([counts.is_beyond("a", 1, at(second)) for second in (0, 60, 119.9)], [False, False, True])
 
     def test_forgotten(self) -> None:
         """A key that was not counted for a minute takes no memory; one that was counted again stays."""
@@ -290,13 +235,12 @@ class CountsTests(SynchronousTestCase):
         self.assertTrue(counts.is_beyond("a", 2, at(1)))
         self.assertFalse(counts.is_beyond("b", 1, at(1)))
 
-    def test_clock_set_back(self) -> None:
-        """What lies ahead counts as well, and is not forgotten before its time."""
+    def test_time(self) -> None:
+        """What was counted a whole minute ago counts no more; what lies ahead, after the clock was set back, does."""
         counts = CallCounts(MINUTE)
-        counts.is_beyond("a", 1, at(3600))
-        counts.is_beyond("b", 1, at(0))
-        self.assertTrue(counts.is_beyond("a", 1, at(1)))
-        self.assertTrue(counts.is_beyond("b", 1, at(2)))
+        self.assertEqual([counts.is_beyond("a", 1, at(second)) for second in (0, 60, 119.9)], [False, False, True])
+        counts.is_beyond("b", 1, at(3600))
+        self.assertTrue(counts.is_beyond("b", 1, at(1)))
 
 
 _TEXTS = st.text(max_size=60)
@@ -321,13 +265,14 @@ class SameRequestTests(SynchronousTestCase):
         self.assertEqual(len({request_digest(each) for each in values}), len(values))
 
     def test_texts(self) -> None:
-        """Case, whitespace and other forms of a letter make no difference; another word or sign does."""
+        """Case, whitespace and other forms of a letter make no difference; another word or sign does, at any place."""
         for other in ("hello world", "HELLO \n world", "\tHello\u00a0\u3000World ", "ｈｅｌｌｏ world"):
             self.assertTrue(same("Hello World", other), other)
         for other in ("hello word", "helloworld", "hello world 2", "", "hello, world", "Hello World!", "hello-world"):
             self.assertFalse(same("Hello World", other), other)
         self.assertTrue(same("Straße \u00e9", "STRASSE e\u0301"))
         self.assertFalse(same("!", "?"))
+        self.assertFalse(same("é" * 50_000 + "a", "é" * 50_000 + "b"))
 
     def test_recursive(self) -> None:
         """Lists are compared element by element, objects by their names, at any depth."""
@@ -350,10 +295,6 @@ class SameRequestTests(SynchronousTestCase):
     def test_written_otherwise(self, words: list[str], between: str) -> None:
         """Whitespace and case alone never make another request."""
         self.assertTrue(same(" ".join(words), between + between.join(words).upper()))
-
-    def test_far_behind(self) -> None:
-        """A difference at the end of a long text is one."""
-        self.assertFalse(same("é" * 50_000 + "a", "é" * 50_000 + "b"))
 
     def test_bounded(self) -> None:
         """Huge texts, and many marks on one letter, are compared in no time."""

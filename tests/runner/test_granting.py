@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -15,9 +16,12 @@ from twisted.internet.defer import Deferred
 from aileron.errors import BindingFailed, Conflict, InvalidRequest, NotFound, Paused, StoreUnavailable, VaultLocked
 from aileron.testing import ScriptedConnector, example_grant, new_binding, scripted_description
 from aileron.values import (
+    JSON,
     MOST_LIVE_GRANTS,
+    Approval,
     ConnectorDescription,
     Fault,
+    Grant,
     NewGrant,
     Outcome,
     PendingLimits,
@@ -25,16 +29,43 @@ from aileron.values import (
     PredicateKind,
     Run,
     RunState,
+    StandingGrant,
     TrustKind,
     VaultState,
     utc,
 )
 
-from .granted import ANY_TEXT, GrantedCase
-from .kit import AGENT, OPERATOR, manifest, step
+from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
 from .previewed import PreviewedCase
 
 EXACT = {"text": "hello"}
+
+ANY_TEXT = Predicate("text", PredicateKind.ANY)
+
+
+class GrantedCase(RunnerCase):
+    """A gated action with the arguments C{text} and C{times}."""
+
+    def wish(self, *predicates: Predicate, **changes: Any) -> NewGrant:
+        """What the operator might want: three more, for an hour, of this session."""
+        until = utc(self.clock.seconds()) + timedelta(hours=1)
+        return evolve(NewGrant(predicates, 3, until), **changes)
+
+    def grant(self, *predicates: Predicate, arguments: Mapping[str, JSON] | None = None, **changes: Any) -> Grant:
+        """Approve a call, and grant more like it."""
+        return self.approve_and_grant(self.submit(arguments=arguments), self.wish(*predicates, **changes))[1]
+
+    def approve_and_grant(self, run: Run, wish: NewGrant) -> tuple[Approval, Grant]:
+        """Approve a run for what is shown of it now, with a grant."""
+        return self.sync(self.runner.decisions.approve_and_grant(run.id, self.yes(run), wish))
+
+    def standing(self, grant: Grant) -> StandingGrant:
+        """A grant as it is shown now."""
+        return self.sync(self.runner.grants.grant(grant.id))
+
+    def revoke(self, grant: Grant) -> None:
+        """Take it back."""
+        self.sync(self.runner.grants.revoke_grant(grant.id, OPERATOR))
 
 
 class NoWatermarks:
@@ -70,19 +101,39 @@ class UseTests(GrantedCase):
         self.assertEqual((used.payload["grant"], used.payload["left"], used.actor.type), (grant.id, 2, "service"))
         self.assertEqual(len(self.connector.sendings), 2)
 
-    def test_without_predicates(self) -> None:
-        """What is not named must be exactly what was approved, and what was absent must be absent."""
-        self.grant()
-        for arguments in ({"text": "other"}, {"text": "hello "}, {"text": "hello", "times": 1}, {"text": "Hello"}):
-            self.assertIs(self.submit(arguments=arguments).state, RunState.PENDING, arguments)
-        self.assertIs(self.state(self.submit(arguments=EXACT)), RunState.COMPLETED)
-
     def test_uses(self) -> None:
-        """Each call is one use, also of the same arguments, and after the last the operator is asked."""
+        """Each call is one use, also of the same arguments, in any life; after the last the operator is asked."""
         grant = self.grant(ANY_TEXT, uses=2)
-        states = [self.state(self.submit()) for _ in range(3)]
-        self.assertEqual(states, [RunState.COMPLETED, RunState.COMPLETED, RunState.PENDING])
+        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
+        self.next_life()
+        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
+        self.assertIs(self.state(self.submit()), RunState.PENDING)
         self.assertEqual(self.standing(grant).state, "used_up")
+
+    def lose_record(self) -> None:
+        """The database cannot be written."""
+        self.patch(self.runner._recovery.rollbacks, "_watermarks", NoWatermarks())
+
+    def alter_vault(self) -> None:
+        """Nobody can say how far the vault has come."""
+        self.patch(self.runner._recovery.rollbacks, "_control", AlteredVault())
+
+    def fill_disk(self) -> None:
+        """The vault cannot be written."""
+        self.grants.full = True
+
+    def lock_vault(self) -> None:
+        """The vault is locked."""
+        self.vault.lock()
+
+    def test_cannot_be_counted(self) -> None:
+        """Where a use cannot be counted or noted, a person is asked; grants are still listed then."""
+        for trouble in (UseTests.lose_record, UseTests.alter_vault, UseTests.fill_disk, UseTests.lock_vault):
+            self.setUp()
+            grant = self.grant(ANY_TEXT)
+            trouble(self)
+            self.assertIs(self.submit().state, RunState.PENDING)
+            self.assertEqual((self.standing(grant).state, len(self.connector.sendings)), ("live", 1))
 
     def test_noted(self) -> None:
         """How far the vault came by a use is in the record before anything begins, or who puts it back has that use."""
@@ -93,24 +144,6 @@ class UseTests(GrantedCase):
         self.submit()
         self.assertGreaterEqual(noted, [used])
 
-    def test_not_noted(self) -> None:
-        """Where that cannot be written, a person is asked."""
-        self.grant(ANY_TEXT)
-        self.patch(self.runner._recovery.rollbacks, "_watermarks", NoWatermarks())
-        self.assertIs(self.submit().state, RunState.PENDING)
-
-    def test_end_is_noted(self) -> None:
-        """So is how far it came when one was revoked, before the operator is told so."""
-        self.revoke(self.grant(ANY_TEXT))
-        watermark = self.sync(self.store.watermarks.all())["vault memory"]
-        self.assertEqual(int(watermark.split()[0]), self.control.file_revision)
-
-    def test_cannot_be_told(self) -> None:
-        """Where nobody can say how far the vault has come, a person is asked."""
-        self.grant(ANY_TEXT)
-        self.patch(self.runner._recovery.rollbacks, "_control", AlteredVault())
-        self.assertIs(self.submit().state, RunState.PENDING)
-
     def _note(self, noted: list[int]) -> Outcome:
         with closing(sqlite3.connect(self.database)) as other:
             ((value,),) = other.execute("SELECT value FROM watermarks WHERE name = 'vault memory'")
@@ -118,19 +151,13 @@ class UseTests(GrantedCase):
         return Outcome(output={"done": True})
 
     def test_idempotency_key(self) -> None:
-        """A call that is repeated under its key costs no use."""
-        grant = self.grant(ANY_TEXT)
-        first, second = (self.submit(key="k") for _ in range(2))
-        self.assertEqual((first.id, self.standing(grant).grant.used), (second.id, 1))
-
-    def test_idempotency_key_at_once(self) -> None:
-        """Nor does it where both calls arrive before either is kept."""
+        """A call that is repeated under its key costs no use, also where both arrive before either is kept."""
         grant = self.grant(ANY_TEXT)
         call = self.call(key="k")
         self.pool.hold()
         both = [self.later(self.runner.submission.submit(call)) for _ in range(2)]
         self.pool.release()
-        ids = {self.successResultOf(each).id for each in both}
+        ids = {*(self.successResultOf(each).id for each in both), self.submit(key="k").id}
         self.assertEqual((len(ids), self.standing(grant).grant.used), (1, 1))
 
     def test_time(self) -> None:
@@ -143,8 +170,10 @@ class UseTests(GrantedCase):
         self.assertIs(self.submit().state, RunState.PENDING)
 
     def test_session(self) -> None:
-        """One for a session is for no other, nor for the operator; one for all is for all."""
+        """One is for its action alone; of a session it is for no other, nor the operator; one for all is for all."""
+        self.write("also", manifest("also", step("post")))
         first = self.grant(ANY_TEXT)
+        self.assertIs(self.submit("also").state, RunState.PENDING)
         for session in ("session-2", None):
             self.assertIs(self.submit(session=session).state, RunState.PENDING)
         self.revoke(first)
@@ -152,12 +181,6 @@ class UseTests(GrantedCase):
         for session in ("session-2", None):
             run = self.submit(arguments={"text": "x"}, session=session)
             self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_another_action(self) -> None:
-        """One is for its action alone."""
-        self.write("also", manifest("also", step("post")))
-        self.grant(ANY_TEXT)
-        self.assertIs(self.submit("also").state, RunState.PENDING)
 
     def test_first_that_allows(self) -> None:
         """Of several the oldest that allows the call is used."""
@@ -184,28 +207,6 @@ class UseTests(GrantedCase):
         self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         self.clock.advance(60)
         self.assertEqual([self.state(each) for each in (first, run)], [RunState.COMPLETED, RunState.CANCELLED])
-
-    def test_locked(self) -> None:
-        """While the vault is locked everything is asked about, and grants are still listed."""
-        grant = self.grant(ANY_TEXT)
-        self.vault.lock()
-        self.assertIs(self.submit().state, RunState.PENDING)
-        self.assertEqual((self.standing(grant).grant.used, self.standing(grant).state), (0, "live"))
-
-    def test_full_disk(self) -> None:
-        """A use that cannot be counted is none: the operator is asked."""
-        grant = self.grant(ANY_TEXT)
-        self.grants.full = True
-        self.assertIs(self.submit().state, RunState.PENDING)
-        self.assertEqual(self.standing(grant).grant.used, 0)
-
-    def test_when_it_may_begin(self) -> None:
-        """It goes on to allow, and to count, in another life of the daemon."""
-        grant = self.grant(ANY_TEXT)
-        self.submit()
-        self.next_life()
-        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
-        self.assertEqual(self.standing(grant).grant.used, 2)
 
 
 class IssueTests(GrantedCase):
@@ -262,37 +263,24 @@ class IssueTests(GrantedCase):
             self.assertIn(f"/grant/predicates/{position}/given", found)
         self.assertIn("/grant/predicates/15/argument", found)
 
-    def test_names_in_ascii(self) -> None:
-        """Domains are kept in their ASCII form, so that no look-alike is shown for another."""
-        grant = self.grant(
-            Predicate("text", PredicateKind.DOMAIN, ["MÜNCHEN.de".lower(), "*.A.org"]), arguments={"text": "x@b.a.org"}
-        )
+    def test_written_forms(self) -> None:
+        """Domains are kept in their ASCII form; a question mark after a bracket that is no group is no flag."""
+        domains = Predicate("text", PredicateKind.DOMAIN, ["MÜNCHEN.de".lower(), "*.A.org"])
+        grant = self.grant(domains, arguments={"text": "x@b.a.org"})
         self.assertEqual(grant.predicates[0].given, ["xn--mnchen-3ya.de", "*.a.org"])
-
-    def test_escaped_pattern(self) -> None:
-        """A question mark after a bracket that is no group is no flag."""
         self.grant(Predicate("text", PredicateKind.PATTERN, r"\(?hello\)?(?:!|[?])*"))
 
-    def test_limits(self) -> None:
-        """No more than a thousand uses, and ninety days."""
+    def test_refused(self) -> None:
+        """What is too much, does not allow its own call, or is for nobody's session cannot be granted.
+
+        What would have to stay the same is not kept if it is very long; naming it makes it short.
+        """
         ahead = utc(self.clock.seconds()) + timedelta(days=90, seconds=1)
         self.assertEqual(self.problems(self.wish(uses=1001, not_after=ahead)), ["/grant/uses", "/grant/not_after"])
-
-    def test_its_own_call(self) -> None:
-        """It must be one that allows the call that is approved with it."""
-        self.assertEqual(
-            self.problems(self.wish(Predicate("text", PredicateKind.ONE_OF, ["a"]))), ["/grant/predicates/0"]
-        )
-        self.assertEqual(
-            self.problems(self.wish(Predicate("times", PredicateKind.RANGE, {"minimum": 0}))), ["/grant/predicates/0"]
-        )
-
-    def test_no_session(self) -> None:
-        """Where nobody's session asks, none can be granted to."""
+        others = Predicate("text", PredicateKind.ONE_OF, ["a"]), Predicate("times", PredicateKind.RANGE, {"minimum": 0})
+        for other in others:
+            self.assertEqual(self.problems(self.wish(other)), ["/grant/predicates/0"])
         self.assertEqual(self.problems(self.wish(), self.submit(session=None)), ["/grant/session"])
-
-    def test_too_long(self) -> None:
-        """What would have to stay the same is not kept if it is very long; naming it makes it short."""
         run = self.submit(arguments={"text": "x" * 20_000})
         self.assertEqual(self.problems(self.wish(), run), ["/grant/predicates"])
         self.approve_and_grant(run, self.wish(ANY_TEXT))
@@ -306,38 +294,17 @@ class IssueTests(GrantedCase):
         self.assertIs(self.state(run), RunState.PENDING)
 
     def test_not_decided(self) -> None:
-        """Where the call is not approved after all, the grant is revoked, and both are on record."""
-        run, decision = self.submit(), None
+        """Where the call is not approved after all, the grant is revoked, on record; while locked there is none."""
+        run = self.submit()
         decision = self.yes(run)
         self.sync(self.runner.limits.pause(None, "stop", OPERATOR))
         self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), Paused)
         (standing,) = self.sync(self.runner.grants.grants())
         self.assertEqual(standing.state, "revoked")
         self.assertEqual([len(self.recorded(each)) for each in ("grant.issued", "grant.revoked")], [1, 1])
-
-    def test_locked(self) -> None:
-        """While the vault is locked nothing is granted."""
-        run = self.submit()
-        decision = self.yes(run)
         self.vault.lock()
         self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), VaultLocked)
-        self.assertIs(self.state(run), RunState.PENDING)
-
-    def test_crash_before_the_decision(self) -> None:
-        """Who ends between grant and decision leaves the call waiting, and the grant to be seen."""
-        run, decision, kept = self.submit(), None, self.grants.put
-        decision = self.yes(run)
-
-        def put(grant: Any) -> None:
-            kept(grant)
-            self.pool.hold()  # and is never heard of again
-            self.addCleanup(self.pool.release)
-
-        self.patch(self.grants, "put", put)
-        lost = self.later(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)))
-        self.assertNoResult(lost)
-        self.assertEqual(self.grants.all()[0].run_id, run.id)
-        self.assertEqual(self.connector.sendings, [])
+        self.assertEqual((self.state(run), len(self.grants.all())), (RunState.PENDING, 1))
 
     def test_suggested(self) -> None:
         """Where an argument is an address, or some, its domains are suggested."""
@@ -354,15 +321,14 @@ class RevokeTests(GrantedCase):
     """A grant that is taken back."""
 
     def test_revoked(self) -> None:
-        """From then on the operator is asked; told twice, it is on record once."""
+        """From then on the operator is asked; told twice, it is on record once, before the operator is told so."""
         grant = self.grant(ANY_TEXT)
         self.revoke(grant)
+        watermark = self.sync(self.store.watermarks.all())["vault memory"]
+        self.assertEqual(int(watermark.split()[0]), self.control.file_revision)
         self.revoke(grant)
         self.assertIs(self.submit().state, RunState.PENDING)
         self.assertEqual((self.standing(grant).state, len(self.recorded("grant.revoked"))), ("revoked", 1))
-
-    def test_unknown(self) -> None:
-        """One that is not there cannot be seen or revoked."""
         self.fails(self.runner.grants.revoke_grant("no", OPERATOR), NotFound)
         self.fails(self.runner.grants.grant("no"), NotFound)
 
@@ -388,48 +354,6 @@ class RevokeTests(GrantedCase):
         self.clock.advance(60)
         self.assertIs(self.state(run), RunState.PENDING)
 
-    def go_on(self, steps: int) -> None:
-        """Do so much of the work in the database, if there is so much."""
-        for _ in range(steps):
-            if self.pool.todo:
-                self.pool.step()
-
-    def test_at_every_step(self) -> None:
-        """Wherever it is revoked meanwhile: once that is said, nothing leaves that had not left."""
-        ends = []
-        for steps in range(40):
-            grant = self.grant(ANY_TEXT)
-            sent = len(self.connector.sendings)
-            call = self.call(arguments={"text": f"at {steps}"})
-            self.pool.hold()
-            submitted = self.later(self.runner.submission.submit(call))
-            self.go_on(steps)
-            before = len(self.connector.sendings)
-            self.grants.revoke(grant.id, utc(self.clock.seconds()))
-            self.pool.release()
-            run = self.now(self.successResultOf(submitted))
-            self.assertEqual(len(self.connector.sendings), before, f"after {steps} steps")
-            done = before > sent
-            self.assertIs(run.state is RunState.COMPLETED, done)
-            self.assertIn(run.state, {RunState.PENDING, RunState.FAILED, RunState.COMPLETED})
-            ends.append(run.state)
-            self.clock.advance(5)  # the same call thirty times within a minute would be a loop
-        self.assertEqual(set(ends), {RunState.PENDING, RunState.FAILED, RunState.COMPLETED})
-        self.assertEqual(ends.count(RunState.FAILED), 1)  # where it had begun, and nothing had left
-
-    def test_last_use_at_once(self) -> None:
-        """Of two calls that come at the last use, however their steps are mixed, one goes and one is asked about."""
-        for steps in range(0, 30, 3):
-            self.grant(ANY_TEXT, uses=1)
-            calls = [self.call(arguments={"text": f"{steps} {which}"}) for which in "ab"]
-            self.pool.hold()
-            first = self.later(self.runner.submission.submit(calls[0]))
-            self.go_on(steps)
-            second = self.later(self.runner.submission.submit(calls[1]))
-            self.pool.release()
-            states = [self.state(self.successResultOf(each)) for each in (first, second)]
-            self.assertEqual(sorted(states), [RunState.COMPLETED, RunState.PENDING])
-
 
 class SuspensionTests(GrantedCase):
     """What a grant stands on has changed."""
@@ -444,16 +368,8 @@ class SuspensionTests(GrantedCase):
         self.assertEqual((event.payload["grant"], event.payload["reason"]), (standing.grant.id, standing.suspended))
         return standing.suspended or ""
 
-    def test_action(self) -> None:
-        """Another text of the action, and it is in force again when the text is."""
-        self.grant(ANY_TEXT)
-        self.offer("gated", step("post"), body="Other.")
-        self.assertIn("the action's file", self.suspended())
-        self.offer("gated", step("post"))
-        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
-
     def test_what_it_uses(self) -> None:
-        """Another content or base URL of the connector, and another binding or revision of it."""
+        """Another text of the action, content or base URL of the connector, or binding of it; or no trust."""
         described = scripted_description()
         content = evolve(described, content_hash="sha256:" + "b" * 64)
         moved = evolve(described, base_url="https://scripted.invalid/v2")
@@ -462,23 +378,22 @@ class SuspensionTests(GrantedCase):
             (lambda: self.replace(content), "content of the connector of step only"),
             (lambda: self.replace(moved), "the base URL of step only"),
             (lambda: self.bindings.add(bound), "the credential of step only"),
+            (lambda: self.offer("gated", step("post"), body="Other."), "the action's file"),
         ):
             self.setUp()
-            self.grant(ANY_TEXT)
+            grant = self.grant(ANY_TEXT)
             change()
             self.assertIn(why, self.suspended())
+        self.offer("gated", step("post"))  # as it was
+        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
+        self.trust.remove(TrustKind.ACTION, "gated")
+        self.assertIn("It cannot be used now", self.standing(grant).suspended or "")
 
     def replace(self, description: ConnectorDescription) -> None:
         """Put another connector, trusted, in the place of the one that is there."""
         self.connectors.add(ScriptedConnector(description, clock=self.clock))
         self.believe_connectors()
         self.runner.look()
-
-    def test_untrusted(self) -> None:
-        """An action that is not trusted as it lies there allows nothing and tells why."""
-        grant = self.grant(ANY_TEXT)
-        self.trust.remove(TrustKind.ACTION, "gated")
-        self.assertIn("It cannot be used now", self.standing(grant).suspended or "")
 
     def test_before_it_begins(self) -> None:
         """What it approved and has not begun is asked about where what it stands on changes meanwhile."""
@@ -501,23 +416,13 @@ class TamperTests(GrantedCase):
         self.sync(self.runner.stop(1.0))
         return run, grant
 
-    def when_it_may_begin(self, run: Run) -> None:
-        """Start again, when the run may begin."""
+    def assert_caught(self, run: Run) -> None:
+        """When it may begin it is asked about, and that is on record."""
         self.clock.advance(61)
         self.restart()
-
-    def assert_caught(self, run: Run) -> None:
-        """It is asked about, and that is on record."""
-        self.when_it_may_begin(run)
         self.assertIs(self.state(run), RunState.PENDING)
         self.assertIn("tamper.detected", self.events(run))
         self.assertNotIn(b"held", b"".join(each.request.body or b"" for each in self.connector.sendings))
-
-    def test_in_order(self) -> None:
-        """Without anybody's doing it goes on."""
-        run, _ = self.held_by_grant()
-        self.when_it_may_begin(run)
-        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_written(self) -> None:
         """A decision is none by a grant that the vault lacks, or that its row does not name, or where it hides one."""
@@ -551,15 +456,6 @@ class TamperTests(GrantedCase):
         self.sql("UPDATE runs SET state = 'approved' WHERE id = ?", waiting.id)
         self.assert_caught(waiting)
 
-    def test_vault_put_back(self) -> None:
-        """An older vault brings no uses back: all grants are void with all trust."""
-        grant = self.grant(ANY_TEXT)
-        self.submit()
-        self.sync(self.runner.stop(1.0))
-        self.control.file_revision -= 1
-        self.restart()
-        self.assertIsNone(self.grants.get(grant.id))
-
     def test_crash_after_the_use(self) -> None:
         """Who ends between the use and the row has lost a use, and nothing was sent by it."""
         grant = self.grant(ANY_TEXT)
@@ -574,6 +470,15 @@ class TamperTests(GrantedCase):
         self.patch(self.grants, "use", crash)
         self.assertNoResult(self.later(self.runner.submission.submit(self.call())))
         self.assertEqual((self.grants.all()[0].used, len(self.connector.sendings)), (1, sent))
+
+    def test_vault_put_back(self) -> None:
+        """An older vault brings no uses back: all grants are void with all trust."""
+        grant = self.grant(ANY_TEXT)
+        self.submit()
+        self.sync(self.runner.stop(1.0))
+        self.control.file_revision -= 1
+        self.restart()
+        self.assertIsNone(self.grants.get(grant.id))
 
     def test_never_unlocked(self) -> None:
         """A life in which the vault was never opened knows of no grant, and asks."""

@@ -45,40 +45,6 @@ class TroubledCase(RunnerCase):
 class CallersLeaveTests(TroubledCase):
     """A client that hangs up ends its wait and nothing else."""
 
-    def test_decision(self) -> None:
-        """A decision that was committed is carried out, also if the operator's connection broke meanwhile."""
-        run = self.submit()
-        decision = self.yes(run)
-        self.pool.hold()
-        deciding: Deferred[object] = self.later(self.runner.decisions.decide(run.id, decision))
-        self.step_until_writing()
-        self.leave(deciding)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-        self.assertEqual(len(self.connector.sendings), 1)
-
-    def test_ungated(self) -> None:
-        """A run that was committed as begun is done, also if its caller has gone."""
-        call = self.call("open")
-        self.pool.hold()
-        submitting: Deferred[object] = self.later(self.runner.submission.submit(call))
-        self.leave(submitting)
-        self.assertEqual(len(self.connector.sendings), 1)
-
-    def test_expiry(self) -> None:
-        """A gated run whose caller has gone expires as its action says."""
-        self.offer("gated", step("post"), expires='expires_after = "1h"')
-        call = self.call()
-        self.pool.hold()
-        self.leave(self.later(self.runner.submission.submit(call)))
-        self.clock.advance(3600.0)
-        self.assertEqual(self.sync(self.runner.decisions.pending("session-1")), 0)
-
-    def test_switching_off(self) -> None:
-        """An action that was switched off on record is off, also if the operator's connection broke meanwhile."""
-        self.pool.hold()
-        self.leave(self.later(self.runner.trust.set_enabled("open", False, OPERATOR)))
-        self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
-
     def test_withdrawal(self) -> None:
         """Who waits for a run is told of its withdrawal, also if whoever withdrew it has gone."""
         run = self.submit()
@@ -88,6 +54,20 @@ class CallersLeaveTests(TroubledCase):
         self.step_until_writing()
         self.leave(withdrawing)
         self.assertIs(self.successResultOf(waiting).state, RunState.CANCELLED)
+
+    def test_begun(self) -> None:
+        """What was committed goes on: a run begins, one expires as its action says, an action is off."""
+        self.offer("gated", step("post"), expires='expires_after = "1h"')
+        for action in ("open", "gated"):
+            call = self.call(action)
+            self.pool.hold()
+            self.leave(self.later(self.runner.submission.submit(call)))
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.clock.advance(3600.0)
+        self.assertEqual(self.sync(self.runner.decisions.pending("session-1")), 0)
+        self.pool.hold()
+        self.leave(self.later(self.runner.trust.set_enabled("open", False, OPERATOR)))
+        self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
 
 
 class DatabaseRefusesTests(TroubledCase):
@@ -171,40 +151,32 @@ class DatabaseRefusesTests(TroubledCase):
 class LostVaultTests(TroubledCase):
     """Somebody moves the vault's file away, and back."""
 
-    def test_goes_on(self) -> None:
-        """What was approved meanwhile waits, and goes on in the same life as soon as the file is there again."""
+    def met(self) -> Run:
+        """A run that was approved and met the file's absence."""
         self.runner.look()
         run = self.submit()
         self.approve_up_to_the_start(run)
         self.vault._state = VaultState.LOST
         self.pool.release()
-        self.runner.look()
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.AWAITING_VAULT, []))
-        self.vault._state = VaultState.UNLOCKED
-        self.runner.look()
-        self.runner.look()
-        self.assertIs(self.state(run), RunState.COMPLETED)
-        self.assertEqual(len(self.connector.sendings), 1)
+        return run
 
-    def test_between_two_looks(self) -> None:
-        """A run that met its absence goes on, though at each look it was there."""
-        self.runner.look()
-        run = self.submit()
-        self.approve_up_to_the_start(run)
-        self.vault._state = VaultState.LOST
-        self.pool.release()
-        self.vault._state = VaultState.UNLOCKED
-        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
-        self.runner.look()
-        self.assertIs(self.state(run), RunState.COMPLETED)
+    def test_goes_on(self) -> None:
+        """It goes on once, in the same life, when the file is there again, whether or not a look met its absence."""
+        for looks in (0, 1):
+            run, sent = self.met(), len(self.connector.sendings)
+            for _ in range(looks):
+                self.runner.look()
+            self.vault._state = VaultState.UNLOCKED
+            self.assertIs(self.state(run), RunState.AWAITING_VAULT)
+            self.runner.look()
+            self.runner.look()
+            self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, sent + 1))
+            self.connector.sendings.clear()
 
     def test_compared_later(self) -> None:
         """Where it cannot be told at that look whether something was put back, a later one tells, and goes on."""
-        self.runner.look()
-        run = self.submit()
-        self.approve_up_to_the_start(run)
-        self.vault._state = VaultState.LOST
-        self.pool.release()
+        run = self.met()
         self.runner.look()
         self.vault._state = VaultState.UNLOCKED
         self.control.seal(10_000, "sha256:of another record")
@@ -256,27 +228,18 @@ class StopsTests(TroubledCase):
         self.assertEqual((self.connector.sendings, self.sync(self.store.runs.unfinished())), ([], ()))
 
     def test_in_flight(self) -> None:
-        """One whose commit is under way when the stop comes is waited for."""
-        call = self.call("open")
-        self.pool.hold()
-        submitting = self.later(self.runner.submission.submit(call))
-        stopped = self.later(self.runner.stop(20.0))
-        self.assertNoResult(stopped)
-        self.pool.release()
-        self.successResultOf(stopped)
-        self.assertIs(self.now(self.successResultOf(submitting)).state, RunState.COMPLETED)
-
-    def test_held(self) -> None:
-        """Holding waits for a call whose commit is under way: no effect begins after it has answered."""
-        call = self.call("open")
-        self.pool.hold()
-        submitting = self.later(self.runner.submission.submit(call))
-        held = self.later(self.runner.limits.hold())
-        self.assertNoResult(held)
-        self.pool.release()
-        self.successResultOf(held)
-        self.successResultOf(submitting)
-        self.assertEqual((len(self.connector.sendings), self.vault.state()), (1, VaultState.UNLOCKED))
+        """Who holds or stops waits for a call whose commit is under way: no effect begins after the answer."""
+        for sent, end in enumerate(("hold", "stop"), 1):
+            call = self.call("open")
+            self.pool.hold()
+            submitting = self.later(self.runner.submission.submit(call))
+            ended = self.later(self.runner.limits.hold() if end == "hold" else self.runner.stop(20.0))
+            self.assertNoResult(ended)
+            self.pool.release()
+            self.successResultOf(ended)
+            self.assertEqual(len(self.connector.sendings), sent)
+            self.assertIs(self.now(self.successResultOf(submitting)).state, RunState.COMPLETED)
+            self.restart()
 
     def test_decided_while_stopping(self) -> None:
         """A decision that comes while the daemon stops is kept, and the next life carries it out."""
@@ -286,4 +249,50 @@ class StopsTests(TroubledCase):
         self.sync(self.runner.decisions.decide(run.id, decision))
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
         self.restart()
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+
+class RestartTests(RunnerCase):
+    """Nothing is lost and nothing happens twice."""
+
+    def test_executing(self) -> None:
+        """A run that was under way is in doubt, which is told once: it is not run again, and not called failed."""
+        self.unanswered()
+        run = self.submit()
+        self.approve(run)
+        for _ in range(2):
+            self.restart()
+        self.assertEqual((self.state(run), self.fault(run).kind), (RunState.UNKNOWN, "outcome_unknown"))
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.assertEqual(self.events(run)[-2:], ["execution.started", "execution.unknown"])
+        _, attempts = self.sync(self.runner.submission.history(run.id))
+        self.assertEqual([attempt.state for attempt in attempts], ["unknown"])
+
+    def test_done_steps_are_told(self) -> None:
+        """Of several steps the record says which were done."""
+        self.offer("open", step("post", "one"), step("post", "two"), gated=False)
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.extend([Outcome(), answer])
+        run = self.submit("open")
+        self.restart()
+        fault = self.fault(run)
+        self.assertEqual(fault.details["steps_done"], ["one"])
+
+    def test_damaged_row(self) -> None:
+        """A pending run whose question is gone keeps nobody from the others, and can be withdrawn."""
+        damaged, whole = self.submit(), self.submit("gated", {"text": "other"})
+        self.sql("DELETE FROM approvals WHERE run_id = ?", damaged.id)
+        self.restart()
+        self.approve(whole)
+        self.assertIs(self.state(whole), RunState.COMPLETED)
+        self.assertIs(self.sync(self.runner.submission.withdraw(damaged.id, OPERATOR, None)).state, RunState.CANCELLED)
+
+    def test_stop_waits_for_effects(self) -> None:
+        """Stopping lets an effect finish and records it."""
+        answer = self.unanswered()
+        run = self.submit("open")
+        stopped = self.later(self.runner.stop(20.0))
+        self.assertNoResult(stopped)
+        answer.callback(Outcome({"done": True}))
+        self.successResultOf(stopped)
         self.assertIs(self.state(run), RunState.COMPLETED)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict
 from aileron.runner.outcomes import LATE_SECONDS
-from aileron.values import Fault, Finding, Operation, Outcome, Run, RunState
+from aileron.values import Fault, Finding, Outcome, Run, RunState
 
 from .kit import OPERATOR, step
 from .test_reconciling import DoubtCase
@@ -43,16 +42,11 @@ class LateCase(DoubtCase):
 class LateTests(LateCase):
     """What comes of them."""
 
-    def test_time(self) -> None:
-        """The connector is given its own time, and a minute more in which only the answer may come."""
-        run = self.overdue()
-        sending = self.connector.sendings[0]
-        self.assertEqual((sending.seconds, sending.late_seconds), (30.0, LATE_SECONDS))
-        assert run.fault is not None
-        self.assertEqual(run.fault.kind, "resource_limit_exceeded")
-
     def test_table(self) -> None:
-        """What is done or refused, as declared, settles the run; anything else is only recorded."""
+        """What is done or refused, as declared, settles the run; anything else is only recorded.
+
+        The connector is given its own time, and a minute more in which only the answer may come.
+        """
         for outcome, state, happened, attempt in (
             (_DONE, RunState.COMPLETED, True, "succeeded"),
             (_REFUSED, RunState.FAILED, False, "failed"),
@@ -60,6 +54,9 @@ class LateTests(LateCase):
         ):
             for action in ("open", "gated"):
                 run = self.overdue(action)
+                sending = self.connector.sendings[-1]
+                self.assertEqual((sending.seconds, sending.late_seconds), (30.0, LATE_SECONDS))
+                self.assertEqual(self.fault(run).kind, "resource_limit_exceeded")
                 self.clock.advance(59.0)
                 self.answer.callback(outcome)
                 (event,) = self.record(run, "execution.late_answer")
@@ -67,27 +64,31 @@ class LateTests(LateCase):
                 _, attempts = self.sync(self.runner.submission.history(run.id))
                 self.assertEqual([row.state for row in attempts], [attempt])
 
-    def test_result(self) -> None:
-        """A run that was answered late has its result, and the event that ended it, as any other."""
+    def test_told(self) -> None:
+        """A run that was answered late has its result or its fault, and the event that ended it, as any other.
+
+        That the answer held the credential is on record as well.
+        """
         run = self.overdue()
-        self.answer.callback(_DONE)
+        self.answer.callback(evolve(_DONE, notes={"echoed": ["plain"]}))
         found = self.now(run)
         self.assertEqual(found.result, {"output": {"ts": "9"}, "steps": {"only": {"ts": "9"}}})
         self.assertEqual((found.fault, found.audit_id), (None, self.record(run, "execution.late_answer")[0].id))
-
-    def test_refusal_is_told(self) -> None:
-        """A run that was refused late says why."""
+        self.assertEqual(self.events(run)[-2:], ["secret.echoed", "execution.late_answer"])
         run = self.overdue()
         self.answer.callback(_REFUSED)
-        fault = self.fault(run)
-        self.assertEqual((fault.message, fault.details["step"]), ("no such channel", "only"))
+        self.assertEqual((self.fault(run).message, self.fault(run).details["step"]), ("no such channel", "only"))
 
     def test_silence(self) -> None:
-        """Where nothing comes for a minute more, the connection is dropped, and nothing recorded."""
-        run = self.overdue()
+        """Where nothing comes for a minute more, or a connector breaks its contract, nothing is recorded."""
+        run, broken = self.overdue(), self.answer
+        other = self.overdue()
+        broken.errback(ZeroDivisionError())
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
         self.clock.pump([1.0] * 61)
         self.assertTrue(self.answer.called)
-        self.assertEqual((self.state(run), self.record(run, "execution.late_answer")), (RunState.UNKNOWN, []))
+        for each in (run, other):
+            self.assertEqual((self.state(each), self.record(each, "execution.late_answer")), (RunState.UNKNOWN, []))
 
     def test_settled_meanwhile(self) -> None:
         """What a person has settled stays; the answer is on record alone."""
@@ -98,31 +99,6 @@ class LateTests(LateCase):
             self.answer.callback(_DONE)
             self.assertEqual((self.now(run), settled.state), (settled, state))
             self.assertEqual(len(self.record(run, "execution.late_answer")), 1)
-
-    def test_settled_at_the_same_time(self) -> None:
-        """Whoever commits first has settled it; a person who is late is told so."""
-        run = self.overdue()
-        self.pool.hold()
-        settling = self.later(self.runner.reconciliation.settle(run.id, False, "I looked.", OPERATOR))
-        self.answer.callback(_DONE)
-        self.pool.release()
-        state = self.state(run)
-        if state is RunState.COMPLETED:
-            self.failureResultOf(settling, Conflict)
-        else:
-            self.assertIs(self.successResultOf(settling).state, RunState.FAILED)
-        self.assertEqual(len(self.record(run, "execution.late_answer")), 1)
-
-    def test_found_first(self) -> None:
-        """What was found by looking stays; the answer that comes then is on record alone."""
-        run = self.overdue("sent")
-        self.connector.findings.append(Finding(True, {"ts": "1"}))
-        self.clock.advance(2.0)
-        self.answer.callback(_REFUSED)
-        self.assertEqual(
-            (self.state(run), self.now(run).result),
-            (RunState.COMPLETED, {"output": {"ts": "1"}, "steps": {"only": {"ts": "1"}}}),
-        )
 
     def test_answered_before_it_is_found(self) -> None:
         """What was answered is not looked for."""
@@ -143,12 +119,6 @@ class LateTests(LateCase):
             self.answer.callback(outcome)
             self.assertIs(self.state(run), state)
 
-    def test_echo(self) -> None:
-        """A late answer that held the credential is on record as any other."""
-        run = self.overdue()
-        self.answer.callback(evolve(_DONE, notes={"echoed": ["plain"]}))
-        self.assertEqual(self.events(run)[-2:], ["secret.echoed", "execution.late_answer"])
-
     def test_several_steps(self) -> None:
         """The last step settles the run; an earlier one is noted, and the rest is not begun."""
         run = self.overdue("second", Outcome({"a": 1}))
@@ -163,15 +133,20 @@ class LateTests(LateCase):
         self.assertEqual([row.step_id for row in self.sync(self.runner.submission.history(run.id))[0]], ["one"])
         self.assertEqual(self.connector.script, [])
 
-    def test_the_actions_time(self) -> None:
-        """The time of the action bounds the wait where that is shorter; what does not begin within it is not sent."""
+    def test_shorter_times(self) -> None:
+        """The time of the action, or the operation's, bounds the wait where that is shorter."""
+        operations = self.connector.description.operations
+        quick = {**operations, "put": evolve(operations["put"], timeout_seconds=5.0)}
+        self.connector.description = evolve(self.connector.description, operations=quick)
         self.offer("short", step("post"), gated=False, top="timeout_seconds = 5")
-        self.connector.script.append(self.answer)
-        run = self.submit("short")
-        self.clock.advance(5.0)
-        self.assertIs(self.state(run), RunState.UNKNOWN)
-        self.answer.callback(_DONE)
-        self.assertIs(self.state(run), RunState.COMPLETED)
+        self.offer("quick", step("put"), gated=False)
+        for action in ("short", "quick"):
+            self.answer = self.unanswered()
+            run = self.submit(action)
+            self.clock.advance(5.0)
+            self.assertIs(self.state(run), RunState.UNKNOWN)
+            self.answer.callback(_DONE)
+            self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_no_time_left(self) -> None:
         """A step that would begin when the action's time is over is not sent, and the run says so."""
@@ -187,25 +162,6 @@ class LateTests(LateCase):
         assert found.fault is not None
         self.assertEqual((found.state, len(self.connector.sendings)), (RunState.FAILED, 1))
         self.assertEqual(found.fault.details["steps_done"], ["one"])
-
-    def test_the_operations_time(self) -> None:
-        """The operation's time bounds the wait, as its connector declares."""
-        quick = Operation("post", "write", idempotent=False, timeout_seconds=3.0)
-        operations = {**self.connector.description.operations, "post": quick}
-        self.connectors.add(
-            evolve(self.connector, description=evolve(self.connector.description, operations=operations))
-        )
-        self.connector.script.append(self.answer)
-        run = self.submit("open")
-        self.clock.advance(3.0)
-        self.assertIs(self.state(run), RunState.UNKNOWN)
-
-    def test_contract_broken(self) -> None:
-        """A connector that raises late what none may raise is logged; the run stays as it is."""
-        run = self.overdue()
-        self.answer.errback(ZeroDivisionError())
-        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
-        self.assertIs(self.state(run), RunState.UNKNOWN)
 
 
 class NotThereYetTests(LateCase):
@@ -264,14 +220,6 @@ class CrowdTests(LateCase):
         self.clock.advance(30.0)
         self.successResultOf(held)
         self.assertEqual((self.answer.called, self.state(run)), (True, RunState.UNKNOWN))
-
-    def test_stop_before_it_is_overdue(self) -> None:
-        """An effect that is under way when the daemon's patience ends is dropped, and in doubt."""
-        self.connector.script.append(self.answer)
-        run = self.submit("open")
-        self.stop_late(20.0)
-        self.assertEqual((self.answer.called, self.state(run)), (True, RunState.UNKNOWN))
-        self.assertEqual(self.flushLoggedErrors(), [])
 
     def test_stop_before_the_doubt_is_written(self) -> None:
         """Where the doubt cannot be written, a stop drops the connection all the same."""

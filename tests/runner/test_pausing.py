@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from twisted.internet.defer import Deferred
-
 from aileron.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
 from aileron.runner import Runner
 from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
-from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState, to_json
+from aileron.values import Actor, Fault, Halt, Outcome, Pause, RunState, VaultState, to_json
 
 from .kit import AGENT, OPERATOR, step
 from .test_decisions import DecidedCase
@@ -56,59 +52,32 @@ class PausedCase(DecidedCase):
 class PauseTests(PausedCase):
     """What a pause keeps from happening."""
 
-    def test_calls(self) -> None:
-        """New calls, gated or not, of agents and of the operator, are refused, and none is kept."""
-        self.pause(reason="look at this")
-        for action, session in (("gated", "session-1"), ("open", "session-1"), ("open", None)):
-            refused = self.fails(self.runner.submission.submit(self.call(action, session=session)), Paused)
-            self.assertEqual((refused.status, "look at this" in refused.message), (503, True))
-        self.assertEqual((self.sql("SELECT count(*) FROM runs"), self.connector.sendings), ([(0,)], []))
+    def test_once(self) -> None:
+        """A pause and its end are on record once each, however often they are asked for: the first one stands.
 
-    def test_decisions(self) -> None:
-        """Approving is refused; denying and taking back go on."""
-        approved, denied, withdrawn = (self.submit("gated", {"text": text}) for text in ("one", "two", "three"))
-        self.pause()
-        shown = self.shown(approved)
-        decision = Decision(True, shown.digest, OPERATOR.id)
-        self.fails(self.runner.decisions.decide(approved.id, decision), Paused)
-        self.approve(denied, approved=False)
-        self.sync(self.runner.submission.withdraw(withdrawn.id, AGENT, None))
-        states = [self.state(run) for run in (approved, denied, withdrawn)]
-        self.assertEqual(states, [RunState.PENDING, RunState.DENIED, RunState.CANCELLED])
-
-    def test_on_record(self) -> None:
-        """A pause and its end are on record once each, however often they are asked for."""
-        self.pause()
-        self.pause()
+        A call that is refused for it is told since when, and by whom.
+        """
+        pause: Pause = self.pause(reason="first").pause
+        self.assertEqual(self.pause(reason="second").pause, pause)
+        refused = self.fails(self.runner.submission.submit(self.call()), Paused)
+        self.assertEqual(refused.details, {**to_json(pause), "retry_after": 60})
         self.resume()
         self.resume()
         self.assertEqual(self.types(), ["pause.begun", "pause.ended"])
         self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((), ()))
 
-    def test_twice(self) -> None:
-        """The first pause stands when another comes."""
-        first = self.pause(reason="first").pause
-        self.assertEqual(self.pause(reason="second").pause, first)
-
     def test_under_way(self) -> None:
-        """What has begun goes on, and is told."""
+        """What has begun goes on, and is told; approving is refused; denying and taking back go on."""
         answer = self.unanswered()
         run = self.submit("open")
+        approved, denied, withdrawn = (self.submit("gated", {"text": text}) for text in ("one", "two", "three"))
         self.assertEqual([each.id for each in self.pause().under_way], [run.id])
+        self.fails(self.runner.decisions.decide(approved.id, self.yes(approved)), Paused)
+        self.approve(denied, approved=False)
+        self.sync(self.runner.submission.withdraw(withdrawn.id, AGENT, None))
         answer.callback(Outcome(output={"ok": True}))
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_idempotent(self) -> None:
-        """A repeated call is told of its run, paused or not."""
-        run = self.submit(key="k")
-        self.pause()
-        self.assertEqual(self.submit(key="k").id, run.id)
-
-    def test_told(self) -> None:
-        """The refusal tells since when and by whom."""
-        pause: Pause = self.pause().pause
-        refused = self.fails(self.runner.submission.submit(self.call()), Paused)
-        self.assertEqual(refused.details, {**to_json(pause), "retry_after": 60})
+        states = [self.state(each) for each in (run, approved, denied, withdrawn)]
+        self.assertEqual(states, [RunState.COMPLETED, RunState.PENDING, RunState.DENIED, RunState.CANCELLED])
 
 
 class ResumeTests(PausedCase):
@@ -130,6 +99,15 @@ class ResumeTests(PausedCase):
         self.clock.advance(60)
         self.assertEqual([self.state(run) for run in (one, two)], [RunState.PENDING, RunState.COMPLETED])
 
+    def test_waiting_for_the_vault(self) -> None:
+        """Nor does what waited for the vault begin by itself."""
+        run = self.approved_and_locked()
+        self.restart()
+        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
+        self.pause()
+        self.new_life()
+        self.assertEqual((self.resume(), self.connector.sendings), ((run.id,), []))
+
     def test_old_decision(self) -> None:
         """The decision of before the pause, put back into the row, releases nothing."""
         run = self.submit("held")
@@ -145,28 +123,13 @@ class ResumeTests(PausedCase):
         self.clock.advance(100)
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
 
-    def test_waiting_for_the_vault(self) -> None:
-        """Nor does what waited for the vault begin by itself."""
-        run = self.approved_and_locked()
-        self.restart()
-        self.assertIs(self.state(run), RunState.AWAITING_VAULT)
-        self.pause()
-        self.new_life()
-        self.assertEqual(self.resume(), (run.id,))
-        self.assertEqual(self.connector.sendings, [])
-
-    def test_locked(self) -> None:
-        """While the vault is locked nothing is lifted."""
-        self.pause()
-        self.vault.lock()
-        self.fails(self.runner.limits.resume(None, OPERATOR), VaultLocked)
-        self.assertEqual(len(self.runner.limits.pauses()), 1)
-
-    def test_disk(self) -> None:
-        """Where that cannot be written it stays paused, in this life and the next."""
+    def test_not_lifted(self) -> None:
+        """Where it is locked, or cannot be written, it stays paused, in this life and the next."""
         self.pause()
         self.brakes.full = True
         self.fails(self.runner.limits.resume(None, OPERATOR), StoreUnavailable)
+        self.vault.lock()
+        self.fails(self.runner.limits.resume(None, OPERATOR), VaultLocked)
         self.fails(self.runner.submission.submit(self.call()), Paused)
         self.brakes.full = False
         self.new_life()
@@ -177,24 +140,15 @@ class SessionTests(PausedCase):
     """An agent pauses its own session."""
 
     def test_alone(self) -> None:
-        """Its calls are refused and its approved runs wait; another's go on."""
-        mine, other = self.submit("held"), self.submit("held", session="session-2")
-        self.approve(mine)
-        self.approve(other)
-        self.sync(self.runner.limits.pause("session-1", None, AGENT))
-        self.fails(self.runner.submission.submit(self.call("open")), Paused)
-        self.clock.advance(61)
-        states = [self.state(run) for run in (mine, other)]
-        self.assertEqual(states, [RunState.APPROVED, RunState.COMPLETED])
-        self.assertIs(self.now(self.submit("open", session="session-2")).state, RunState.COMPLETED)
-        self.assertEqual(self.resume("session-1"), (mine.id,))
+        """Its calls are refused and its approved runs wait; another's go on.
 
-    def test_both(self) -> None:
-        """Where everything is resumed, a session that is paused for itself stays so, and so do its runs."""
+        Where everything is resumed it stays paused, and so do its runs.
+        """
         mine, other = self.submit("held"), self.submit("held", session="session-2")
         self.approve(mine)
         self.approve(other)
-        self.sync(self.runner.limits.pause("session-1", None, AGENT))
+        self.pause_own("session-1")
+        self.assertIs(self.now(self.submit("open", session="session-2")).state, RunState.COMPLETED)
         self.pause()
         self.assertEqual(self.resume(), (other.id,))
         self.clock.advance(100)
@@ -232,102 +186,35 @@ class SessionTests(PausedCase):
 class DurableTests(PausedCase):
     """A pause outlives the daemon, and what another program does to its row."""
 
-    def assert_paused(self) -> None:
-        """Assert that nothing begins."""
-        self.fails(self.runner.submission.submit(self.call()), Paused)
-
-    def test_restart(self) -> None:
-        """It is paused in the next life, with reason and time."""
+    def test_row_gone(self) -> None:
+        """A row that is deleted, emptied or spoilt resumes nothing; one that cannot be read pauses by itself."""
         pause = self.pause(reason="look at this").pause
         self.new_life()
         self.assertEqual(self.runner.limits.pauses(), (pause,))
-        self.assert_paused()
-
-    def test_row_gone(self) -> None:
-        """A row that is deleted, emptied or spoilt resumes nothing."""
         for value in (None, "[]", "[{}]", "nonsense", '[{"since": 1}]', "{}"):
             self.pause()
             self.set_row(value)
             self.restart()
-            self.assert_paused()
-
-    def test_row_spoilt_alone(self) -> None:
-        """A row that cannot be read pauses everything by itself."""
+            self.fails(self.runner.submission.submit(self.call()), Paused)
+        self.resume()
         self.set_row(None)
         self.sql("INSERT INTO watermarks VALUES (?, 'nonsense')", PAUSED_ROW)
         self.restart()
-        self.assert_paused()
+        self.fails(self.runner.submission.submit(self.call()), Paused)
 
-    def test_while_locked(self) -> None:
-        """What is paused while the vault is locked is kept in the row, and in the vault when that opens."""
+    def test_told_later(self) -> None:
+        """What is paused while the vault is locked, or full, is kept in the row, and in the vault when it can be."""
         self.new_life(VaultState.LOCKED)
         pause = self.pause().pause
         self.assertEqual(self.brakes.pauses(), ())
         self.new_life(VaultState.LOCKED)
         self.assertEqual(self.runner.limits.pauses(), (pause,))
-        self.new_life()
-        self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((pause,), (pause,)))
-
-    def test_vault_full(self) -> None:
-        """What the vault could not be told it is told as soon as it can be."""
         self.brakes.full = True
-        self.pause()
-        self.assertEqual(self.brakes.pauses(), ())
+        self.new_life()
+        self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((pause,), ()))
         self.brakes.full = False
         self.runner.look()
-        self.assertEqual(len(self.brakes.pauses()), 1)
-
-
-class RaceTests(PausedCase):
-    """A pause that was answered is followed by nothing that begins."""
-
-    def race(self, moment: int, begin: Callable[[], Deferred[object]]) -> None:
-        """Pause at the C{moment}th step of the database while something would begin."""
-        self.pool.hold()
-        began = begin()
-        began.addErrback(lambda failure: failure.trap(Paused))
-        paused: Deferred[Halt] | None = None
-        at_answer: list[int] = []
-        for now in range(30):
-            if now == moment:
-                paused = self.later(self.runner.limits.pause(None, None, OPERATOR))
-                paused.addCallback(self._answered, at_answer)
-            if self.pool.todo:
-                self.pool.step()
-        self.pool.release()
-        assert paused is not None
-        self.successResultOf(paused)
-        self.assertEqual(at_answer, [self.begun()])
-
-    def _answered(self, halt: Halt, at_answer: list[int]) -> Halt:
-        at_answer.append(self.begun())
-        return halt
-
-    def begun(self) -> int:
-        """How many runs began, by the record."""
-        found = self.sql("SELECT count(*) FROM audit_events WHERE type = 'execution.started'")
-        return int(str(found[0][0]))
-
-    def test_ungated(self) -> None:
-        """At whatever moment it comes, no ungated run begins after its answer."""
-        for moment in range(8):
-            call = self.call("open")
-            self.race(moment, lambda call=call: self.later(self.runner.submission.submit(call)))  # type: ignore[misc,arg-type]
-            self.resume()
-
-    def test_gated(self) -> None:
-        """Nor a gated one that was just approved."""
-        for moment in range(14):
-            run = self.submit("gated", {"text": f"number {moment} of many others"})
-            shown = self.shown(run)
-            self.race(moment, lambda run=run, shown=shown: self.deciding(run, shown.digest))  # type: ignore[misc]
-            if self.state(run) is not RunState.COMPLETED:
-                self.assertIn(self.state(run), (RunState.PENDING, RunState.APPROVED))
-            self.resume()
-
-    def deciding(self, run: Run, digest: str) -> Deferred[object]:
-        """Approve, without waiting."""
-        return self.later(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)))
+        self.assertEqual(self.brakes.pauses(), (pause,))
 
 
 class RetryTests(PausedCase):

@@ -74,37 +74,35 @@ class ScheduleTests(DoubtCase):
         self.assertIs(self.state(run), RunState.UNKNOWN)
 
     def test_found(self) -> None:
-        """What is found completes the run, with what was found, by the daemon; nothing is sent again or looked for."""
+        """What is found completes the run, with what was found, by the daemon; nothing is sent again or looked for.
+
+        It is looked for by the key and the inputs that the request was made of.  That more than one was found, or that
+        the answer held the credential, is on record.
+        """
         run = self.doubtful()
-        self.connector.findings.extend([_NOBODY_KNOWS, _HERE])
+        self.connector.findings.extend([_NOBODY_KNOWS, evolve(_HERE, notes={"matches": 2, "echoed": ["plain"]})])
         self.clock.pump([1.0] * 400)
         found = self.now(run)
         self.assertIs(found.state, RunState.COMPLETED)
         self.assertEqual(found.result, {"output": {"ts": "1.2"}, "steps": {"only": {"ts": "1.2"}}})
         last = self.record(run)[-1]
         self.assertEqual((last.id, last.actor, last.payload["happened"]), (found.audit_id, DAEMON, True))
+        self.assertEqual((last.payload["matches"], len(self.record(run, "secret.echoed"))), (2, 1))
         self.assertEqual((len(self.connector.sendings), len(self.connector.looks)), (1, 2))
-        steps, attempts = self.sync(self.runner.submission.history(run.id))
-        self.assertEqual([(row.step_id, row.output) for row in steps], [("only", {"ts": "1.2"})])
-        self.assertEqual([row.state for row in attempts], ["unknown"])
-
-    def test_asked_for(self) -> None:
-        """It is looked for by the key and the inputs that the request was made of."""
-        run = self.doubtful()
-        self.clock.advance(2.0)
-        (sought,) = self.connector.looks
+        sought = self.connector.looks[0]
         self.assertEqual(sought.effect_key, self.connector.sendings[0].effect_key)
         self.assertEqual((sought.operation, sought.inputs), ("send", {"text": "hello"}))
         self.assertEqual((sought.first_at, sought.last_at), (run.received_at, run.changed_at))
+        steps, attempts = self.sync(self.runner.submission.history(run.id))
+        self.assertEqual([(row.step_id, row.output) for row in steps], [("only", {"ts": "1.2"})])
+        self.assertEqual([row.state for row in attempts], ["unknown"])
 
     def test_absent(self) -> None:
         """What certainly did not happen has failed, and says so in place of what was feared."""
         run = self.doubtful()
         self.connector.findings.append(_GONE)
         self.clock.advance(2.0)
-        found = self.now(run)
-        assert found.fault is not None
-        self.assertEqual((found.state, found.fault.message), (RunState.FAILED, "It did not happen. Reset."))
+        self.assertEqual((self.state(run), self.fault(run).message), (RunState.FAILED, "It did not happen. Reset."))
 
     def test_failing_looks(self) -> None:
         """A look that fails, or breaks its contract, says nothing, and the next one comes."""
@@ -123,45 +121,20 @@ class ScheduleTests(DoubtCase):
         kinds = [event.failure_class for event in self.record(run)]
         self.assertEqual(kinds, ["network_error", "binding_failed", "connector_runtime_error", None])
 
-    def test_undeclared(self) -> None:
-        """What its connector cannot look for stays unknown, and nothing is sent."""
-        run = self.doubtful("open")
-        self.clock.pump([1.0] * 400)
-        self.assertEqual((self.connector.looks, self.record(run)), ([], []))
+    def test_not_now(self) -> None:
+        """While it is paused, or the vault is not open, nothing is looked for of itself; a missed look stays missed.
 
-    def test_several_matches(self) -> None:
-        """That more than one was found is on record."""
-        run = self.doubtful()
-        self.connector.findings.append(evolve(_HERE, notes={"matches": 2}))
-        self.clock.advance(2.0)
-        self.assertEqual(self.record(run)[0].payload["matches"], 2)
-
-    def test_echo(self) -> None:
-        """An answer to a look that held the credential is on record as any other."""
-        run = self.doubtful()
-        self.connector.findings.append(evolve(_HERE, notes={"echoed": ["plain"]}))
-        self.clock.advance(2.0)
-        self.assertEqual(self.record(run, "secret.echoed")[0].payload["forms"], ["plain"])
-
-    def test_locked(self) -> None:
-        """While the vault is not open nothing is looked for; a look that was missed is not made up for."""
-        run = self.doubtful()
-        self.vault._state = VaultState.LOST
-        self.clock.pump([1.0] * 20)
-        self.assertEqual(self.connector.looks, [])
-        self.vault._state = VaultState.UNLOCKED
-        self.connector.findings.append(_HERE)
-        self.clock.pump([1.0] * 45)
-        self.assertEqual((self.state(run), len(self.connector.looks)), (RunState.COMPLETED, 1))
-
-    def test_paused(self) -> None:
-        """While it is paused nothing is looked for of itself; the operator may."""
+        The operator may look while it is paused.
+        """
         run = self.doubtful()
         self.sync(self.runner.limits.pause(None, None, OPERATOR))
-        self.clock.pump([1.0] * 20)
-        self.assertEqual(self.connector.looks, [])
+        self.clock.pump([1.0] * 5)
         self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
         self.sync(self.runner.limits.resume(None, OPERATOR))
+        self.vault._state = VaultState.LOST
+        self.clock.pump([1.0] * 15)
+        self.assertEqual(len(self.connector.looks), 1)
+        self.vault._state = VaultState.UNLOCKED
         self.connector.findings.append(_HERE)
         self.clock.pump([1.0] * 45)
         self.assertEqual((self.state(run), len(self.connector.looks)), (RunState.COMPLETED, 2))
@@ -195,13 +168,6 @@ class ScheduleTests(DoubtCase):
         self.assertEqual([event.payload["happened"] for event in self.record(run)], [True])
         self.clock.pump([1.0] * 400)
         self.assertEqual(len(self.connector.looks), 1)
-
-    def test_settled_before(self) -> None:
-        """What a person settled is not looked for."""
-        run = self.doubtful()
-        self.sync(self.runner.reconciliation.settle(run.id, True, "I looked.", OPERATOR))
-        self.clock.pump([1.0] * 400)
-        self.assertEqual(self.connector.looks, [])
 
     def test_many(self) -> None:
         """However many are in doubt, eight are looked for at once, and all in the end."""
@@ -239,16 +205,11 @@ class ClockTests(DoubtCase):
 class StepsTests(DoubtCase):
     """Runs of several steps."""
 
-    def test_last(self) -> None:
-        """Where the last step is found, the run is complete, with what the others came to."""
-        run = self.doubtful("second", Outcome({"a": 1}))
-        self.connector.findings.append(_HERE)
-        self.clock.advance(2.0)
-        expected = {"output": {"ts": "1.2"}, "steps": {"one": {"a": 1}, "two": {"ts": "1.2"}}}
-        self.assertEqual((self.state(run), self.now(run).result), (RunState.COMPLETED, expected))
-
     def test_not_the_last(self) -> None:
-        """Where an earlier step is found, that is noted on the step and told; the rest is not begun by itself."""
+        """Where an earlier step is found, that is noted on the step and told; the rest is not begun by itself.
+
+        Where the last is found, or a person settles the rest, the run is complete, with what the others came to.
+        """
         for finding, steps in ((_HERE, ["one"]), (_GONE, [])):
             self.connector.looks.clear()
             run = self.doubtful("first")
@@ -256,19 +217,18 @@ class StepsTests(DoubtCase):
             self.connector.findings.append(finding)
             self.clock.pump([1.0] * 400)
             found = self.now(run)
-            assert found.fault is not None
             self.assertEqual((found.state, found.audit_id), (RunState.UNKNOWN, before))
-            self.assertEqual(found.fault.details["found"], {"step": "one", "happened": finding.happened})
+            self.assertEqual(self.fault(run).details["found"], {"step": "one", "happened": finding.happened})
             self.assertEqual([row.step_id for row in self.sync(self.runner.submission.history(run.id))[0]], steps)
             self.assertEqual((len(self.connector.looks), self.connector.script), (1, []))
-
-    def test_not_the_last_then_settled(self) -> None:
-        """A person settles the rest; what was found counts among what was done."""
-        run = self.doubtful("first")
+            settled = self.sync(self.runner.reconciliation.settle(run.id, True, "Did the rest by hand.", OPERATOR))
+            done = {"one": {"ts": "1.2"}} if steps else {}
+            self.assertEqual(settled.result, {"output": None, "steps": done})
+        run = self.doubtful("second", Outcome({"a": 1}))
         self.connector.findings.append(_HERE)
         self.clock.advance(2.0)
-        settled = self.sync(self.runner.reconciliation.settle(run.id, True, "Did the rest by hand.", OPERATOR))
-        self.assertEqual(settled.result, {"output": None, "steps": {"one": {"ts": "1.2"}}})
+        expected = {"output": {"ts": "1.2"}, "steps": {"one": {"a": 1}, "two": {"ts": "1.2"}}}
+        self.assertEqual((self.state(run), self.now(run).result), (RunState.COMPLETED, expected))
 
 
 class LaterLifeTests(DoubtCase):
@@ -285,24 +245,17 @@ class LaterLifeTests(DoubtCase):
         return run
 
     def test_under_way(self) -> None:
-        """A run that was under way is unknown first, and then found: it happened once."""
+        """A run that was under way is unknown first, and then found: it happened once, or certainly did not."""
         for action in ("sent", "asked"):
-            run = self.crash(action)
-            self.restart()
-            self.assertIs(self.state(run), RunState.UNKNOWN)
-            self.connector.findings.append(_HERE)
-            self.clock.advance(2.0)
-            self.assertIs(self.state(run), RunState.COMPLETED)
+            for finding, state in ((_HERE, RunState.COMPLETED), (_GONE, RunState.FAILED)):
+                run = self.crash(action)
+                self.restart()
+                self.assertIs(self.state(run), RunState.UNKNOWN)
+                self.connector.findings.append(finding)
+                self.clock.advance(2.0)
+                self.assertIs(self.state(run), state)
+            self.assertEqual(self.fault(run).kind, "internal_error")
         self.assertEqual(set(self.connector.effects().values()), {1})
-
-    def test_not_done(self) -> None:
-        """A run that died with the daemon and certainly did not happen no longer says that it may have."""
-        run = self.crash()
-        self.restart()
-        self.connector.findings.append(_GONE)
-        self.clock.advance(2.0)
-        fault = self.fault(run)
-        self.assertEqual((self.state(run), fault.kind), (RunState.FAILED, "internal_error"))
 
     def test_begins_anew(self) -> None:
         """What was not found before a restart is looked for from the beginning, for a day."""
@@ -371,19 +324,15 @@ class AskedTests(DoubtCase):
     """The operator has it looked for."""
 
     def test_now(self) -> None:
-        """It is looked at once, by the operator, and what is found settles it."""
-        run = self.doubtful()
-        self.connector.findings.append(_HERE)
-        found, finding = self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
-        self.assertEqual((found.state, finding), (RunState.COMPLETED, _HERE))
-        self.assertEqual(self.record(run)[0].actor, OPERATOR)
-
-    def test_nothing_found(self) -> None:
-        """Who asks is told that nobody can say, as often as they ask."""
+        """It is looked at once, by the operator, as often as they ask, and what is found settles it."""
         run = self.doubtful()
         for _ in range(3):
             found, finding = self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
             self.assertEqual((found.state, finding.happened), (RunState.UNKNOWN, None))
+        self.connector.findings.append(_HERE)
+        found, finding = self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
+        self.assertEqual((found.state, finding), (RunState.COMPLETED, _HERE))
+        self.assertEqual(self.record(run)[-1].actor, OPERATOR)
 
     def test_refused(self) -> None:
         """It is refused where nothing can be looked for."""
@@ -393,17 +342,6 @@ class AskedTests(DoubtCase):
         run = self.doubtful()
         self.vault.lock()
         self.fails(self.runner.reconciliation.find_out(run.id, OPERATOR), VaultLocked)
-
-    def test_at_once(self) -> None:
-        """Two looks at once settle it once; the second is on record alone."""
-        run, first, second = self.doubtful(), Deferred[Finding](), Deferred[Finding]()
-        self.connector.findings.extend([first, second])
-        looks = [self.later(self.runner.reconciliation.find_out(run.id, OPERATOR)) for _ in range(2)]
-        second.callback(_HERE)
-        first.callback(_GONE)
-        states = [self.successResultOf(look)[0].state for look in looks]
-        self.assertEqual(states, [RunState.COMPLETED, RunState.COMPLETED])
-        self.assertEqual([event.payload["happened"] for event in self.record(run)], [True, False])
 
     def test_caller_leaves(self) -> None:
         """A caller that leaves leaves the look, and what it finds is kept."""

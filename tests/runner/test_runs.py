@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.runner.plan import Plan
 from aileron.runner.runs import LEGAL
 from aileron.values import AuditQuery, Fault, Outcome, Run, compact, digest_of_bytes
-from tests.runner.kit import RunnerCase, step
+from tests.runner.kit import RunnerCase
 
 _PAGE = Path(__file__).parents[2] / "doc" / "architecture.md"
 
@@ -92,13 +92,3 @@ class ToldTests(RunnerCase):
         first, second = self.attempts(run)
         self.assertEqual((first["state"], first["sent"], first["failure"]["class"]), ("failed", False, "network_error"))
         self.assertEqual((second["state"], second["attempt"]), ("succeeded", 2))
-
-    def test_built_later(self) -> None:
-        """A request that was made of an earlier answer is on record as it was sent."""
-        found = 'text = "${steps.find.name}", times = "${steps.find.count}"'
-        self.offer("both", step("look", "find"), step("post", "tell", found), gated=False)
-        self.connector.script.append(Outcome({"name": "x", "count": 7}))
-        run = self.submit("both")
-        find, tell = self.attempts(run)
-        self.assertNotIn("request", find)
-        self.assertEqual(tell["request"]["body"], '{"text":"x","times":7}')

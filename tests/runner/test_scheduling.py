@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import NotFound
-from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks
+from aileron.errors import NotFound, StoreUnavailable
+from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
+from aileron.values import utc
 from aileron.waiting import afterwards
 
 
@@ -35,84 +36,35 @@ class TasksTests(SynchronousTestCase):
             raise
         self.seen.append(name)
 
-    def test_at_rest(self) -> None:
-        """Whoever waits for rest is told once all have ended, at once if none runs."""
-        self.successResultOf(self.tasks.at_rest())
-        self.tasks.start("a", self.task("a"))
-        waiting = [self.tasks.at_rest(), self.tasks.at_rest()]
-        self.assertNoResult(waiting[0])
-        self.work.callback(None)
-        for waiter in waiting:
-            self.successResultOf(waiter)
-        self.assertEqual(self.seen, ["a"])
-
     def test_one_of_a_name(self) -> None:
-        """A second task of a name that runs is not started."""
+        """A second task of a name that runs is not started; a name is free as soon as its task has ended."""
         self.tasks.start("a", self.task("a"))
         self.tasks.start("a", self.task("again"))
         self.work.callback(None)
-        self.assertEqual(self.seen, ["a"])
-
-    def test_name_is_free_again(self) -> None:
-        """A name is free as soon as its task has ended, also at once."""
-        self.work.callback(None)
-        self.tasks.start("a", self.task("a"))
         self.work = Deferred()
         self.work.callback(None)
-        self.tasks.start("a", self.task("again"))
-        self.assertEqual(self.seen, ["a", "again"])
+        self.tasks.start("a", self.task("later"))
+        self.assertEqual(self.seen, ["a", "later"])
 
     def test_failure(self) -> None:
-        """A task that fails is logged, and the others are not touched."""
-        self.tasks.start("a", self.task("a"))
-        self.work.errback(ValueError("broken"))
-        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        """A fault that no caller hears of is logged; a refusal is not, nor what whoever stayed was told."""
+        for error, logged in ((ValueError("broken"), 2), (NotFound("There is none."), 1)):
+            works: list[Deferred[None]] = [Deferred(), Deferred(), Deferred()]
+            alone, left, told = (self.failing(each) for each in works)
+            self.tasks.start("alone", alone)
+            leaving = self.tasks.shielded(left)
+            staying = self.tasks.shielded(told)
+            leaving.cancel()
+            self.failureResultOf(leaving, CancelledError)
+            for each in works:
+                each.errback(error)
+            self.failureResultOf(staying, type(error))
+            self.assertEqual(len(self.flushLoggedErrors()), logged)
         self.successResultOf(self.tasks.at_rest())
 
-    def test_drain_in_time(self) -> None:
-        """Draining waits for what runs, starts nothing more, and leaves no timer."""
-        self.tasks.start("a", self.task("a"))
-        drained = Deferred.fromCoroutine(self.tasks.drain(20.0))
-        self.tasks.start("b", self.task("b"))
-        self.assertNoResult(drained)
-        self.work.callback(None)
-        self.successResultOf(drained)
-        self.assertEqual((self.seen, self.clock.getDelayedCalls()), (["a"], []))
-
-    def test_drain_too_late(self) -> None:
-        """What does not end in time is cancelled, and draining ends when that is done."""
-        self.tasks.start("a", self.task("a"))
-        drained = Deferred.fromCoroutine(self.tasks.drain(20.0))
-        self.clock.advance(20.0)
-        self.successResultOf(drained)
-        self.assertEqual(self.seen, ["a cancelled"])
-
-    def test_shielded(self) -> None:
-        """Shielded work goes on when its caller leaves, and is waited for as any other."""
-        told = self.tasks.shielded(self.task("a"))
-        told.cancel()
-        self.failureResultOf(told, CancelledError)
-        rest = self.tasks.at_rest()
-        self.assertNoResult(rest)
-        self.work.callback(None)
-        self.successResultOf(rest)
-        self.assertEqual(self.seen, ["a"])
-
-    def test_shielded_is_answered(self) -> None:
-        """Whoever stays gets the result, or the failure, which is then not logged."""
-        told = self.tasks.shielded(self.task("a"))
-        self.work.errback(ValueError("broken"))
-        self.failureResultOf(told, ValueError)
-
-    def test_shielded_fails_unheard(self) -> None:
-        """A fault that no caller hears of is logged; a refusal is not."""
-        for error in (ValueError("broken"), NotFound("There is none.")):
-            self.work = Deferred()
-            told = self.tasks.shielded(self.task("a"))
-            told.cancel()
-            self.failureResultOf(told, CancelledError)
-            self.work.errback(error)
-        self.assertEqual([failure.type for failure in self.flushLoggedErrors()], [ValueError])
+    async def failing(self, work: Deferred[None]) -> None:
+        """Come to what C{work} comes to."""
+        await work
 
     def test_drain_what_does_not_end(self) -> None:
         """What goes on waiting after it was stopped is stopped again."""
@@ -144,23 +96,6 @@ class WaitersTests(SynchronousTestCase):
         """Begin to wait."""
         return Deferred.fromCoroutine(self.waiters.first(key, self.waiters.enlist(key), seconds))
 
-    def test_told(self) -> None:
-        """All who wait for a key are told, and nobody else."""
-        first, second, other = self.wait("a"), self.wait("a"), self.wait("b")
-        self.assertNoResult(first)
-        self.waiters.tell("a", 7)
-        self.assertEqual((self.successResultOf(first), self.successResultOf(second)), (7, 7))
-        self.assertNoResult(other)
-
-    def test_late(self) -> None:
-        """Who waited long enough gets nothing, and is not told later."""
-        waiting = self.wait("a", 5.0)
-        self.clock.advance(4.9)
-        self.assertNoResult(waiting)
-        self.clock.advance(0.2)
-        self.assertIsNone(self.successResultOf(waiting))
-        self.waiters.tell("a", 7)
-
     def test_cancelled(self) -> None:
         """Who leaves ends no other's wait and leaves no timer behind."""
         leaving, staying = self.wait("a"), self.wait("a")
@@ -169,12 +104,6 @@ class WaitersTests(SynchronousTestCase):
         self.waiters.tell("a", 7)
         self.assertEqual(self.successResultOf(staying), 7)
         self.assertEqual(self.clock.getDelayedCalls(), [])
-
-    def test_news_before_the_wait(self) -> None:
-        """News that comes between enlisting and waiting is not lost."""
-        waiter = self.waiters.enlist("a")
-        self.waiters.tell("a", 7)
-        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(self.waiters.first("a", waiter, 5.0))), 7)
 
     def test_dismissed(self) -> None:
         """Who was dismissed is not told."""
@@ -245,17 +174,12 @@ class AfterwardsTests(SynchronousTestCase):
 
     def test_done(self) -> None:
         """It is done before whoever waits is told, whatever the work came to."""
-        told = afterwards(self.work(), lambda: self.done.append("then"))
-        told.addCallback(self.done.append)
-        self.gate.callback("told")
-        self.assertEqual(self.done, ["then", "told"])
-
-    def test_failed(self) -> None:
-        """A failure passes by it."""
-        told = afterwards(self.work(), lambda: self.done.append("then"))
-        self.gate.errback(ValueError("no"))
-        self.failureResultOf(told, ValueError)
-        self.assertEqual(self.done, ["then"])
+        for answer in ("told", ValueError("no")):
+            self.setUp()
+            told = afterwards(self.work(), lambda: self.done.append("then"))
+            told.addBoth(lambda _: self.done.append("told"))
+            self.gate.callback(answer) if isinstance(answer, str) else self.gate.errback(answer)
+            self.assertEqual(self.done, ["then", "told"])
 
     def test_closed(self) -> None:
         """It is not done where the work is closed as garbage."""
@@ -264,3 +188,55 @@ class AfterwardsTests(SynchronousTestCase):
         work.close()
         self.assertNoResult(told)
         self.assertEqual(self.done, [])
+
+
+class OneAtATimeTests(SynchronousTestCase):
+    """Turns that are over and taken again in one moment."""
+
+    def test_a_turn_of_its_own(self) -> None:
+        """Whoever takes a turn while an earlier one is being given back shares it with nobody."""
+        turns, gates, at_it = KeyedLocks(), [Deferred[None](), Deferred[None](), Deferred[None]()], list[str]()
+
+        async def act(name: str, gate: Deferred[None] | None) -> None:
+            at_it.append(name)
+            if gate is not None:
+                await gate
+
+        def take(name: str, gate: Deferred[None] | None) -> Deferred[None]:
+            return Deferred.fromCoroutine(turns.run("run", lambda: act(name, gate)))
+
+        take("first", gates[0])
+        second = take("second", None)
+        second.addCallback(lambda _: at_it.append("over") if take("third", gates[1]).called else None)
+        gates[0].callback(None)
+        take("fourth", gates[2])
+        self.assertEqual(at_it, ["first", "second", "third"])
+        gates[1].callback(None)
+        self.assertEqual(at_it, ["first", "second", "third", "fourth"])
+
+
+class AlarmsTests(SynchronousTestCase):
+    """Alarms of one run, one in the place of another."""
+
+    def test_set_while_it_failed(self) -> None:
+        """An alarm that was set while an earlier one rang in vain rings, once, at its own time."""
+        clock, rung = Clock(), list[float]()
+        alarms, failing = Timers(clock), Deferred[None]()
+
+        def ring(_: str) -> Awaitable[None]:
+            return failing
+
+        async def note(_: str) -> None:
+            rung.append(clock.seconds())
+
+        def at(seconds: float, ring: Callable[[str], Awaitable[None]]) -> None:
+            alarms.watch("run", utc(clock.seconds() + seconds), ring)
+
+        at(1.0, ring)
+        clock.advance(1.0)
+        at(60.0, note)
+        failing.errback(StoreUnavailable("Full."))
+        self.flushLoggedErrors(StoreUnavailable)
+        clock.pump([1.0] * 100)
+        self.assertEqual(rung, [61.0])
+        self.assertEqual(clock.getDelayedCalls(), [])

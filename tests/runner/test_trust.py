@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 from zope.interface import implementer
 
-from aileron.errors import ApprovalStale, Conflict, NotFound, StoreUnavailable, VaultLocked
+from aileron.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
 from aileron.interfaces import IConfigFile
 from aileron.testing import ScriptedConnector
 from aileron.values import (
@@ -69,13 +69,22 @@ class OfferedTests(TrustCase):
     """What is offered, and what can run."""
 
     def test_new(self) -> None:
-        """A file that nobody has read is reported, not offered, and does not run."""
+        """A file that nobody has read is reported, not offered, and does not run; a connector's word is none for it.
+
+        Once it is trusted it is offered at once, whoever waits for that is told, and it runs.
+        """
         self.write("new", _TEXT, trusted=False)
+        self.believe(TrustKind.CONNECTOR, "new", _digest(_TEXT))
         self.assertEqual(self.errors(), ["is new: read it, then `aileron action trust new`"])
         self.assertNotIn("new", self.runner.submission.offering().offers)
         error = self.fails(self.runner.submission.submit(self.call("new")), NotFound)
         self.assertIn("aileron action trust new", error.message)
         self.assertEqual(self.connector.sendings, [])
+        waiting = self.later(self.runner.submission.offering_after(self.runner.submission.offering().generation, 60.0))
+        self.give("new", _TEXT)
+        self.assertIn("new", self.successResultOf(waiting).offers)
+        self.assertIs(self.submit("new").state, RunState.EXECUTING)
+        self.assertEqual(len(self.connector.sendings), 1)
 
     def test_changed(self) -> None:
         """A file that was changed since is withdrawn, and the operator's word of before does not count for it."""
@@ -86,24 +95,17 @@ class OfferedTests(TrustCase):
         self.assertGreater(self.runner.submission.offering().generation, generation)
         self.fails(self.runner.submission.submit(self.call("open")), NotFound)
 
-    def test_given(self) -> None:
-        """Once trusted it is offered at once, whoever waits for that is told, and it runs."""
-        self.write("new", _TEXT, trusted=False)
-        self.runner.look()
-        waiting = self.later(self.runner.submission.offering_after(self.runner.submission.offering().generation, 60.0))
-        self.give("new", _TEXT)
-        self.assertIn("new", self.successResultOf(waiting).offers)
-        self.assertIs(self.submit("new").state, RunState.EXECUTING)
-        self.assertEqual(len(self.connector.sendings), 1)
-
     def test_connector(self) -> None:
-        """An action whose connector was not read, or was changed since, is not offered."""
+        """An action whose connector was not read, or has changed, is not offered; what is shipped needs no word."""
+        shipped = evolve(self.connector.description, fqn="builtin://scripted")
+        self.connectors.add(ScriptedConnector(shipped, clock=self.clock))
+        self.write("new", _TEXT.replace(_CONNECTOR, "builtin://scripted"))
         self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
         why = f"needs the connector {_CONNECTOR}, which is new: read it, then `aileron connector trust {_CONNECTOR}`"
         self.assertEqual(self.errors(), [why, why])
         self.believe(TrustKind.CONNECTOR, _CONNECTOR, "sha256:another")
         self.assertIn("was changed", self.errors()[0])
-        self.assertEqual(self.runner.submission.offering().offers, {})
+        self.assertEqual(set(self.runner.submission.offering().offers), {"new"})
 
     def test_changed_meanwhile(self) -> None:
         """A connector that changes while an idempotency key is looked up does not run, being unread."""
@@ -127,33 +129,6 @@ class OfferedTests(TrustCase):
         self.successResultOf(asked)
         self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
 
-    def test_builtin_connector(self) -> None:
-        """What is shipped needs no word."""
-        shipped = evolve(self.connector.description, fqn="builtin://scripted")
-        self.connectors.add(ScriptedConnector(shipped, clock=self.clock))
-        self.write("new", _TEXT.replace(_CONNECTOR, "builtin://scripted"))
-        self.runner.look()
-        self.assertIn("new", self.runner.submission.offering().offers)
-
-    def test_of_another_kind(self) -> None:
-        """A word about a connector is none about an action of that name."""
-        self.write("new", _TEXT, trusted=False)
-        self.believe(TrustKind.CONNECTOR, "new", _digest(_TEXT))
-        self.runner.look()
-        self.assertNotIn("new", self.runner.submission.offering().offers)
-
-    def test_pending(self) -> None:
-        """What waits for a decision becomes stale with its file, and cannot be approved until that is trusted."""
-        run = self.submit()
-        shown = self.shown(run)
-        changed = manifest("gated", step("put"))
-        self.write("gated", changed, trusted=False)
-        self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
-        self.assertIn("aileron action trust gated", self.shown(run).stale or "")
-        self.give("gated", changed)
-        self.approve(run)
-        self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
-
     def test_taken_after_approval(self) -> None:
         """Trust that is taken back between decision and effect: nothing is sent."""
         run = self.submit()
@@ -168,13 +143,14 @@ class OfferedTests(TrustCase):
         self.assertIn("cannot run now", self.shown(run).stale or "")
 
     def test_never_unlocked(self) -> None:
-        """While nobody's word is known nothing is offered and nothing is called untrusted."""
+        """While nobody's word is known nothing is offered, called untrusted, or asked about."""
         self.write("new", _TEXT, trusted=False)
         words = self.trust.trusted()
         self.unlock_anew(VaultState.LOCKED)
         self.trust._words = {}
         self.restart()
         self.assertEqual((self.errors(), self.runner.submission.offering().offers), ([], {}))
+        self.fails(self.runner.trust.trust_items(), VaultLocked)
         self.fails(self.runner.submission.submit(self.call("new")), VaultLocked)
         run = self.submit()
         self.unlock_anew()
@@ -212,18 +188,23 @@ class DeskTests(TrustCase):
         self.assertIsNone(found["open"].candidate)
 
     def test_connectors_and_configuration(self) -> None:
-        """Connectors that are files, and the configuration, are asked about likewise."""
+        """Connectors that are files, and the configuration, are asked about likewise, and on record as such."""
         self.connectors.of_files = frozenset({_CONNECTOR})
+        self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
         self.config = ConfigFile()
         self.restart()
         told = [error.file for error in self.runner.submission.offering().load_errors]
         self.assertIn("/home/config.yaml", told, "it is not told from the first moment on")
         found = self.items()
-        self.assertEqual(found[_CONNECTOR].state, TrustState.TRUSTED)
+        self.assertEqual(found[_CONNECTOR].state, TrustState.NEW)
         self.assertEqual((found["config.yaml"].kind, found["config.yaml"].state), (TrustKind.CONFIG, TrustState.NEW))
         self.assertIn("it is not trusted", self.errors())
         self.give("config.yaml", "a: 1\n", TrustKind.CONFIG)
-        self.assertEqual(self.items()["config.yaml"].state, TrustState.TRUSTED)
+        digest = self.connector.description.content_hash
+        self.sync(self.runner.trust.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
+        self.assertEqual({item.state for item in self.items().values()}, {TrustState.TRUSTED})
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
+        self.assertEqual(self.words("trust.given")[1][1:3], (None, _CONNECTOR))
 
     def test_before(self) -> None:
         """Of a changed file the text that was trusted is shown beside the new one, if it is known."""
@@ -247,32 +228,26 @@ class DeskTests(TrustCase):
         self.give("new", _TEXT)
         self.assertEqual(self.words("trust.given")[1][3], {**payload, "before": _digest(_TEXT)})
 
-    def test_connector(self) -> None:
-        """A connector is trusted by its name and content, and on record as one."""
-        self.connectors.of_files = frozenset({_CONNECTOR})
-        self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
-        digest = self.connector.description.content_hash
-        self.sync(self.runner.trust.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
-        self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
-        self.assertEqual(self.words("trust.given")[0][1:3], (None, _CONNECTOR))
-
     def test_not_what_was_shown(self) -> None:
-        """Of several files one has changed since it was shown: none is trusted, and it is said which."""
+        """Of several files one has changed since it was shown: none is trusted, and it is said which.
+
+        What does not lie there cannot be trusted either, nor what is no action, nor what could not be kept.
+        """
         self.write("new", _TEXT, trusted=False)
         self.write("other", _TEXT.replace('"new"', '"other"'), trusted=False)
+        self.write("broken", "no action", trusted=False)
         wanted = [(TrustKind.ACTION, "new", _digest(_TEXT)), (TrustKind.ACTION, "other", "sha256:shown")]
         present = self.items()["other"].candidate
         assert present is not None
         error = self.fails(self.runner.trust.trust(wanted, OPERATOR), Conflict)
         self.assertEqual(error.details["items"], [{"kind": "action", "name": "other", "digest": present.digest}])
-        self.assertIsNone(self.trust.find(TrustKind.ACTION, "new"))
-        self.assertEqual(self.words("trust.given"), [])
-
-    def test_gone(self) -> None:
-        """What does not lie there cannot be trusted, nor what is no action."""
-        self.write("broken", "no action", trusted=False)
         for name in ("nothing", "broken"):
             self.fails(self.runner.trust.trust([(TrustKind.ACTION, name, "sha256:00")], OPERATOR), NotFound)
+        self.assertEqual(self.words("trust.given"), [])
+        self.trust.full = True
+        self.fails(self.runner.trust.trust(wanted[:1], OPERATOR), StoreUnavailable)
+        self.assertEqual(self.items()["new"].state, TrustState.NEW)
+        self.assertNotIn("new", self.runner.submission.offering().offers)
 
     def test_taken(self) -> None:
         """Trust that is taken back withdraws the action, on record before; there is nothing to take twice."""
@@ -292,43 +267,30 @@ class DeskTests(TrustCase):
         for type_ in ("trust.given", "trust.taken", "action.disabled"):
             self.assertEqual(self.words(type_), [])
 
-    def test_never_unlocked(self) -> None:
-        """While nobody's word is known nobody can be asked about files."""
-        self.unlock_anew(VaultState.LOCKED)
-        self.restart()
-        self.fails(self.runner.trust.trust_items(), VaultLocked)
-
-    def test_full(self) -> None:
-        """A word that could not be kept is not in force."""
-        self.write("new", _TEXT, trusted=False)
-        self.trust.full = True
-        self.fails(self.runner.trust.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), StoreUnavailable)
-        self.assertEqual(self.items()["new"].state, TrustState.NEW)
-        self.assertNotIn("new", self.runner.submission.offering().offers)
-
 
 class SwitchTests(TrustCase):
     """On and off."""
 
     def test_off_and_on(self) -> None:
-        """An action that is off is listed as such and does not run, in later lives too, until it is on again."""
+        """An action that is off is listed as such and does not run, in later lives too, until it is on again.
+
+        It stays off when its changed file is trusted.  What is not offered cannot be switched.
+        """
         offer = self.sync(self.runner.trust.set_enabled("open", False, OPERATOR))
         self.assertFalse(offer.enabled)
         self.restart()
+        changed = manifest("open", step("put"), gated=False)
+        self.write("open", changed, trusted=False)
+        self.give("open", changed)
         self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
         error = self.fails(self.runner.submission.submit(self.call("open")), Conflict)
         self.assertEqual(error.details["enabled"], False)
         self.assertTrue(self.sync(self.runner.trust.set_enabled("open", True, OPERATOR)).enabled)
         self.submit("open")
         self.assertEqual(len(self.words("action.disabled") + self.words("action.enabled")), 2)
-
-    def test_stays_off(self) -> None:
-        """An action that is off stays off when its changed file is trusted."""
-        self.sync(self.runner.trust.set_enabled("open", False, OPERATOR))
-        changed = manifest("open", step("put"), gated=False)
-        self.write("open", changed, trusted=False)
-        self.give("open", changed)
-        self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
+        self.write("new", _TEXT, trusted=False)
+        for name in ("new", "nothing"):
+            self.fails(self.runner.trust.set_enabled(name, True, AGENT), NotFound)
 
     def test_taken_meanwhile(self) -> None:
         """An action whose trust is taken back while it is switched is not trusted again by that."""
@@ -352,9 +314,3 @@ class SwitchTests(TrustCase):
         word = self.trust.find(TrustKind.ACTION, "open")
         assert word is not None
         self.assertEqual((word.digest, word.enabled), (_digest(changed), True))
-
-    def test_unknown(self) -> None:
-        """What is not offered cannot be switched."""
-        self.write("new", _TEXT, trusted=False)
-        for name in ("new", "nothing"):
-            self.fails(self.runner.trust.set_enabled(name, True, AGENT), NotFound)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
-from twisted.internet.defer import Deferred
+from datetime import datetime
 
 from aileron.errors import Conflict, InvalidRequest
 from aileron.runner.decisions import APPROVAL_HOLDS
@@ -70,62 +68,34 @@ class UndoTests(UndoCase):
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_waits(self) -> None:
-        """An approved run begins when its undo window is over, and not before."""
-        run = self.submit()
+        """An approved run begins when its undo window is over, and not before; a restart waits for what is left."""
+        run, taken = self.submit(), self.submit("gated", {"text": "taken back"})
         decided = self.approve(run)
         self.assertEqual((decided.not_before, decided.run.start_after), (self.in_seconds(60),) * 2)
-        self.clock.advance(59.9)
+        self.approve(taken)
+        self.sync(self.runner.submission.withdraw(taken.id, AGENT, "a typo"))
+        self.clock.advance(30)
+        self.next_life()
+        self.clock.advance(29.9)
         self.nothing_sent(run)
         self.clock.advance(0.1)
         self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_taken_back(self) -> None:
-        """Until then it is cancelled by who asked, and nothing ever leaves."""
-        run = self.submit()
-        self.approve(run)
-        self.sync(self.runner.submission.withdraw(run.id, AGENT, "a typo"))
-        self.clock.advance(100_000)
-        self.nothing_sent(run, RunState.CANCELLED)
-
-    def test_too_late(self) -> None:
-        """What began cannot be taken back."""
-        run = self.submit()
-        self.approve(run)
-        self.clock.advance(60)
         self.fails(self.runner.submission.withdraw(run.id, AGENT, None), Conflict)
+        self.clock.advance(100_000)
+        self.assertEqual((self.state(taken), len(self.connector.sendings)), (RunState.CANCELLED, 1))
 
-    def test_restart(self) -> None:
-        """A restart waits for what is left of it, and then goes on."""
-        run = self.submit()
-        self.approve(run)
-        self.clock.advance(30)
-        self.next_life()
-        self.clock.advance(29)
-        self.nothing_sent(run)
-        self.clock.advance(1)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_set_forward(self) -> None:
-        """A clock that is set forward takes nothing from the window."""
-        run = self.submit()
-        self.approve(run)
-        self.clock.advance(10)
-        self.set_clock(3600)
-        self.nothing_sent(run)
-        self.clock.advance(49)
-        self.nothing_sent(run)
-        self.clock.advance(1)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_set_back(self) -> None:
-        """A clock that is set back makes it wait longer, never less."""
-        run = self.submit()
-        self.approve(run)
-        self.set_clock(-30)
-        self.clock.advance(89)
-        self.nothing_sent(run)
-        self.clock.advance(1)
-        self.assertIs(self.state(run), RunState.COMPLETED)
+    def test_clock_set(self) -> None:
+        """A clock that is set forward takes nothing from the window; one that is set back makes it wait longer."""
+        for jump, left in ((3600, 50), (-30, 80)):
+            self.setUp()
+            run = self.submit()
+            self.approve(run)
+            self.clock.advance(10)
+            self.set_clock(jump)
+            self.clock.advance(left - 1)
+            self.nothing_sent(run)
+            self.clock.advance(1)
+            self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_locked_meanwhile(self) -> None:
         """It stays approved while the vault is locked, and waits for the vault when its time has come."""
@@ -139,59 +109,26 @@ class UndoTests(UndoCase):
         self.restart()
         self.assertIs(self.state(run), RunState.COMPLETED)
 
-    def test_denied(self) -> None:
-        """A denial has no window."""
-        run = self.submit()
-        self.assertIsNone(self.approve(run, approved=False).not_before)
-
-    def test_cancel_at_every_moment(self) -> None:
-        """Taken back while the alarm rings, it is cancelled and nothing leaves, or done; never both, never twice."""
-        ends = set()
-        for turn in range(12):
-            sent = len(self.connector.sendings)
-            run = self.submit("gated", {"text": f"number {turn} of many"})
-            self.approve(run)
-            self.pool.hold()
-            self.clock.advance(60)
-            taken: Deferred[Run] | None = None
-            for moment in range(40):
-                if moment == turn:
-                    taken = self.later(self.runner.submission.withdraw(run.id, AGENT, None))
-                if self.pool.todo:
-                    self.pool.step()
-            self.pool.release()
-            assert taken is not None
-            taken.addErrback(lambda failure: failure.trap(Conflict))
-            done = len(self.connector.sendings) - sent
-            self.assertEqual({RunState.CANCELLED: 0, RunState.COMPLETED: 1}[self.state(run)], done)
-            ends.add(self.state(run))
-        self.assertEqual(ends, {RunState.CANCELLED, RunState.COMPLETED})
-
 
 class ScheduleTests(UndoCase):
     """C{not_before} of a decision."""
 
     def test_later(self) -> None:
-        """It begins at the later of both times, however long that is, and its approval holds until a day after."""
-        run = self.submit()
+        """It begins at the later of both times, however long that is, and its approval holds until a day after.
+
+        The undo window stands whatever the operator asks for; a moment that has passed puts nothing off.
+        """
+        run, soon, plain = self.submit(), self.submit("gated", {"text": "soon"}), self.submit("plain")
+        self.assertIsNone(self.put_off(plain, -10).not_before)
+        self.assertIs(self.state(plain), RunState.COMPLETED)
+        self.put_off(soon, 10)
         decided = self.put_off(run, 200_000)
         self.assertEqual(decided.not_after, self.in_seconds(200_000) + APPROVAL_HOLDS)
-        self.clock.pump([3600.0] * 55)
-        self.nothing_sent(run)
-        self.clock.pump([3600.0])
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_sooner(self) -> None:
-        """The undo window stands whatever the operator asks for."""
-        run = self.submit()
-        self.put_off(run, 10)
         self.clock.advance(59)
-        self.nothing_sent(run)
-
-    def test_past(self) -> None:
-        """A moment that has passed puts nothing off."""
-        run = self.submit("plain")
-        self.assertIsNone(self.put_off(run, -10).not_before)
+        self.assertIs(self.state(soon), RunState.APPROVED)
+        self.clock.pump([3600.0] * 55)
+        self.assertEqual((self.state(soon), self.state(run)), (RunState.COMPLETED, RunState.APPROVED))
+        self.clock.pump([3600.0])
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_too_far(self) -> None:
@@ -231,25 +168,14 @@ class ForgedTests(UndoCase):
             self.sql(statement, run.id)
         self.restart()
 
-    def test_start_after(self) -> None:
-        """Without its C{start_after} a run begins no sooner: the decision's mark says when."""
+    def test_times(self) -> None:
+        """Without its C{start_after} a run begins no sooner; without the decision's own time there is no decision."""
         run = self.submit()
         self.put_off(run, 3000)
         self.forge(run, "UPDATE runs SET start_after = NULL WHERE id = ?")
         self.clock.advance(2999)
         self.nothing_sent(run)
-        self.clock.advance(1)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-
-    def test_not_before(self) -> None:
-        """Nor without the decision's own time, which is then no decision."""
-        run = self.submit()
-        self.put_off(run, 3000)
-        self.forge(
-            run,
-            "UPDATE runs SET start_after = NULL WHERE id = ?",
-            "UPDATE approvals SET not_before = NULL WHERE run_id = ?",
-        )
+        self.forge(run, "UPDATE approvals SET not_before = NULL WHERE run_id = ?")
         self.nothing_sent(run, RunState.PENDING)
         self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
 
@@ -270,15 +196,3 @@ class ForgedTests(UndoCase):
         self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.clock.advance(10 * 86_400 + 1)
         self.assertTrue(self.runner._recovery._decisions._is_outdated(run, decided))
-
-    def test_asked_again(self) -> None:
-        """A decision after that is dated when it was taken."""
-        run = self.submit()
-        self.put_off(run, 3000)
-        self.write("gated", manifest("gated", step("post"), body="Says another thing."))
-        self.clock.advance(3000)
-        self.assertIs(self.state(run), RunState.PENDING)
-        decided = self.approve(run)
-        assert decided.decided_at is not None
-        self.assertLess(decided.decided_at - self.in_seconds(0), timedelta(seconds=1))
-        self.assertIs(self.state(run), RunState.COMPLETED)

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from aileron.values import Outcome, Run, RunQuery
+from aileron.values import Finding, Outcome, Run, RunQuery
 from tests.promises.case import NO_ANSWER, OPERATOR
 from tests.runner.kit import manifest, step
 
@@ -59,6 +59,21 @@ class _Late(Pairs):
         on_record = "execution.late_answer" in home.events(self.run)
         return None if (state, on_record) == (right, True) else f"{told}: {state}: {home.events(self.run)}"
 
+    def found(self, home: Home) -> tuple[Act, Act]:
+        home.write("open", manifest("open", step("send"), gated=False))
+        _, answered = self.answer(home)
+        home.connector.findings.append(Finding(True, {"by": "look"}))
+        return lambda: home.runner.reconciliation.find_out(self.run.id, OPERATOR), answered
+
+    def both_told(self, home: Home, told: list[Any]) -> str | None:
+        """The first that is written stands; of the other, if it came at all, the record alone tells."""
+        run, events = home.now(self.run), home.events(self.run)
+        ways = {"execution.reconciled": {"by": "look"}, "execution.late_answer": {"done": True}}
+        outputs = [ways[event] for event in events if event in ways]
+        result: Any = run.result
+        right = run.state == "completed" and result["output"] == outputs[0] and "execution.late_answer" in events
+        return None if right and home.sent == 1 else f"{told}: {run}: {events}"
+
 
 class _Again(Pairs):
     """Around a run that nobody can say whether it happened, and that is to be done again."""
@@ -103,6 +118,7 @@ def ending() -> tuple[Race, ...]:
     return (
         Race("withdraw, end of undo window", back, moment.window, moment.taken_back_or_done),
         Race("settle, late answer", "one word stands", late.answer, late.one_word),
+        Race("look-up, late answer", "the first stands", late.found, late.both_told),
         Race("run again, run again", "one does it again", again.twice, again.one_child),
         Race("run again, settle", "what happened is not repeated", again.against_settlement, again.not_twice),
     )
