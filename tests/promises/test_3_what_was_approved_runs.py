@@ -161,8 +161,8 @@ class StillTests(PromiseCase):
             ("approvals", "not_before = decided_at"),
             ("runs", "effect_key = 'other'"),
         ):
-            run = self.held()
-            self.sql(f"UPDATE {table} SET {altered} WHERE ? IN ({'id' if table == 'runs' else 'run_id'})", run.id)
+            run, key = self.held(), "id" if table == "runs" else "run_id"
+            self.sql(f"UPDATE {table} SET {altered} WHERE {key} = ?", run.id)
             self.asked_anew(run, "mark")
             self.assertIn("tamper.detected", self.events(run))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -117,28 +118,23 @@ class UnderWayTests(DecidedCase):
     """A row that is changed while its run is carried out."""
 
     def test_end(self) -> None:
-        """What came of it is on record all the same, and the row's new state lets nothing run."""
-        answer = self.unanswered()
-        run = self.submit()
-        self.approve(run)
-        self.set_state(run)
-        answer.callback(Outcome({"done": True}))
-        self.assertEqual(self.events(run)[-3:], ["execution.started", "tamper.detected", "execution.succeeded"])
-        self.restart()
-        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.PENDING, 1))
-
-    def test_row_removed(self) -> None:
-        """What came of a run whose row was removed is on record all the same."""
-        for action in ("gated", "open"):
-            answer = self.unanswered()
-            run = self.submit(action)
+        """What came of it is on record all the same, though its row was changed, which lets nothing run, or removed."""
+        for action, removed in (("gated", False), ("gated", True), ("open", True)):
+            answer, sent = self.unanswered(), len(self.connector.sendings)
+            run = self.submit(action, {"text": f"{action} {removed}"})
             if action == "gated":
                 self.approve(run)
-            for table in ("approvals", "run_steps", "run_attempts"):
+            self.set_state(run)
+            for table in ("approvals", "run_steps", "run_attempts") if removed else ():
                 self.sql(f"DELETE FROM {table} WHERE run_id = ?", run.id)
-            self.sql("DELETE FROM runs WHERE id = ?", run.id)
+            if removed:
+                self.sql("DELETE FROM runs WHERE id = ?", run.id)
             answer.callback(Outcome({"done": True}))
             self.assertEqual(self.events(run)[-3:], ["execution.started", "tamper.detected", "execution.succeeded"])
+            self.restart()
+            self.assertEqual(len(self.connector.sendings), sent + 1)
+            if not removed:
+                self.assertIs(self.state(run), RunState.PENDING)
 
 
 class UsedTests(DecidedCase):
@@ -294,36 +290,29 @@ class UsedTests(DecidedCase):
 class NotUsableTests(DecidedCase):
     """A vault that cannot be written, or was locked at the last moment."""
 
-    def setUp(self) -> None:
-        """A life that does as it is told at each point."""
-        super().setUp()
-        self.reached: list[str] = []
-        self.at: dict[str, object] = {}
-        self.runner = self.build(self.reach)
+    def begin(self, trouble: Callable[[], None]) -> None:
+        """Begin a life in which there is trouble when the vault has been opened for an effect."""
+        self.runner = self.build(lambda point: trouble() if point == "opened" else None)
         self.sync(self.runner.start())
 
-    def reach(self, point: str) -> None:
-        """Lock the vault, or fill the disk, at the point that a test names."""
-        self.reached.append(point)
-        if self.at.get(point) == "lock":
-            self.vault.lock()
-        if self.at.get(point) == "fill":
-            self.control.full = True
+    def fill(self) -> None:
+        """The disk is full."""
+        self.control.full = True
 
     def test_at_the_last_moment(self) -> None:
         """Where the disk is full or the vault locked when the decision is used, the run fails and nothing is sent."""
-        for trouble, kind in (("fill", "store_unavailable"), ("lock", "vault_locked")):
-            self.setUp()
-            self.at["opened"] = trouble
+        for trouble, kind in ((self.vault.lock, "vault_locked"), (self.fill, "store_unavailable")):
+            self.begin(trouble)
             run = self.submit()
             self.approve(run)
             self.assertEqual((self.state(run), self.fault(run).kind), (RunState.FAILED, kind))
             _, (attempt,) = self.sync(self.runner.submission.history(run.id))
             self.assertEqual((attempt.state, attempt.sent, self.connector.sendings), ("failed", False, []))
+            self.unlock_anew()
 
     def test_failed_for_good(self) -> None:
         """What has failed so does not begin by the unused decision later, whatever its row is set to."""
-        self.at["opened"] = "fill"
+        self.begin(self.fill)
         run = self.submit()
         shown = self.approve(run)
         self.control.full = False

@@ -124,31 +124,24 @@ class EditedPreviewTests(EditCase):
         self.assertEqual(edited.review.shown_preview.status, "fetching")
 
     def test_decided_meanwhile(self) -> None:
-        """Who decides while the edit's preview is fetched wins, and what was shown runs."""
-        run = self.submit()
-        digest = self.shown(run).digest
-        late, mail = Deferred[Outcome](), Outcome(MAIL)
-        del self.connector.shows["look"]
-        self.connector.script = [late, mail, mail]
-        editing = self.later(self.runner.decisions.edit(run.id, {"text": "other"}, digest, OPERATOR))
-        self.decide(run, digest)
-        late.callback(mail)
-        self.failureResultOf(editing, Conflict)
-        self.assertEqual(self.connector.sendings[-1].request.body, b'{"text":"hello"}')
-        self.assertIsNone(self.now(run).asked)
-
-    def test_two_editors(self) -> None:
-        """Of two who edit the same one wins, the other is told to look again."""
-        run = self.submit()
-        digest = self.shown(run).digest
-        late, mail = Deferred[Outcome](), Outcome(MAIL)
-        del self.connector.shows["look"]
-        self.connector.script = [late, mail]
-        first = self.later(self.runner.decisions.edit(run.id, {"text": "first"}, digest, OPERATOR))
-        self.edit(run, {"text": "second"}, digest)
-        late.callback(mail)
-        self.failureResultOf(first, ApprovalStale)
-        self.assertEqual(self.now(run).arguments, {"text": "second"})
+        """Who decides, or edits, while the edit's preview is fetched wins; the other is told to look again."""
+        for decides, refused in ((True, Conflict), (False, ApprovalStale)):
+            self.setUp()
+            run = self.submit()
+            digest = self.shown(run).digest
+            late, mail = Deferred[Outcome](), Outcome(MAIL)
+            del self.connector.shows["look"]
+            self.connector.script = [late, mail, mail]
+            editing = self.later(self.runner.decisions.edit(run.id, {"text": "other"}, digest, OPERATOR))
+            if decides:
+                self.decide(run, digest)
+            else:
+                self.edit(run, {"text": "second"}, digest)
+            late.callback(mail)
+            self.failureResultOf(editing, refused)
+            self.assertEqual(self.now(run).arguments, {"text": "hello" if decides else "second"})
+            if decides:
+                self.assertEqual(self.connector.sendings[-1].request.body, b'{"text":"hello"}')
 
     def test_file_changed_meanwhile(self) -> None:
         """A file that changes while the preview is fetched: the edit is not put in the place of another question."""

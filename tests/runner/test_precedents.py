@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.runner._decisions import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from aileron.testing import RunsProxy
-from aileron.values import Approval, Page, Precedents, Review, ReviewedStep, Run, RunQuery, RunState, utc
+from aileron.values import JSON, Approval, Page, Precedents, Review, ReviewedStep, Run, RunQuery, RunState, utc
 
 from .kit import START, step
 from .previewed import PreviewedCase
@@ -37,21 +37,18 @@ class PrecedentsTests(PreviewedCase):
         self.decide(run, self.shown(run).digest)
         self.assertEqual(self.state(run), RunState.COMPLETED)
 
-    def test_first(self) -> None:
-        """The first call has nothing before it, and all its values are new."""
-        self.assertEqual(self.compared(text="hello", times=2), Precedents(0, True, {"text": ("hello",), "times": (2,)}))
-
     def test_known(self) -> None:
-        """A value that was used in a call that was done is known; in one that only waits it is not."""
+        """A value that was used in a call that was done is known; in one that only waits it is not.
+
+        Before the first call there is nothing.  Texts that are long or in several lines are not told.
+        """
+        self.assertEqual(self.compared(text="hello", times=2), Precedents(0, True, {"text": ("hello",), "times": (2,)}))
         self.done(text="hello", times=2)
         self.submit("plain", {"text": "other"})
         self.assertEqual(self.compared(text="hello", times=3), Precedents(1, True, {"times": (3,)}))
         self.assertEqual(self.compared(text="other").novel, {"text": ("other",)})
-
-    def test_long(self) -> None:
-        """Texts that are long or in several lines are never the same twice, and not told."""
-        self.assertEqual(self.compared(text="x" * 201).novel, {})
-        self.assertEqual(self.compared(text="a\nb").novel, {})
+        for text in ("x" * 201, "a\nb"):
+            self.assertEqual(self.compared(text=text).novel, {})
 
     def test_action_changed(self) -> None:
         """That the action's file is another than when it was done last is told."""
@@ -94,10 +91,19 @@ class RecallTests(SynchronousTestCase):
         self.assertEqual(found.connectors_changed, ("b",))
 
     def test_elements(self) -> None:
-        """Of an array the elements that are new are told."""
-        before, now = self.approval("1", {}, to=["a", "b"]), self.approval("2", {}, to=["b", "c"])
-        (found,) = self.before(Kept(before), now)
-        self.assertEqual(found.novel, {"to": ("c",)})
+        """Of an array the elements that are new are told: a number is not known by a text, nor 2.0 by 2.
+
+        Elements far behind are taken for new, so that nobody waits while they are compared.
+        """
+        many: list[JSON] = list(range(MOST_COMPARED + 2))
+        cases: tuple[tuple[list[JSON], list[JSON], str], ...] = (
+            (["a", "b"], ["b", "c"], "{'to': ('c',)}"),
+            (["1", 2, 3], [1, 2.0, 3], "{'to': (1, 2.0)}"),
+            (many, many, str({"to": tuple(many[MOST_COMPARED:])})),
+        )
+        for before, now, novel in cases:
+            (found,) = self.before(Kept(self.approval("1", {}, to=before)), self.approval("2", {}, to=now))
+            self.assertEqual(str(found.novel), novel)
 
     def test_bounded(self) -> None:
         """No more are looked at than that, once an action, and that there are more is told."""
@@ -106,19 +112,6 @@ class RecallTests(SynchronousTestCase):
         found = self.before(kept, *waiting)
         self.assertEqual([each.whole for each in found], [False] * 5)
         self.assertEqual([query.limit for query in kept.asked], [MOST_LOOKED_AT])
-
-    def test_long_array(self) -> None:
-        """Elements far behind are taken for new, so that nobody waits while they are compared."""
-        elements = list(range(MOST_COMPARED + 2))
-        before, now = self.approval("1", {}, to=elements), self.approval("2", {}, to=elements)
-        (found,) = self.before(Kept(before), now)
-        self.assertEqual(found.novel, {"to": tuple(elements[MOST_COMPARED:])})
-
-    def test_kinds(self) -> None:
-        """A number is not known by a text, nor an integer by a fraction."""
-        before, now = self.approval("1", {}, to=["1", 2, 3]), self.approval("2", {}, to=[1, 2.0, 3])
-        (found,) = self.before(Kept(before), now)
-        self.assertEqual(str(found.novel), "{'to': (1, 2.0)}")
 
     def test_many_pieces(self) -> None:
         """As many calls are looked at as have a bounded number of values together, and it is told how many."""

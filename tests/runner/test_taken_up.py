@@ -106,8 +106,8 @@ class _SlowAnswers(RunsProxy):
         return found
 
 
-class UnderWayTests(TroubledCase):
-    """A run that is to go further while somebody looks already how far it can."""
+class TroubledTests(TroubledCase):
+    """What is to go further while somebody looks, while the vault is away, or while it is paused."""
 
     def test_approved_after_the_look(self) -> None:
         """It begins, though what that look read is older than its approval."""
@@ -119,10 +119,6 @@ class UnderWayTests(TroubledCase):
         slow.answer.callback(None)
         self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
-
-
-class VaultTests(TroubledCase):
-    """What waits for the vault."""
 
     def test_open_again_before_it_is_written(self) -> None:
         """A run goes on that met a vault which was there again before its waiting was written."""
@@ -169,30 +165,8 @@ class VaultTests(TroubledCase):
             self.assertIs(self.state(run), RunState.AWAITING_VAULT)
         return runs
 
-
-class ApprovedAgainTests(PreviewedCase):
-    """A run that is asked anew, edited and approved again while it was about to begin."""
-
-    def test_edited_meanwhile(self) -> None:
-        """What begins is recorded as what was approved last, not as what it was when its preview was asked for."""
-        self.offer("gated", step("post"), expires=PREVIEW.replace("${args.text}", "a mail"))
-        run, late = self.between()
-        self.sync(self.runner.limits.pause(None, None, OPERATOR))
-        self.sync(self.runner.limits.resume(None, OPERATOR))
-        self.sync(self.runner.decisions.edit(run.id, {"text": "edited"}, None, OPERATOR))
-        self.approve(run)
-        late.callback(Outcome(MAIL))
-        self.clock.advance(5.0)
-        self.assertIs(self.state(run), RunState.COMPLETED)
-        (started,) = self.recorded("execution.started", run)
-        self.assertEqual(started.payload["arguments"], {"text": "edited"})
-
-
-class PausedWhileNotedTests(TroubledCase):
-    """A pause that comes while the next attempt is being written down."""
-
     def test_not_sent(self) -> None:
-        """It is answered, and then nothing more leaves until it is lifted."""
+        """A pause that comes while the next attempt is written down is answered, and then nothing more leaves."""
         self.connector.script.append(_TROUBLE)
         run = self.submit("open")
         self.pool.hold()
@@ -205,7 +179,7 @@ class PausedWhileNotedTests(TroubledCase):
         self.assertEqual((len(self.connector.sendings), self.state(run)), (2, RunState.COMPLETED))
 
     def test_its_time_is_up(self) -> None:
-        """Where it is not lifted in time the run ends as what was sent did; the other is known as not sent."""
+        """Where that is not lifted in time the run ends as what was sent did; the other is known as not sent."""
         self.offer("again", step("put"), gated=False)
         self.connector.script.append(evolve(_TROUBLE, sent=True, classified=False))
         run = self.submit("again")
@@ -222,8 +196,22 @@ class PausedWhileNotedTests(TroubledCase):
         self.assertEqual([(row.state, row.sent) for row in attempts], [("unknown", True), ("failed", False)])
 
 
-class TakenBackTests(PreviewedCase):
-    """Calls that are taken back while their previews wait for a turn."""
+class PreviewTests(PreviewedCase):
+    """What is approved again, taken back or decided while previews are asked for."""
+
+    def test_edited_meanwhile(self) -> None:
+        """What begins is recorded as what was approved last, not as what it was when its preview was asked for."""
+        self.offer("gated", step("post"), expires=PREVIEW.replace("${args.text}", "a mail"))
+        run, late = self.between()
+        self.sync(self.runner.limits.pause(None, None, OPERATOR))
+        self.sync(self.runner.limits.resume(None, OPERATOR))
+        self.sync(self.runner.decisions.edit(run.id, {"text": "edited"}, None, OPERATOR))
+        self.approve(run)
+        late.callback(Outcome(MAIL))
+        self.clock.advance(5.0)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        (started,) = self.recorded("execution.started", run)
+        self.assertEqual(started.payload["arguments"], {"text": "edited"})
 
     def test_not_fetched(self) -> None:
         """However many are made and taken back, no service is asked for more than had their turn before."""
@@ -237,10 +225,6 @@ class TakenBackTests(PreviewedCase):
         self.clock.advance(5.0)
         self.assertEqual(self.looks(), 7)
         self.assertEqual(self.preview(last)["status"], "shown")
-
-
-class ManyBeginTests(PreviewedCase):
-    """Very many runs that begin at once, whose service does not answer."""
 
     def test_operator_first(self) -> None:
         """What the operator decides meanwhile waits for none of them."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
@@ -77,41 +79,6 @@ class _RefusedError(Exception):
     """What a verify raises."""
 
 
-@frozen
-class _Receive:
-    run: str
-
-
-@frozen
-class _Move:
-    run: str
-    start: RunState
-    ends: tuple[RunState, ...]
-    refused: bool
-
-
-@frozen
-class _Append:
-    count: int
-
-
-@frozen
-class _Commit:
-    """Let the writer do one piece of work."""
-
-
-@frozen
-class _GiveUp:
-    """The caller of the newest request stops waiting."""
-
-
-_STEPS = st.one_of(
-    st.builds(_Receive, _RUNS),
-    st.builds(_Move, _RUNS, _STATES, st.lists(_STATES, min_size=1, max_size=3).map(tuple), st.booleans()),
-    st.builds(_Append, st.integers(1, 3)),
-    st.builds(_Commit),
-    st.builds(_GiveUp),
-)
 _REFUSALS = (StateConflict, NotFound, _RefusedError, CancelledError)
 
 
@@ -123,22 +90,8 @@ class _Callers:
         self.threads = threads
         self.asked: list[tuple[tuple[str, ...], Deferred[object]]] = []
 
-    def take(self, step: object) -> None:
-        """Do one step."""
-        match step:
-            case _Receive(run):
-                self._receive(run)
-            case _Move():
-                self._move(step)
-            case _Append(count):
-                events = tuple(example_event() for _ in range(count))
-                self._ask(tuple(e.id for e in events), Deferred.fromCoroutine(self.store.audit.append(*events)))
-            case _Commit() if self.threads.todo:
-                self.threads.step()
-            case _GiveUp() if self.asked:
-                self.asked[-1][1].cancel()
-
-    def _receive(self, run_id: str) -> None:
+    def receive(self, run_id: str) -> None:
+        """Ask to keep a run."""
         # The key makes a second one the same run, for which nothing is recorded.
         run = example_run(run_id, idempotency_key=run_id)
         event = example_event(run_id=run_id)
@@ -149,19 +102,34 @@ class _Callers:
 
         self._ask((event.id,), Deferred.fromCoroutine(receive()))
 
-    def _move(self, move: _Move) -> None:
+    def move(self, run_id: str, states: list[RunState], refused: bool) -> None:
+        """Ask to move a run along C{states}, in one request."""
+
         def verify(run: Run, approval: object) -> None:
-            if move.refused:
+            if refused:
                 raise _RefusedError
 
-        transitions, start = [], move.start
-        for end in move.ends:
-            event = example_event(run_id=move.run)
-            at = example_run().received_at
-            transitions.append(Transition(move.run, start, end, at, (event,), verify=verify))
-            start = end
+        transitions, at = [], example_run().received_at
+        for start, end in pairwise(states):
+            event = example_event(run_id=run_id)
+            transitions.append(Transition(run_id, start, end, at, (event,), verify=verify))
         ids = tuple(transition.events[0].id for transition in transitions)
         self._ask(ids, Deferred.fromCoroutine(self.store.runs.apply(*transitions)))
+
+    def append(self, count: int) -> None:
+        """Ask to put so many events on record."""
+        events = tuple(example_event() for _ in range(count))
+        self._ask(tuple(e.id for e in events), Deferred.fromCoroutine(self.store.audit.append(*events)))
+
+    def commit(self) -> None:
+        """Let the writer do one piece of work."""
+        if self.threads.todo:
+            self.threads.step()
+
+    def give_up(self) -> None:
+        """The caller of the newest request stops waiting."""
+        if self.asked:
+            self.asked[-1][1].cancel()
 
     def _ask(
         self, ids: tuple[str, ...], asked: Deferred[object] | Deferred[bool] | Deferred[Run] | Deferred[None]
@@ -169,10 +137,25 @@ class _Callers:
         self.asked.append((ids, asked.addErrback(lambda failure: failure.trap(*_REFUSALS))))
 
 
+_STEPS = st.one_of(
+    st.builds(partial, st.just(_Callers.receive), run_id=_RUNS),
+    st.builds(
+        partial,
+        st.just(_Callers.move),
+        run_id=_RUNS,
+        states=st.lists(_STATES, min_size=2, max_size=4),
+        refused=st.booleans(),
+    ),
+    st.builds(partial, st.just(_Callers.append), count=st.integers(1, 3)),
+    st.just(_Callers.commit),
+    st.just(_Callers.give_up),
+)
+
+
 class ChainProperties(SynchronousTestCase):
     @settings(deadline=None, max_examples=60)
     @given(st.lists(_STEPS, max_size=30), st.integers(1, 4))
-    def test_every_event_once(self, steps: list[object], batch: int) -> None:
+    def test_every_event_once(self, steps: list[Callable[[_Callers], None]], batch: int) -> None:
         """What was answered is on record once, what was refused is not, none by half, and the chain holds."""
         with TemporaryDirectory() as directory:
             threads = UnthreadedPool()
@@ -182,7 +165,7 @@ class ChainProperties(SynchronousTestCase):
             threads.hold()
             callers = _Callers(store, threads)
             for step in steps:
-                callers.take(step)
+                step(callers)
             threads.release()
             records = self.successResultOf(Deferred.fromCoroutine(store.audit.list(AuditQuery(limit=1000)))).items[::-1]
             self.successResultOf(Deferred.fromCoroutine(store.close()))
