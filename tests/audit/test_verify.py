@@ -228,6 +228,14 @@ class ContentsTests(RecordCase):
         self._do(store.close())
         return path
 
+    def test_excused(self) -> None:
+        """What the record says was deleted may be gone, and no more than that."""
+        path = self.pruned(2)
+        self.alter(path, "DELETE FROM audit_payloads WHERE seq <= 2")
+        self.assertEqual((self.verify(path).sound, self.verify(path).pruned), (True, 2))
+        self.alter(path, "DELETE FROM audit_payloads WHERE seq = 3")
+        self.broken(path, "removed", 3)
+
     def test_forged_where_they_were_deleted(self) -> None:
         """Contents without their salt are no deleted ones: whoever puts them there is found."""
         path = self.pruned(2)

@@ -201,14 +201,21 @@ class StaleTests(RunnerCase):
         return shown.stale
 
     def test_manifest(self) -> None:
-        """An action file that was edited meanwhile: the decision is refused; asked anew, it runs as it is now."""
-        run = self.submit()
-        digest = self.shown(run).digest
-        self.write("gated", manifest("gated", step("put")))
-        self.assertIn("action gated was changed", self.stale(run, digest))
-        self.approve(run)
-        self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
-        self.assertIn("approval.stale", self.events(run))
+        """An action file that was edited meanwhile: the decision is refused; asked anew, it runs as it is now.
+
+        It cannot be approved until the operator trusts it.
+        """
+        changed = manifest("gated", step("put"))
+        for trusted, why in ((False, "aileron action trust gated"), (True, "action gated was changed")):
+            self.setUp()
+            run = self.submit()
+            digest = self.shown(run).digest
+            self.write("gated", changed, trusted=trusted)
+            self.assertIn(why, self.stale(run, digest))
+            self.write("gated", changed)
+            self.approve(run)
+            self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
+            self.assertIn("approval.stale", self.events(run))
 
     def test_approval_removed(self) -> None:
         """Removing the approval from the file does not let a waiting run through."""

@@ -101,6 +101,13 @@ class UseTests(GrantedCase):
         self.assertEqual((used.payload["grant"], used.payload["left"], used.actor.type), (grant.id, 2, "service"))
         self.assertEqual(len(self.connector.sendings), 2)
 
+    def test_without_predicates(self) -> None:
+        """What is not named must be exactly what was approved, and what was absent must be absent."""
+        self.grant()
+        for arguments in ({"text": "other"}, {"text": "hello "}, {"text": "hello", "times": 1}, {"text": "Hello"}):
+            self.assertIs(self.submit(arguments=arguments).state, RunState.PENDING, arguments)
+        self.assertIs(self.state(self.submit(arguments=EXACT)), RunState.COMPLETED)
+
     def test_uses(self) -> None:
         """Each call is one use, also of the same arguments, in any life; after the last the operator is asked."""
         grant = self.grant(ANY_TEXT, uses=2)

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from aileron.runner.outcomes import LATE_SECONDS
 from aileron.values import Fault, Finding, Outcome, Run, RunState
 
-from .kit import OPERATOR, step
+from .kit import step
 from .test_reconciling import DoubtCase
 
 _REFUSED = Outcome(fault=Fault("external_api_error", "no such channel", "external"))
@@ -89,16 +89,6 @@ class LateTests(LateCase):
         self.assertTrue(self.answer.called)
         for each in (run, other):
             self.assertEqual((self.state(each), self.record(each, "execution.late_answer")), (RunState.UNKNOWN, []))
-
-    def test_settled_meanwhile(self) -> None:
-        """What a person has settled stays; the answer is on record alone."""
-        for happened, state in ((True, RunState.COMPLETED), (False, RunState.FAILED)):
-            run = self.overdue()
-            self.sync(self.runner.reconciliation.settle(run.id, happened, "I looked.", OPERATOR))
-            settled = self.now(run)
-            self.answer.callback(_DONE)
-            self.assertEqual((self.now(run), settled.state), (settled, state))
-            self.assertEqual(len(self.record(run, "execution.late_answer")), 1)
 
     def test_answered_before_it_is_found(self) -> None:
         """What was answered is not looked for."""

@@ -68,8 +68,12 @@ class UndoTests(UndoCase):
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_waits(self) -> None:
-        """An approved run begins when its undo window is over, and not before; a restart waits for what is left."""
-        run, taken = self.submit(), self.submit("gated", {"text": "taken back"})
+        """An approved run begins when its undo window is over, and not before; a restart waits for what is left.
+
+        A denial has no window.
+        """
+        run, taken, denied = (self.submit("gated", {"text": text}) for text in ("hello", "taken back", "denied"))
+        self.assertIsNone(self.approve(denied, approved=False).not_before)
         decided = self.approve(run)
         self.assertEqual((decided.not_before, decided.run.start_after), (self.in_seconds(60),) * 2)
         self.approve(taken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.errors import StoreUnavailable
 from aileron.testing import example_event, example_run, example_transition
@@ -37,10 +38,15 @@ class MemoriesTests(DatabaseCase):
         self.assertEqual(self.do(self.store.contents.get(digest)), text)
 
     def test_watermarks(self) -> None:
-        """The newest value of each name is there in another life too."""
+        """The newest value of each name is there in another life too; who stops waiting for a write undoes none."""
         for name, value in (("a", "1"), ("b", "2"), ("a", "3")):
             self.do(self.store.watermarks.put(name, value))
-        self.assertEqual(self.do(self.opened().watermarks.all()), {"a": "3", "b": "2"})
+        self.threads.hold()
+        putting = Deferred.fromCoroutine(self.store.watermarks.put("c", "4"))
+        putting.cancel()
+        self.failureResultOf(putting, CancelledError)
+        self.threads.release()
+        self.assertEqual(self.do(self.opened().watermarks.all()), {"a": "3", "b": "2", "c": "4"})
 
     def test_flags(self) -> None:
         """A flag comes with what a run did; the first of a revision stays, another revision takes its place."""
