@@ -23,6 +23,7 @@ BASE64_CHARACTERS = frozenset(string.ascii_letters + string.digits + "+/-_")
 _BASIC = "basic "
 _URL_SAFE = str.maketrans("+/", "-_")
 _NEVER_ESCAPED = re.compile(r"[A-Za-z0-9_.~-]*")
+_DROPPED = re.compile(r"[\0\n]")
 _DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 _LEFT_BY_URLS = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")
 """What those who escape for URLs leave as it is, beside what all of them leave."""
@@ -112,10 +113,14 @@ def _forms(secret: str) -> Iterator[SecretForm]:
 
 
 def _collapse(secret: str) -> Iterator[SecretForm]:
-    """Yield what remains of a secret that looks escaped when the escapes around it are undone."""
+    """Yield what remains of a secret that looks escaped when the escapes around it are undone.
+
+    What is short is left out, but for the rest of a secret with NUL or line breaks in it: undoing drops them from what is
+    searched, together with any escape, so the secret with them is never seen there.
+    """
     for _ in range(MOST_LAYERS):
         left = undone(secret)
-        if left is None or len(left.text) < LONG_ENOUGH:
+        if left is None or not left.text or (len(left.text) < LONG_ENOUGH and not _DROPPED.search(secret)):
             return
         secret = left.text
         yield SecretForm("plain", secret)

@@ -57,6 +57,12 @@ class FormTests(SynchronousTestCase):
         """No repr shows the secret."""
         self.assertNotIn("sk-", f"{SecretScanner(KEY)!r} {forms(KEY.decode())!r}")
 
+    def test_dropped(self) -> None:
+        """A short secret that ends in an escaped NUL or line break is found, however the rest of it is escaped."""
+        for secret in ("0000'%00", "0000'%0a", "0000'\\x00", "0000'&#10;"):
+            for form in written_forms(secret):
+                self.assertNotIn("0000", Redactor.of(secret).text(f"<{form.text}>"), (secret, form.text))
+
     @settings(deadline=None, max_examples=150)
     @given(_SECRETS, st.integers(0, 200))
     def test_both(self, secret: str, which: int) -> None:
