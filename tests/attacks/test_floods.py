@@ -93,7 +93,7 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
 
     async def assert_operable(self) -> None:
         """Each of the operator's commands works, by a new login with the passphrase, and the daemon says how it is."""
-        asked = await self.run_action(self.agent, GATED, {**SHIP, "summary": "flooded"})
+        asked = await self.run_action(self.agent, GATED, {**SHIP, "summary": f"flooded by {len(self.floods)}"})
         self.assertEqual(asked.status, 202, asked.text)
         await self.operator("approval", "list")
         await self.operator("approval", "deny", str(asked.body["run_id"]))
