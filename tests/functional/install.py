@@ -23,7 +23,7 @@ PLACE_VARIABLE = "AILERON_TEST_PROGRAMS"
 
 def place() -> Path:
     """Where programs lie, each in a directory of its own: ``$AILERON_TEST_PROGRAMS``, else in this environment."""
-    return Path(os.environ.get(PLACE_VARIABLE, sys.prefix))
+    return Path(os.environ.get(PLACE_VARIABLE) or sys.prefix)
 
 
 def binary(directory: Path) -> Path:
