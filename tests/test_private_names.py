@@ -54,8 +54,13 @@ def _is_defined_in(value: object, module: str) -> bool:
 
 
 def _shared(cls: type) -> frozenset[str]:
-    foreign = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in ROOMS]
+    foreign = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in ROOMS and not _is_made(base)]
     return frozenset(_private(cls) & {name for base in foreign for name in _private(base)}) if foreign else frozenset()
+
+
+def _is_made(cls: type) -> bool:
+    """Whether it has no source: C{proxyForInterface} made it, with the interface's names alone."""
+    return cls.__name__.startswith("(Proxy for ")
 
 
 def _private(cls: type) -> set[str]:

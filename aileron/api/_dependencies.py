@@ -46,11 +46,11 @@ def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], obje
 
 
 def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]:
-    """Compare names alone, on the class: no property is evaluated."""
+    """Compare names alone, on the class, so that no property is evaluated; then on the object, which may pass them on."""
     names = [name for name in vars(protocol) if not name.startswith("_")]
 
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
-        if not all(hasattr(type(value), name) for name in names):
+        if not all(hasattr(type(value), name) or hasattr(value, name) for name in names):
             raise TypeError(f"{attribute.name} must be a {protocol.__name__}")
 
     return check
