@@ -46,7 +46,7 @@ def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], obje
 
 
 def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]:
-    """Compare names alone, on the class, so that no property is evaluated; then on the object, which may pass them on."""
+    """Compare names alone: on the class, so that no property is evaluated, then on what passes them on."""
     names = [name for name in vars(protocol) if not name.startswith("_")]
 
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
