@@ -38,6 +38,7 @@ _COMMANDS = {
     "sessions": ".records.sessions:sessions",
     "mcp": "._clients:mcp",
     "daemon": ".daemon.command:daemon",
+    "backup": ".daemon.backup:backup",
     "doctor": ".doctor.command:doctor",
     "operator": ".vault.operator:operator",
     "completion": "._completion:completion",

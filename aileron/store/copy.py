@@ -1,10 +1,13 @@
-"""Reads the record of a database file, or of a copy of one, without a daemon; nothing is ever written.
+"""Reads the record of a database file, or of a copy of one, without a daemon, and makes such copies.
+
+The file itself is never written.
 
 A file that somebody else had in hand may say anything: it is read as a plain table of rows, and judged by others.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +22,7 @@ from aileron.values import Checkpoint, Row
 from . import _audit_tables as tables
 from ._migration import APPLICATION_ID
 
-__all__ = ["Copy", "is_database", "open_copy"]
+__all__ = ["Copy", "back_up", "is_database", "open_copy"]
 
 _TABLES = ("audit_events", "audit_payloads", "audit_checkpoints")
 _SLICE = 2000
@@ -90,6 +93,21 @@ def open_copy(path: Path) -> Iterator[Copy]:
         raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
     with closing(connection):
         yield Copy(connection)
+
+
+def back_up(path: Path, target: Path) -> None:
+    """Copy the database at C{path} as it is at one moment, also while a daemon writes it.
+
+    :param target: the new file, readable by this user alone.
+    :raises FileExistsError: there is such a file.
+    :raises InvalidRequest: C{path} is no database of Aileron, or cannot be read.
+    """
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    try:
+        with closing(_connect(path)) as connection, closing(sqlite3.connect(target)) as copy:
+            connection.backup(copy)
+    except sqlite3.Error as error:
+        raise InvalidRequest(f"{path} cannot be copied: {error}") from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -54,6 +54,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     "cli": frozenset(
         {
             "aileron.vault.keys",
+            "aileron.vault.archive",
             "aileron.manifests.check",
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",

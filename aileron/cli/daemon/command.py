@@ -14,6 +14,7 @@ from aileron.cli._errors import FAILED, LOST
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._session import vault_state
 from aileron.cli.daemon.process import start, stop
+from aileron.cli.daemon.service import install, uninstall
 from aileron.cli.vault.unlocking import any_key
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
@@ -28,6 +29,10 @@ _HINTS = {
 @click.group()
 def daemon() -> None:
     """Start, stop and look at the daemon."""
+
+
+daemon.add_command(install)
+daemon.add_command(uninstall)
 
 
 @daemon.command("start")

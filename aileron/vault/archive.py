@@ -1,0 +1,161 @@
+"""A file sealed under a passphrase, written and read piece by piece: the outside of a backup.
+
+The first line is JSON in the clear: the format, when it was made, and how the passphrase is stretched. Pieces of one
+MiB follow, each sealed by AES-256-GCM. A piece's nonce is its number and whether it is the last, and its associated
+data is the first line, so pieces that were altered, moved, dropped or cut off at the end do not open (the STREAM
+construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). Each file has a salt, and so a key, of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from io import BufferedIOBase, RawIOBase
+from typing import IO, Any, cast
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from aileron.errors import InvalidRequest
+from aileron.values import timestamp
+
+from ._cipher import SALT_BYTES, KdfParameters, Randomness, stretch
+from ._errors import VaultDamaged, WrongPassphrase
+
+__all__ = ["ArchiveDamaged", "SealingWriter", "UnsealingReader"]
+
+_FORMAT = "aileron-backup-1"
+_PIECE_BYTES = 1024 * 1024
+_TAG_BYTES = 16
+_HEADER_BYTES = 4096
+
+
+class ArchiveDamaged(InvalidRequest):
+    """A file is no sealed archive of this version, was altered, or ends too early."""
+
+
+class SealingWriter(BufferedIOBase):
+    """Seals what is written to it into another file. Only L{close} makes the archive complete.
+
+    :param target: open for writing; it stays open.
+    """
+
+    def __init__(
+        self, target: IO[bytes], passphrase: str, made_at: datetime, *, randomness: Randomness = secrets.token_bytes
+    ) -> None:
+        kdf = KdfParameters(randomness(SALT_BYTES))
+        self._target = target
+        self._header = _encode_header(kdf, made_at)
+        self._cipher = AESGCM(stretch(passphrase, kdf))
+        self._held = bytearray()
+        self._number = 0
+        target.write(self._header)
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Take bytes; whole pieces are sealed and written at once."""
+        self._held += data
+        while len(self._held) > _PIECE_BYTES:  # the last piece is never empty, unless it is the only one
+            self._put(bytes(self._held[:_PIECE_BYTES]), last=False)
+            del self._held[:_PIECE_BYTES]
+        return len(data)
+
+    def close(self) -> None:
+        """Write the last piece. Twice is safe."""
+        if not self.closed:
+            self._put(bytes(self._held), last=True)
+            super().close()
+
+    def _put(self, piece: bytes, *, last: bool) -> None:
+        self._target.write(self._cipher.encrypt(_nonce(self._number, last), piece, self._header))
+        self._number += 1
+
+
+class UnsealingReader(RawIOBase):
+    """Reads what L{SealingWriter} wrote; nothing of a piece is given out before the whole piece is known to be right.
+
+    :param source: open for reading, at its beginning.
+    :raises ArchiveDamaged: it is no archive; later also from reading, where it was altered or cut off.
+    :raises WrongPassphrase: the passphrase does not open its first piece.
+    """
+
+    def __init__(self, source: IO[bytes], passphrase: str) -> None:
+        self._source = source
+        self._header = source.readline(_HEADER_BYTES)
+        kdf, self.made_at = _decode_header(self._header)
+        self._cipher = AESGCM(stretch(passphrase, kdf))
+        self._number = 0
+        self._ended = False
+        self._ahead = source.read(_PIECE_BYTES + _TAG_BYTES)
+        try:
+            self._piece = self._next()
+        except ArchiveDamaged:
+            raise WrongPassphrase("This passphrase does not open the backup, or the backup is damaged.") from None
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Give what was opened, at most as much as there is room for; 0 at the end.
+
+        :raises ArchiveDamaged: the next piece does not open, or the file ends without its last piece.
+        """
+        if not self._piece and not self._ended:
+            self._piece = self._next()
+        given = self._piece[: len(buffer)]
+        buffer[: len(given)] = given
+        self._piece = self._piece[len(given) :]
+        return len(given)
+
+    def _next(self) -> memoryview:
+        sealed, self._ahead = self._ahead, self._source.read(_PIECE_BYTES + _TAG_BYTES)
+        self._ended = not self._ahead
+        try:
+            piece = self._cipher.decrypt(_nonce(self._number, self._ended), sealed, self._header)
+        except (InvalidTag, ValueError):
+            raise ArchiveDamaged("The backup is damaged: it was altered, or its end is missing.") from None
+        self._number += 1
+        return memoryview(piece)
+
+
+def _nonce(number: int, last: bool) -> bytes:
+    return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
+
+
+def _encode_header(kdf: KdfParameters, made_at: datetime) -> bytes:
+    stretching = {
+        "salt": base64.b64encode(kdf.salt).decode("ascii"),
+        "iterations": kdf.iterations,
+        "memory_kib": kdf.memory_kib,
+        "lanes": kdf.lanes,
+    }
+    header = {"format": _FORMAT, "made_at": timestamp(made_at), "argon2id": stretching}
+    return json.dumps(header, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _decode_header(line: bytes) -> tuple[KdfParameters, str]:
+    try:
+        header = json.loads(line)
+        if header["format"] != _FORMAT:
+            raise ArchiveDamaged("The file is no backup that this version of Aileron can read.")
+        return _decode_kdf(header["argon2id"]), str(header["made_at"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ArchiveDamaged("The file is no backup of Aileron.") from None
+    except VaultDamaged as error:
+        raise ArchiveDamaged(f"The backup cannot be opened. {error.message}") from None
+
+
+def _decode_kdf(found: Mapping[str, object]) -> KdfParameters:
+    salt = base64.b64decode(cast("str", found["salt"]), validate=True)
+    numbers = [found[name] for name in ("iterations", "memory_kib", "lanes")]
+    if any(type(number) is not int for number in numbers):
+        raise ValueError("a parameter is not a number")
+    iterations, memory_kib, lanes = cast("list[int]", numbers)
+    return KdfParameters(salt, iterations, memory_kib, lanes)
