@@ -7,8 +7,12 @@ author = "Maintainers of Aileron"
 copyright = author
 version = release = __version__
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_click", "sphinx_design"]
 exclude_patterns = ["_build"]
-html_theme = "alabaster"
+html_theme = "furo"
+html_title = f"Aileron {version}"
+myst_enable_extensions = ["colon_fence"]
+# Backquotes in help texts are commands and options.
+default_role = "code"
 myst_heading_anchors = 3
 nitpicky = True

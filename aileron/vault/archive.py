@@ -55,7 +55,7 @@ class SealingWriter(BufferedIOBase):
         target.write(self._header)
 
     def writable(self) -> bool:
-        """It is."""
+        """Return true."""
         return True
 
     def write(self, data: Any) -> int:
@@ -99,7 +99,7 @@ class UnsealingReader(RawIOBase):
             raise WrongPassphrase("This passphrase does not open the backup, or the backup is damaged.") from None
 
     def readable(self) -> bool:
-        """It is."""
+        """Return true."""
         return True
 
     def readinto(self, buffer: Any) -> int:

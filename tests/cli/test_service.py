@@ -20,7 +20,7 @@ _ODD = Home(Path('/srv/a "b" 100% $HOME\\x'))
 
 
 class SystemdTests(CommandCase):
-    """C{aileron daemon install} and C{uninstall} with a C{systemctl} of the test's own, which notes how it is called."""
+    """C{aileron daemon install} and C{uninstall}, with a C{systemctl} of the test's own that notes its arguments."""
 
     def setUp(self) -> None:
         super().setUp()
