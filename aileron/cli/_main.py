@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._context import CliContext, real_context
+from ._context import CliContext, pass_cli, real_context
 from ._errors import FAILED, report
 
 if TYPE_CHECKING:
@@ -67,6 +68,18 @@ class LazyGroup(click.Group):
         found = [CompletionItem(name) for name in self._at if name.startswith(incomplete)]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            meant = get_close_matches(args[0], self._at, n=1)
+            if not meant or args[0].startswith("-"):
+                raise
+            raise click.UsageError(f"There is no command '{args[0]}'. Did you mean '{meant[0]}'?", ctx) from None
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; L{None}: there is no such name."""
         place = self._at.get(cmd_name)
@@ -83,12 +96,20 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     commands_at=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
 )
-def aileron() -> None:
+@pass_cli
+@click.pass_context
+def aileron(ctx: click.Context, cli: CliContext) -> None:
     """Let coding agents act in the world: without a key, and only as you approve.
 
-    Begin with `aileron demo`, or with `aileron vault init` and `aileron launch`.
+    Begin with `aileron demo`, or with `aileron vault init` and `aileron launch`. Without a command, `aileron` says how
+    things are and what to do next.
     """
+    if ctx.invoked_subcommand is None:
+        from .daemon.status import overview
+
+        overview(cli)
 
 
 def run(arguments: Sequence[str], cli: CliContext) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import listed, note, say, say_json, values
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
+from aileron.home import Discovery, live_discovery
 from aileron.values import BASE_URL_VARIABLES, JSON
 
 _TITLES = ("PROVIDER", "CALLS", "UNDER WAY", "TOKENS", "CACHED", "ANSWERS", "ENDED", "BYTES OUT", "BYTES IN")
@@ -104,10 +105,45 @@ def status(cli: CliContext, as_json: bool) -> None:
     are not as they come, and proxies.
     """
     found = cli.running()
-    answer = cli.probe(found.url, "/v1/status", found.launch_key)
+    answer = _ask(cli, found)
     if as_json:
         say_json(answer)
-        return
+    else:
+        _tell(answer, found)
+
+
+def overview(cli: CliContext) -> None:
+    """Say how things are, and what to do next: of a daemon that runs all that C{status} says."""
+    found = live_discovery(cli.home)
+    if found is None:
+        has_vault = cli.home.secrets.exists()
+        say("The daemon is not running." if has_vault else "There is no vault yet.")
+        steps = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron vault init")
+    else:
+        answer = _ask(cli, found)
+        _tell(answer, found)
+        steps = _next_steps(answer)
+    say()
+    say("Next: {steps}", steps=", or ".join(steps))
+    say("All commands: aileron --help")
+
+
+def _next_steps(answer: Mapping[str, Any]) -> Sequence[str]:
+    counts = answer.get("counts", {})
+    if answer.get("vault_state") != "unlocked":
+        return ("aileron vault init" if answer.get("vault_state") == "missing" else "aileron vault unlock",)
+    if counts.get("pending_approvals"):
+        return ("aileron approval watch", "aileron open")
+    if not counts.get("actions"):
+        return ("aileron action add FILE", "aileron action new NAME")
+    return ("aileron launch claude, codex, goose, opencode or pi",)
+
+
+def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
+    return cli.probe(found.url, "/v1/status", found.launch_key)
+
+
+def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
     counts, record = answer.get("counts", {}), in_status(answer)
     say("Aileron {version} has run for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
     values(
