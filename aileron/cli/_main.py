@@ -39,6 +39,7 @@ _COMMANDS = {
     "sessions": ".records.sessions:sessions",
     "mcp": "._clients:mcp",
     "daemon": ".daemon.command:daemon",
+    "logs": ".daemon.logs:logs",
     "backup": ".daemon.backup:backup",
     "doctor": ".doctor.command:doctor",
     "operator": ".vault.operator:operator",

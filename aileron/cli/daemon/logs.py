@@ -1,0 +1,77 @@
+"""C{aileron logs}: the end of the daemon's own log, or the log as it grows."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import click
+
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import say
+from aileron.home import running_pid
+
+_POLL_SECONDS = 0.25
+
+
+@click.command()
+@click.option("-f", "--follow", is_flag=True, help="Print new lines too, until Ctrl-C or until the daemon stops.")
+@click.option("-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="Lines from the end.")
+@pass_cli
+def logs(cli: CliContext, follow: bool, lines: int) -> None:
+    """Print the end of the daemon's log. It holds no secrets, and nothing of what agents or services said.
+
+    What happened to runs and approvals is in the audit log: aileron audit list.
+    """
+    path = cli.home.log / "aileron.log"
+    try:
+        file = _open(path)
+    except FileNotFoundError:
+        raise CommandError(f"There is no log yet: {path}", "Start the daemon: aileron daemon start") from None
+    with file:
+        for line in deque(file, maxlen=lines):
+            _print(line)
+        if follow:
+            for line in _growing(cli, path, file):
+                _print(line)
+
+
+def _growing(cli: CliContext, path: Path, file: IO[str]) -> Iterator[str]:
+    """Yield lines as they are written, for as long as a daemon runs; a new file that takes its place is read as well."""
+    begun = ""
+    while True:
+        # Asked before reading: what a daemon wrote last is there once it has ended.
+        running = running_pid(cli.home) is not None
+        newer = _open_newer(path, file)
+        *lines, begun = (begun + file.read()).split("\n")
+        yield from lines
+        if newer is not None:
+            with newer:
+                yield from _growing(cli, path, newer)
+            return
+        if not running:
+            return
+        if not lines:
+            cli.sleep(_POLL_SECONDS)
+
+
+def _open(path: Path) -> IO[str]:
+    return path.open(encoding="utf-8", errors="replace")
+
+
+def _open_newer(path: Path, file: IO[str]) -> IO[str] | None:
+    """Open the file that took the place of C{file}, when the log was rotated; L{None}: none did, or not yet."""
+    try:
+        if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+            return None
+        return _open(path)
+    except FileNotFoundError:
+        return None
+
+
+def _print(line: str) -> None:
+    say("{line}", line=line.rstrip("\n"))
