@@ -115,8 +115,8 @@ def _forms(secret: str) -> Iterator[SecretForm]:
 def _collapse(secret: str) -> Iterator[SecretForm]:
     """Yield what remains of a secret that looks escaped when the escapes around it are undone.
 
-    What is short is left out, but for the rest of a secret with NUL or line breaks in it: undoing drops them from what is
-    searched, together with any escape, so the secret with them is never seen there.
+    What is short is left out, but for the rest of a secret with NUL or line breaks in it: undoing drops them from the
+    text that is searched, together with any escape, so the secret with them is never seen there.
     """
     for _ in range(MOST_LAYERS):
         left = undone(secret)

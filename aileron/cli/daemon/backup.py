@@ -224,7 +224,7 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
 
 
 def _is_expected(name: str) -> bool:
-    """Whether a backup may hold a file of this name: nothing outside the home, and no program's socket or log."""
+    """Tell whether a backup may hold a file of this name: nothing outside the home, and no log or lock."""
     directory, _, file = name.rpartition("/")
     if not directory:
         return name in (*_COPIED, "aileron.db")

@@ -41,7 +41,7 @@ def logs(cli: CliContext, follow: bool, lines: int) -> None:
 
 
 def _growing(cli: CliContext, path: Path, file: IO[str]) -> Iterator[str]:
-    """Yield lines as they are written, for as long as a daemon runs; a new file that takes its place is read as well."""
+    """Yield lines as they are written, while a daemon runs, also of a new file that takes the place of a full one."""
     begun = ""
     while True:
         # Asked before reading: what a daemon wrote last is there once it has ended.
