@@ -214,7 +214,10 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
                 for entry in archive:
                     content = archive.extractfile(entry) if entry.isreg() else None
                     if content is None or not _is_expected(entry.name) or entry.name in digests:
-                        raise CommandError("The backup holds a file that this version does not know.")
+                        raise CommandError(
+                            "The backup holds a file that this version does not know.",
+                            "Restore it with the version of Aileron that made it.",
+                        )
                     digests[entry.name] = _copy(content, None if home is None else home.root / entry.name)
         except tarfile.TarError as error:
             raise ArchiveDamaged("The backup is damaged inside.") from error
