@@ -2,7 +2,6 @@
 
 import { say } from "./view.js";
 
-const more = document.getElementById("more");
 const links = [...document.querySelectorAll("nav a")];
 
 export function armPlaces(changed) {
@@ -34,7 +33,6 @@ export function mark() {
 }
 
 function go(address, changed) {
-  if (more.matches(":popover-open")) more.hidePopover();
   history.pushState(null, "", address);
   say("trouble", "");
   changed(true);
