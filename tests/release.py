@@ -1,6 +1,6 @@
 """Builds what is released and checks it, as ``tox -e release`` runs it: ``python -m tests.release DIRECTORY``.
 
-In DIRECTORY are then the wheel, the source archive and ``sbom.json``. Both are built twice, and the bytes compared; they
+DIRECTORY then holds wheel, source archive and ``sbom.json``. Both are built twice, and the bytes compared; they
 are judged by twine and check-wheel-contents; the wheel is installed beside nothing else and plays the demo.
 """
 
@@ -86,7 +86,7 @@ def main() -> None:
     _run("cyclonedx-py", "environment", str(programs / "python"), "--output-file", str(target / "sbom.json"))
     with tempfile.TemporaryDirectory() as home:
         _run(str(programs / "aileron"), "demo", "--yes", environ={"PATH": os.environ["PATH"], "HOME": home})
-    print("\n".join(f"{digest}  {name}" for name, digest in first.items()))  # noqa: T201
+    print("\n".join(f"{digest}  {name}" for name, digest in first.items()))
 
 
 def _run(*command: str, environ: Mapping[str, str] | None = None) -> None:
