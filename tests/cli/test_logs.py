@@ -20,11 +20,15 @@ class LogsTests(CommandCase):
     def setUp(self) -> None:
         super().setUp()
         self.path = self.home.log / "aileron.log"
-        self.steps: list[Callable[[], object]] = []
+        self.steps: list[Callable[[], None]] = []
 
     def cli_context(self) -> CliContext:
         """That of the case, whose waits are the steps."""
-        return attrs.evolve(super().cli_context(), sleep=lambda _seconds: self.steps.pop(0)())
+        return attrs.evolve(super().cli_context(), sleep=self.step)
+
+    def step(self, _seconds: float) -> None:
+        """Do what happens at this wait."""
+        self.steps.pop(0)()
 
     def write(self, text: str) -> None:
         """Write to the log."""
@@ -36,6 +40,15 @@ class LogsTests(CommandCase):
         self.write("last of old\n")
         self.path.rename(self.path.with_suffix(".log.1"))
         self.write("first of new\n")
+
+    def remove(self) -> None:
+        """Take the log away, as between the two steps of a rotation."""
+        self.path.rename(self.path.with_suffix(".log.2"))
+
+    def stop(self) -> None:
+        """Write the last line, and end the daemon."""
+        self.write("newest\n")
+        release_lock(self.home)
 
     def test_end(self) -> None:
         """The last lines are printed, and nothing in them acts on the terminal."""
@@ -57,8 +70,8 @@ class LogsTests(CommandCase):
             lambda: self.write("ha"),
             lambda: self.write("lf\n"),
             self.rotate,
-            lambda: self.path.rename(self.path.with_suffix(".log.2")),
-            lambda: (self.write("newest\n"), release_lock(self.home)),
+            self.remove,
+            self.stop,
         ]
         code, out, _ = self.command("logs", "--follow", "-n", "1")
         self.assertEqual((code, out.splitlines()), (0, ["old", "half", "last of old", "first of new", "newest"]))

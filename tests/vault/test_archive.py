@@ -83,13 +83,14 @@ class ArchiveTests(SynchronousTestCase):
     def test_no_archive(self) -> None:
         """What is no archive, or asks for more memory than is accepted, is refused before a passphrase is stretched."""
         header, body = _SMALL.split(b"\n", 1)
-        for changes in (
+        cases: tuple[dict[str, object], ...] = (
             {"format": "aileron-backup-2"},
             {"argon2id": {}},
             {"argon2id": {"salt": "A", "iterations": 3, "memory_kib": 65536, "lanes": 4}},
             {"argon2id": {"salt": "A" * 24, "iterations": "3", "memory_kib": 65536, "lanes": 4}},
             {"argon2id": {"salt": "A" * 24, "iterations": 3, "memory_kib": 1 << 40, "lanes": 4}},
-        ):
+        )
+        for changes in cases:
             changed = json.dumps({**json.loads(header), **changes}).encode() + b"\n" + body
             self.assertRaises(ArchiveDamaged, opened, changed)
         for text in (b"", b"\n", b"[]\n", b"[" * 5000, b"PK\3\4"):
