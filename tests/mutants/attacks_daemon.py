@@ -183,7 +183,8 @@ GUARDS = (
     _guard(
         "a token goes to its command by a socket",
         "cli/daemon/process.py",
-        "    reading, writing = socket.socketpair()\n    return reading.detach(), writing.detach()\n",
+        "    reading, writing = (_above_standard(each.detach()) for each in socket.socketpair())\n"
+        "    return reading, writing\n",
         "    return os.pipe()\n",
         "test_process.HandedOnTests.test_token",
     ),

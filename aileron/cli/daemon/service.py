@@ -1,7 +1,7 @@
 """C{aileron daemon install} and C{uninstall}: the daemon is started when the user logs in, by systemd or launchd.
 
-What is started is C{aileron daemon start}, so the vault stays locked unless a passphrase file is named. The daemon then
-takes calls and shows approvals, and nothing runs until the vault is unlocked.
+What is started is C{aileron daemon start}, so the vault stays locked unless a passphrase file is named. Until it is
+unlocked agents are offered no actions, nothing runs, and nobody can log in to decide.
 """
 
 from __future__ import annotations
