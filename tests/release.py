@@ -61,12 +61,15 @@ def normalise(archive: Path, moment: int) -> None:
 
 
 def install(directory: Path) -> Path:
-    """Install the wheel, found in the directory as in an index, into an environment of its own; its ``bin``."""
+    """Install the wheel into an environment of its own; its ``bin``.
+
+    By its path: an index may have a project of another's under the same name.
+    """
     home = directory / "installed"
     venv.create(home, with_pip=True)
     programs = home / "bin"
-    pip = (str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check")
-    _run(*pip, "--find-links", str(directory), "--only-binary", "aileron", "aileron")
+    (wheel,) = directory.glob("aileron-*.whl")
+    _run(str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", str(wheel))
     return programs
 
 

@@ -184,7 +184,7 @@ class Passkeys:
         try:
             import webauthn
         except ImportError:
-            raise Conflict("Passkeys need what `pip install 'aileron[passkey]'` installs.") from None
+            raise Conflict("Passkeys need webauthn: run `pip install '.[passkey]'` in Aileron's source.") from None
         return webauthn
 
 

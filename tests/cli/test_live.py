@@ -592,7 +592,7 @@ class WatchTests(CommandCase):
         self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("approval", "watch")
         self.assertEqual((code, self.site.asked), (1, []))
-        self.assertIn("`pip install 'aileron[terminal]'`", err)
+        self.assertIn("`pip install '.[terminal]'`", err)
         self.assertIn("aileron approval watch --plain", err)
 
 

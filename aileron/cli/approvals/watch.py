@@ -82,7 +82,7 @@ def _check_terminal(cli: CliContext, simple: bool) -> None:
         ) from None
     if not simple and find_spec("prompt_toolkit") is None:
         raise CommandError(
-            "The full screen needs prompt_toolkit, which `pip install 'aileron[terminal]'` installs.",
+            "The full screen needs prompt_toolkit: run `pip install '.[terminal]'` in Aileron's source.",
             "Without it: aileron approval watch --plain",
         )
 
