@@ -60,12 +60,11 @@ def normalise(archive: Path, moment: int) -> None:
         file.write(packed.getvalue())
 
 
-def install(directory: Path) -> Path:
-    """Install the wheel into an environment of its own; its ``bin``.
+def install(directory: Path, home: Path) -> Path:
+    """Install the wheel into an environment of its own, made at C{home}; its ``bin``.
 
     By its path: an index may have a project of another's under the same name.
     """
-    home = directory / "installed"
     venv.create(home, with_pip=True)
     programs = home / "bin"
     (wheel,) = directory.glob("aileron-*.whl")
@@ -86,9 +85,9 @@ def main() -> None:
     _run(sys.executable, "-m", "twine", "check", "--strict", *files)
     # W009: beside the package lies the plugin that makes it known to twistd, in the namespace that is Twisted's.
     _run("check-wheel-contents", "--ignore", "W009", *(name for name in files if name.endswith(".whl")))
-    programs = install(target)
-    _run("cyclonedx-py", "environment", str(programs / "python"), "--output-file", str(target / "sbom.json"))
     with tempfile.TemporaryDirectory() as home:
+        programs = install(target, Path(home, "installed"))
+        _run("cyclonedx-py", "environment", str(programs / "python"), "--output-file", str(target / "sbom.json"))
         _run(str(programs / "aileron"), "demo", "--yes", environ={"PATH": os.environ["PATH"], "HOME": home})
     print("\n".join(f"{digest}  {name}" for name, digest in first.items()))
 
