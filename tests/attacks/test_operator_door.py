@@ -252,7 +252,7 @@ class PageTests(DoorTestCase):
         """It may post the form of the way in, as any page may; without a code it gets nothing, and that is counted."""
         page, foreign, _neighbour = await self.browse()
         await foreign.evaluate(_FORM % json.dumps(f"{self.url}/handover"))
-        await foreign.shows("This way in is closed")
+        await foreign.shows("This login link is no longer valid")
         self.assertEqual(await foreign.evaluate("sessionStorage.getItem('aileron-entering')"), None)
         await page.reload()
         await page.shows("Nothing. Agents may ask")

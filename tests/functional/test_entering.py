@@ -54,7 +54,7 @@ class EnteringTests(PagesTestCase):
         """It keeps its words through a reload, other tabs are nobody meanwhile, and after them all tabs go on."""
         page, other = await self.browser.page(), await self.browser.page()
         await other.open(f"{self.url}/approvals")
-        await other.shows("Nobody is logged in here")
+        await other.shows("You are not logged in")
         running, _file = await self.opening(page)
         words = await page.text("#words")
         await self.keep(page, "words")
@@ -67,7 +67,7 @@ class EnteringTests(PagesTestCase):
         await page.open(f"{self.url}/confirm")
         await page.shows(words)
         self.assertEqual(await other.evaluate("sessionStorage.length"), 0)
-        await other.shows("Nobody is logged in here")
+        await other.shows("You are not logged in")
         running.send(words)
         self.assertEqual((await running.finish(30)).exit_code, 0)
         await page.shows(NOTHING)
@@ -111,10 +111,10 @@ class EnteringTests(PagesTestCase):
         page = await self.browser.page()
         running, _file = await self.opening(page)
         running.send("not these")
-        await page.shows("Other words were typed")
+        await page.shows("The words did not match")
         self.assertEqual((await running.finish(30)).exit_code, 1)
         await page.open(f"{self.url}/approvals")
-        await page.shows("Nobody is logged in here")
+        await page.shows("You are not logged in")
 
     async def test_interrupted(self) -> None:
         """Ctrl-C while it waits removes the file."""
@@ -127,9 +127,9 @@ class EnteringTests(PagesTestCase):
         page, other = await self.browser.page(), await self.browser.page()
         running, file = await self.opening(page)
         await other.open(file)
-        await other.shows("Somebody else opened it")
+        await other.shows("This login was used twice")
         await self.keep(other, "twice")
-        await page.shows("Somebody else opened it")
+        await page.shows("This login was used twice")
         await running.expect("Somebody else opened it")
         self.assertEqual((await running.finish(30)).exit_code, 1)
 

@@ -154,7 +154,7 @@ class OtherPagesTests(PagesTestCase):
         await until(self.reactor, lambda: len(page.requests) > looks + 2, 60, "looks at what is new")
         self.assertEqual(await page.evaluate(asked), "yes")
         await page.click("#lock")
-        await page.shows("Nobody is logged in here")
+        await page.shows("You are not logged in")
 
     async def refusal(self) -> Any:
         """Why an ungated action is refused, if it is."""
@@ -170,6 +170,6 @@ class OtherPagesTests(PagesTestCase):
         await self.recorded("binding.revoked")
         await self.go(page, "settings", "unlocked")
         await self.twice(page, "#lock")
-        await page.shows("Nobody is logged in here")
+        await page.shows("You are not logged in")
         self.assertEqual((await self.status())["vault_state"], "locked")
         self.assertEqual([each for each in page.problems if "401" not in each], [])

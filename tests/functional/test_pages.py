@@ -119,7 +119,7 @@ class LoggedInTests(PagesTestCase):
         await page.shows("ship-update")
         await self.operator("daemon", "start")
         self.assertEqual(self.home.discovery()["operator_url"], self.url)
-        await page.shows("Nobody is logged in here")
+        await page.shows("You are not logged in")
         await page.shows("The login ended: the daemon was started anew.")
         await self.keep(page, "nobody")
         self.assertNotIn("ship-update", await page.text("main"))

@@ -38,7 +38,7 @@ function placeOfLast(root) {
 export async function send(method, path, body) {
   try {
     const answer = await callJSON(method, path, body);
-    if (!answer) return "Nobody is logged in any more; nothing was changed.";
+    if (!answer) return "You are no longer logged in. Nothing was changed.";
     if (answer.ok) return "";
     const { error } = await answer.json();
     return error.details?.passkey && !body.passkey ? await withPasskey(method, path, body) : told(error);
@@ -50,7 +50,7 @@ export async function send(method, path, body) {
 // The same, with a passkey that signs exactly this.
 async function withPasskey(method, path, body) {
   const answer = await callJSON("POST", path.replace(/decide$/, "passkey"), body);
-  if (!answer?.ok) return answer ? told((await answer.json()).error) : "Nobody is logged in any more.";
+  if (!answer?.ok) return answer ? told((await answer.json()).error) : "You are no longer logged in.";
   const passkey = await assertion(await answer.json());
   return passkey ? send(method, path, { ...body, passkey }) : "Your passkey was not used, so nothing was decided.";
 }

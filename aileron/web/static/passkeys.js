@@ -35,7 +35,7 @@ async function add(root, name) {
 async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
   const answer = await call(path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!answer) return { trouble: "Nobody is logged in any more; nothing was changed." };
+  if (!answer) return { trouble: "You are no longer logged in. Nothing was changed." };
   const told = await answer.json();
   if (!answer.ok) return { trouble: told.error.message };
   return { ...told, options: told };

@@ -2,6 +2,7 @@
 
 import { say } from "./view.js";
 
+const more = document.getElementById("more");
 const links = [...document.querySelectorAll("nav a")];
 
 export function armPlaces(changed) {
@@ -33,6 +34,7 @@ export function mark() {
 }
 
 function go(address, changed) {
+  if (more.matches(":popover-open")) more.hidePopover();
   history.pushState(null, "", address);
   say("trouble", "");
   changed(true);

@@ -44,5 +44,5 @@ async function save() {
 }
 
 async function refused(answer) {
-  return answer ? (await answer.json()).error.message : "Nobody is logged in any more.";
+  return answer ? (await answer.json()).error.message : "You are no longer logged in.";
 }

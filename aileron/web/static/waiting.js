@@ -5,6 +5,7 @@ const HERTZ = [660, 880];
 const BEEP_S = 0.12;
 const icon = document.querySelector("link[rel=icon]");
 const button = document.getElementById("sound");
+const badge = document.getElementById("pending");
 let known = null;
 let title = document.title;
 
@@ -20,6 +21,8 @@ export function showWaiting(answer) {
   // A browser lets no page sound that nobody has clicked in.
   if (known !== null && count > known && isOn() && navigator.userActivation.hasBeenActive) navigator.locks.request(`${SOUND}-${count}`, beep);
   known = count;
+  badge.textContent = String(count);
+  badge.hidden = !count;
   icon.href = count ? "/static/icon-waiting.svg" : "/static/icon.svg";
   write();
 }
