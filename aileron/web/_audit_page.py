@@ -9,7 +9,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import InvalidRequest, NotFound
-from aileron.values import AuditQuery, Record, timestamp
+from aileron.values import AuditQuery, Record, from_timestamp, timestamp
 
 from ._blocks import (
     Cell,
@@ -124,7 +124,7 @@ def _describe_standing(deps: Dependencies) -> Tag:
     signed = quiet("No checkpoint has been signed yet.")
     if latest is not None:
         key = f" with the key {deps.signer.fingerprint}."
-        signed = quiet(f"Signed up to record {latest.sequence:,} ", moment(latest.at), key)
+        signed = quiet(f"Signed up to record {latest.sequence:,} ", moment(from_timestamp(latest.at)), key)
     verify = tags.button("Verify", type="button", disabled="disabled", id="verify", **{"class": "small"})
     export = tags.button("Export", type="button", disabled="disabled", id="export", **{"class": "small"})
     verdict = tags.output(id="verdict")

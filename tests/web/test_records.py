@@ -141,6 +141,17 @@ class RecordPagesTests(WebCase):
         )
         self.assertEqual(self.fragment("/audit?type=a&type=b").status, 400)
 
+    def test_signed(self) -> None:
+        """It says up to which record, when and by which key the record is signed, or that it is not yet."""
+        self.assertIn("No checkpoint has been signed yet.", self.fragment("/audit").text)
+        self.keep("a.b")
+        self.successResultOf(Deferred.fromCoroutine(self.signer.open(unlocked=False)))
+        self.successResultOf(Deferred.fromCoroutine(self.signer.checkpoint()))
+        latest, text = self.signer.latest, self.fragment("/audit").text
+        assert latest is not None
+        for part in (f"Signed up to record {latest.sequence}", f'datetime="{latest.at}"', str(self.signer.fingerprint)):
+            self.assertIn(part, text)
+
     def test_one(self) -> None:
         """One record is whole, its contents made visible."""
         self.keep("a.b")
