@@ -58,10 +58,10 @@ def cautions(text: str) -> Iterator[str]:
     for word in found[:MOST_WORDS]:
         yield _describe(word, alike)
     if len(found) > MOST_WORDS:
-        yield f"{len(found) - MOST_WORDS:,} more words look like others."
+        yield f"{len(found) - MOST_WORDS:,} more words look like other words."
     yield from _about_marks(text, characters)
     if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
-        yield "Parts are read from right to left: words and signs may be shown in another order than they are sent in."
+        yield "Contains right-to-left text: words and symbols may be shown in a different order than they are sent."
 
 
 class _Words:
@@ -146,7 +146,7 @@ def _describe(word: str, alike: Mapping[str, str]) -> str:
     read = "".join(alike.get(each, each) for each in word)
     points = ", ".join(f"U+{ord(each):04X} {unicodedata.name(each, '')}".rstrip() for each in strange[:4])
     more = f" and {len(strange) - 4} more" if len(strange) > 4 else ""
-    return f"“{visible(word[:80])}” looks like “{visible(read[:80])}”: it has {points}{more}."
+    return f"“{visible(word[:80])}” looks like “{visible(read[:80])}”: it contains {points}{more}."
 
 
 def _lookalike(character: str) -> str:
@@ -203,11 +203,11 @@ def _about_marks(text: str, characters: set[str]) -> Iterator[str]:
     :param characters: of the text.
     """
     if _HIDDEN_DOT.search(text):
-        yield "A dot is put on an i or j, which has one: nobody sees that it is another word than it looks like."
+        yield "A combining dot is on an i or j, where it cannot be seen: the word is not what it looks like."
     if _has_strange_marks(text, characters):
-        yield "Marks of other scripts are put on ASCII letters: they may be seen badly, or not at all."
+        yield "Marks of other scripts are on ASCII letters: they may be hard or impossible to see."
     if _has_piles(text, characters):
-        yield "Marks are piled on letters: they may cover what stands around."
+        yield "Marks are stacked on letters: they may cover nearby text."
 
 
 def _has_strange_marks(text: str, characters: set[str]) -> bool:

@@ -9,7 +9,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import InvalidRequest, NotFound
-from aileron.values import AuditQuery, Record, timestamp
+from aileron.values import AuditQuery, Record, from_timestamp, timestamp
 
 from ._blocks import (
     Cell,
@@ -27,10 +27,11 @@ from ._blocks import (
     table,
 )
 from ._parts import Drawing, Visit
+from ._texts import moment
 
 _MOST = 50
 _WORDS = {
-    "type": "Kind",
+    "type": "Type",
     "action": "Action",
     "connector": "Connector",
     "session": "Session",
@@ -47,13 +48,13 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
     fields += [field(name, f"{label} (UTC)", kept.get(name, ""), "datetime-local") for name, label in _TIMES.items()]
     return page(
-        "Record",
+        "Audit log",
         f"{len(found.items)} records",
-        heading("The record"),
+        heading("Audit log"),
         _describe_standing(deps),
         filters("/audit", *fields, given=any(kept.values())),
         table(
-            "Records, newest first", ("Kind", "When", "Who", "About"), map(_row, found.items), "No record is like that."
+            "Records, newest first", ("Type", "Time", "Actor", "About"), map(_row, found.items), "No matching records"
         ),
         older("/audit", kept, found.cursor),
     )
@@ -63,26 +64,26 @@ async def draw_record(deps: Dependencies, visit: Visit, audit_id: str) -> Drawin
     """One record, whole."""
     record = await deps.audit.get(audit_id)
     if record is None:
-        raise NotFound("There is no such record.")
+        raise NotFound("No record has this ID.")
     return Drawing(lambda: _page(record))
 
 
 def _page(record: Record) -> Tag:
     event = record.event
     contents = (
-        quiet("Its contents were deleted, as the configuration says; that they were is on record too.")
+        quiet("The contents were deleted, as the configuration says. The audit log has recorded the deletion.")
         if record.pruned
         else draw_whole("contents", dict(event.payload), "Contents")
     )
     return page(
         event.type,
         f"Record {record.sequence}",
-        back("/audit", "The whole record"),
+        back("/audit", "Audit log"),
         heading(event.type, f"record {record.sequence:,}"),
         facts(_about(record)),
-        tags.h2("What it says"),
+        tags.h2("Contents"),
         contents,
-        tags.h2("How it hangs in the chain"),
+        tags.h2("Hash chain"),
         facts(_draw_sealed(record)),
     )
 
@@ -115,18 +116,19 @@ def _moment(visit: Visit, name: str) -> datetime | None:
         at = datetime.fromisoformat(text)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise InvalidRequest(f"{_TIMES[name]} is no moment in time: write 2026-01-31T12:00.") from None
+        raise InvalidRequest(f"{_TIMES[name]} is not a valid time. Write it as 2026-01-31T12:00.") from None
 
 
 def _describe_standing(deps: Dependencies) -> Tag:
     latest = deps.signer.latest
-    signed = "No checkpoint was signed yet."
+    signed = quiet("No checkpoint has been signed yet.")
     if latest is not None:
-        signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {deps.signer.fingerprint}."
-    verify = tags.button("Verify all of it", type="button", disabled="disabled", id="verify", **{"class": "small"})
-    export = tags.button("Save all of it", type="button", disabled="disabled", id="export", **{"class": "small"})
+        key = f" with the key {deps.signer.fingerprint}."
+        signed = quiet(f"Signed up to record {latest.sequence:,} ", moment(from_timestamp(latest.at)), key)
+    verify = tags.button("Verify", type="button", disabled="disabled", id="verify", **{"class": "small"})
+    export = tags.button("Export", type="button", disabled="disabled", id="export", **{"class": "small"})
     verdict = tags.output(id="verdict")
-    return tags.div(quiet(signed), tags.p(verify, " ", export, " ", answer(), **{"class": "buttons"}), verdict)
+    return tags.div(signed, tags.p(verify, " ", export, " ", answer(), **{"class": "buttons"}), verdict)
 
 
 def _row(record: Record) -> tuple[Cell, ...]:
@@ -138,10 +140,10 @@ def _row(record: Record) -> tuple[Cell, ...]:
 
 def _about(record: Record) -> Iterator[tuple[str, Cell]]:
     event = record.event
-    yield "Id", event.id
-    yield "When", event.at
-    yield "In UTC", timestamp(event.at)
-    yield "Who", f"{event.actor.type} {event.actor.id}"
+    yield "ID", event.id
+    yield "Time", event.at
+    yield "Time (UTC)", timestamp(event.at)
+    yield "Actor", f"{event.actor.type} {event.actor.id}"
     yield "Run", None if event.run_id is None else link(f"/runs/{event.run_id}", event.run_id)
     yield "Session", None if event.session_id is None else link(f"/sessions/{event.session_id}", event.session_id)
     yield "Action", event.action
@@ -151,5 +153,5 @@ def _about(record: Record) -> Iterator[tuple[str, Cell]]:
 
 def _draw_sealed(record: Record) -> Iterator[tuple[str, Cell]]:
     yield "Hash", record.hash
-    yield "Hash before", record.previous_hash
-    yield "Digest of the contents", record.payload_digest
+    yield "Previous hash", record.previous_hash
+    yield "Contents digest", record.payload_digest

@@ -126,9 +126,9 @@ def filters(path: str, *fields: Tag, given: bool = False) -> Tag:
 
     :param given: whether it is such a page.
     """
-    button = tags.button("Show", type="submit")
+    button = tags.button("Apply", type="submit")
     form = tags.form(*fields, button, **{"class": "filters", "data-place": path})
-    details = tags.details(tags.summary("Show only some"), form, id="filters")
+    details = tags.details(tags.summary("Filter"), form, id="filters")
     return details(open="open") if given else details
 
 

@@ -18,19 +18,19 @@ async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
     """Draw what the daemon can talk to, and as whom."""
     known, flags = deps.connectors.descriptions(), await deps.flags.all()
     bound = [(each, _flag(each, flags.get(each.name))) for each in deps.bindings.list()]
-    heads = ("Credential", "Of", "As", "Since", "Goes to", "Beware", "")
+    heads = ("Credential", "Connector", "Account", "Added", "Hosts", "Warning", "")
     return page(
         "Connectors",
         f"{len(known)} connectors, {len(bound)} credentials",
-        heading("What the daemon can talk to"),
+        heading("Connectors"),
         tags.h2("Credentials"),
         quiet(
-            "A secret is never typed into a page, nor shown on one. In your terminal: ",
+            "Secrets are never entered or shown on a page. To add a credential, run ",
             tags.code("aileron binding setup"),
-            ".",
+            " in your terminal.",
         ),
         tags.p(answer()),
-        table("Credentials that are bound", heads, (_binding(*each) for each in bound), "None is bound."),
+        table("Credentials", heads, (_binding(*each) for each in bound), "No credentials"),
         *(part for each in known for part in _connector(each)),
         *problems(deps.connectors.problems()),
     )
@@ -41,8 +41,8 @@ def _flag(binding: Binding, flag: BindingFlag | None) -> str:
 
 
 def _binding(binding: Binding, beware: str) -> tuple[Cell, ...]:
-    where = "nowhere: rebind it" if binding.scope is None else ", ".join(binding.scope.hosts)
-    sure = "Its secret is deleted. Sure?"
+    where = "None: bind it again" if binding.scope is None else ", ".join(binding.scope.hosts)
+    sure = "Confirm: delete the secret"
     revoke = act("Revoke", f"DELETE /v1/bindings/{binding.name}", sure=sure, name=f"revoke-{binding.name}")
     return binding.name, binding.connector, binding.account, binding.created_at, where, beware, revoke
 
@@ -50,19 +50,19 @@ def _binding(binding: Binding, beware: str) -> tuple[Cell, ...]:
 def _connector(about: ConnectorDescription) -> Iterator[Tag]:
     yield tags.h2(visible(about.fqn), " ", tags.span(visible(about.version), **{"class": "quiet"}))
     yield facts(_about(about))
-    heads = ("Operation", "Does", "Twice is as once", "Can be looked for", "Says")
+    heads = ("Operation", "Effect", "Idempotent", "Outcome can be looked up", "Description")
     operations = (each for _, each in sorted(about.operations.items()))
-    yield table(f"Operations of {about.fqn}", heads, map(_operation, operations), "It has no operation.")
+    yield table(f"Operations of {about.fqn}", heads, map(_operation, operations), "No operations")
 
 
 def _about(about: ConnectorDescription) -> Iterator[tuple[str, Cell]]:
     need = about.credential
-    yield "Talks to", ", ".join(about.hosts)
-    yield "Begins at", about.base_url or "what its credential says"
-    yield "Needs", "no credential" if need is None else f"{need.kind}, in the header {need.header}"
-    yield "Content", about.content_hash
+    yield "Hosts", ", ".join(about.hosts)
+    yield "Base URL", about.base_url or "Set by its credential"
+    yield "Credential", "None" if need is None else f"{need.kind}, in the header {need.header}"
+    yield "Content hash", about.content_hash
 
 
 def _operation(operation: Operation) -> tuple[Cell, ...]:
-    twice, found = ("yes" if each else "no" for each in (operation.idempotent, operation.reconcilable))
-    return operation.name, f"{operation.effect}s", twice, found, operation.description
+    twice, found = ("Yes" if each else "No" for each in (operation.idempotent, operation.reconcilable))
+    return operation.name, operation.effect.capitalize(), twice, found, operation.description

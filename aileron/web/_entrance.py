@@ -32,7 +32,7 @@ def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
     session = deps.operators.by_browser(signed_request(request, deps.cookie), renew=used)
     if session is None:
         request.setHeader(INSTANCE, deps.instance)
-        raise Unauthorized("Nobody is logged in.")
+        raise Unauthorized("You are not logged in.")
     keep_place(request, session.id)
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
@@ -79,7 +79,7 @@ def _tell_keys(body: bytes) -> dict[str, str]:
     except ValueError:
         told = None
     if not isinstance(told, dict) or set(told) != {"page_key", "public_key"}:
-        raise InvalidRequest("The body is not what this takes.")
+        raise InvalidRequest("The request body is not valid.")
     return {name: str(value) for name, value in told.items()}
 
 
@@ -90,7 +90,7 @@ async def entering(request: IRequest, deps: Dependencies) -> bytes:
     """
     found = deps.operators.entering(signed_request(request, deps.cookie))
     if found is None:
-        raise Unauthorized("This browser does not wait to be let in.")
+        raise Unauthorized("This browser has no login in progress.")
     request.setHeader(b"Content-Type", _JSON)
     return json.dumps({"state": found.state.value, "words": found.words}).encode("ascii")
 

@@ -39,8 +39,8 @@ def _bar(place: int, row: tuple[str, float, str], most: float) -> tuple[Tag, Tag
     )
 
 
-_NOTHING = "Nothing went through the gateway since the daemon's start."
-_HEADS = ("Provider", "Requests", "Under way", "Answered", "Sent", "Received", "Tokens in", "Tokens out")
+_NOTHING = "No requests since the daemon started"
+_HEADS = ("Provider", "Requests", "In progress", "Responses", "Sent", "Received", "Input tokens", "Output tokens")
 
 
 async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
@@ -50,13 +50,13 @@ async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
     return page(
         "Gateway",
         f"{begun} requests",
-        heading("What goes to models"),
-        quiet("Only numbers are kept: nothing of what was asked or answered."),
+        heading("LLM traffic"),
+        quiet("Only numbers are kept, never prompts or responses."),
         tags.p(_NOTHING) if not counted else "",
         *(part for name, traffic in sorted(counted.items()) for part in _provider(name, traffic)),
-        table("All of it in numbers", _HEADS, (_row(*each) for each in sorted(counted.items())), "") if counted else "",
-        tags.h2("Where it goes"),
-        table("Providers", ("Provider", "Address", "Said by", "Key"), map(_upstream, deps.gateway.providers), ""),
+        table("Traffic by provider", _HEADS, (_row(*each) for each in sorted(counted.items())), "") if counted else "",
+        tags.h2("Providers"),
+        table("Providers", ("Provider", "Base URL", "Set by", "API key"), map(_upstream, deps.gateway.providers), ""),
         facts(_settings(deps)),
     )
 
@@ -65,11 +65,11 @@ def _provider(name: str, traffic: Traffic) -> Iterator[Part]:
     yield tags.h2(name)
     answers = [(kind, float(count), f"{count:,}") for kind, count in sorted(traffic.answers.items())]
     if answers:
-        yield bars(f"Answers of {name} by status", answers)
+        yield bars(f"Responses of {name} by status", answers)
     waits = _waits(traffic.added)
     if waits:
-        yield tags.h3("What we added until the first byte")
-        yield bars(f"Time added to answers of {name}", waits)
+        yield tags.h3("Latency added before the first byte")
+        yield bars(f"Latency added to responses of {name}", waits)
 
 
 def _waits(added: Histogram) -> list[tuple[str, float, str]]:
@@ -88,15 +88,15 @@ def _row(name: str, traffic: Traffic) -> tuple[Cell, ...]:
 
 
 def _upstream(provider: Provider) -> tuple[Cell, ...]:
-    key = "the agent's own" if provider.credential is None else f"yours: {provider.credential}"
+    key = "The agent's own" if provider.credential is None else f"Yours: {provider.credential}"
     return provider.name, provider.base_url, provider.source.value, key
 
 
 def _settings(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
     settings = deps.gateway
-    yield "Tokens are read", "yes" if settings.accounting else "no: switched off in config.yaml"
-    yield "Silence ends a call after", f"{settings.silence_seconds:g} s"
+    yield "Token counting", "On" if settings.accounting else "Off (config.yaml)"
+    yield "Idle timeout", f"{settings.silence_seconds:g} s"
     most = settings.max_body_bytes
-    yield "A request may have", None if most is None else f"{most:,} bytes"
+    yield "Maximum request size", None if most is None else f"{most:,} bytes"
     for name, value in settings.environment:
         yield name, proxy_shown(name, value)

@@ -14,10 +14,10 @@ from ._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet,
 from ._parts import Visit
 
 _STATES = {
-    GrantState.LIVE: "in force",
-    GrantState.USED_UP: "used up",
-    GrantState.OVER: "over",
-    GrantState.REVOKED: "revoked",
+    GrantState.LIVE: "Active",
+    GrantState.USED_UP: "Used up",
+    GrantState.OVER: "Expired",
+    GrantState.REVOKED: "Revoked",
 }
 _DAY_SECONDS = 86400
 
@@ -29,23 +29,23 @@ async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
     past = [each for each in standing if each.state is not GrantState.LIVE]
     return page(
         "Grants",
-        f"{len(live)} grants in force",
-        heading("What you allowed beforehand"),
-        quiet("A grant is made with an approval, and lets calls like it pass without being asked about."),
+        f"{len(live)} active grants",
+        heading("Grants"),
+        quiet("A grant allows similar calls without asking you. You create one when you approve a request."),
         tags.p(answer()),
-        *([] if live else [quiet("None is in force.")]),
+        *([] if live else [quiet("No active grants")]),
         *(part for each in live for part in _grant(each)),
-        tags.h2("Your own limits"),
-        table("Limits", ("Of", "Most", "Since", ""), map(_cap, deps.limits.caps()), "You set none."),
+        tags.h2("Your limits"),
+        table("Limits", ("Action", "Limit", "Set", ""), map(_cap, deps.limits.caps()), "No limits set"),
         _new_cap(),
-        tags.h2("Grants that allow nothing any more"),
-        table("Past grants", ("Action", "State", "Made", "Used"), map(_draw_past, past), "There are none."),
+        tags.h2("Past grants"),
+        table("Past grants", ("Action", "State", "Created", "Used"), map(_draw_past, past), "No past grants"),
     )
 
 
 def _grant(standing: StandingGrant) -> Iterator[Tag]:
     grant = standing.grant
-    state = chip("in force", "good") if standing.suspended is None else chip("suspended", "waits")
+    state = chip("Active", "good") if standing.suspended is None else chip("Suspended", "waits")
     revoke = act("Revoke", f"DELETE /v1/grants/{grant.id}", name=f"revoke-{grant.id}")
     yield tags.h2(link(f"/actions/{grant.action}", grant.action))
     yield tags.p(state, " ", revoke)
@@ -59,12 +59,12 @@ def _about(standing: StandingGrant) -> Iterator[tuple[str, Cell]]:
         yield f"{predicate.argument} is", predicate.in_words()
     for name, value in grant.exact.items():
         yield f"{name} is", f"exactly {compact(value)}"
-    yield "Left", f"{grant.left} of {grant.uses}"
-    yield "Until", grant.not_after
+    yield "Remaining", f"{grant.left} of {grant.uses}"
+    yield "Expires", grant.not_after
     whose = None if grant.session_id is None else link(f"/sessions/{grant.session_id}", grant.session_id)
-    yield "For", "every session" if whose is None else whose
-    yield "Made", grant.made_at
-    yield "With", link(f"/approvals/{grant.run_id}", "the approval of one like it")
+    yield "Sessions", "All sessions" if whose is None else whose
+    yield "Created", grant.made_at
+    yield "Created with", link(f"/approvals/{grant.run_id}", "This approval")
     yield "Last used", grant.used_at
 
 
@@ -77,21 +77,21 @@ def _cap(own: OwnCap) -> tuple[Cell, ...]:
     which = {"per_session": own.cap.per_session, "window": "per_day" if own.cap.seconds >= _DAY_SECONDS else "per_hour"}
     named = {"action": own.action, "argument": own.cap.argument}
     body = which | {name: value for name, value in named.items() if value is not None}
-    remove = act("Remove", "DELETE /v1/caps", body, sure="More may begin then. Sure?")
-    return own.action or "all actions together", limits([own.cap]), own.set_at, remove
+    remove = act("Remove", "DELETE /v1/caps", body, sure="Confirm: remove the limit")
+    return own.action or "All actions combined", limits([own.cap]), own.set_at, remove
 
 
 def _new_cap() -> Tag:
     counts = [
-        tags.label(f"At most, {words} ", tags.input(name=name, id=f"cap-{name}", type="number", min="1"))
-        for name, words in (("per_hour", "an hour"), ("per_day", "a day"))
+        tags.label(f"{words} ", tags.input(name=name, id=f"cap-{name}", type="number", min="1"))
+        for name, words in (("per_hour", "Per hour"), ("per_day", "Per day"))
     ]
     action = tags.input(name="action", id="cap-action", type="text", autocomplete="off")
     apart = tags.input(name="per_session", id="cap-session", type="checkbox")
     return tags.form(
         *counts,
-        tags.label("of the action (none: of all together) ", action),
-        tags.label(apart, " each session for itself"),
-        tags.button("Set the limit", type="submit", disabled="disabled", id="set-cap"),
+        tags.label("Action (empty: all combined) ", action),
+        tags.label(apart, " Per session"),
+        tags.button("Set limit", type="submit", disabled="disabled", id="set-cap"),
         **{"class": "filters", "data-act": "POST /v1/caps"},
     )

@@ -92,7 +92,7 @@ def _query(request: IRequest) -> Mapping[str, str]:
     try:
         return {name.decode("utf-8"): value.decode("utf-8") for name, (value,) in request.args.items()}
     except ValueError:
-        raise InvalidRequest("The address is none that this page knows: /approvals shows what waits.") from None
+        raise InvalidRequest("This address is not valid. Your pending approvals are at /approvals.") from None
 
 
 def _tell_paused(deps: Dependencies) -> bytes:

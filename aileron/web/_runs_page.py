@@ -57,8 +57,8 @@ _KINDS = {
     RunState.EXECUTING: "moves",
 }
 _UNKNOWN = (
-    "Nobody here can say whether it happened: the service was asked, and no answer said so. It is not done again by"
-    " itself. Look at the service, then say what you found; or have it looked for."
+    "The request was sent, but no response says whether it happened. It is not repeated automatically. Check the"
+    " service and record what you found, or look up the outcome."
 )
 _ENDS = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
 
@@ -80,7 +80,7 @@ def took(start: datetime, end: datetime | None) -> str:
 
 def runs_table(runs: Iterable[Run], caption: str) -> Tag:
     """Draw runs as rows."""
-    return table(caption, ("Action", "State", "Asked", "Took", "Why"), map(_row, runs), "No run is like that.")
+    return table(caption, ("Action", "State", "Requested", "Duration", "Reason"), map(_row, runs), "No matching runs")
 
 
 async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
@@ -96,7 +96,7 @@ async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
 
 
 def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
-    options = [("", "any"), *((each.value, STATES[each]) for each in RunState)]
+    options = [("", "Any"), *((each.value, STATES[each]) for each in RunState)]
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     return page(
         "Runs",
@@ -131,9 +131,9 @@ def _page(run: Run, steps: Sequence[StepRow], attempts: Sequence[AttemptRow], ap
         tags.p(state_chip(run.state), " ", answer()),
         *_choices(run),
         facts(_about(run)),
-        *([] if approval is None else [tags.h2("The decision"), facts(_draw_decided(approval))]),
+        *([] if approval is None else [tags.h2("Decision"), facts(_draw_decided(approval))]),
         *_arguments(run),
-        tags.h2("What was tried"),
+        tags.h2("Attempts"),
         _attempts(attempts),
         *_outcome(run, steps),
     )
@@ -153,53 +153,53 @@ async def _approval(deps: Dependencies, run: Run) -> Approval | None:
 
 
 def _about(run: Run) -> Iterator[tuple[str, Cell]]:
-    yield "Run", run.id
-    yield "Asked", run.received_at
-    yield "Since", run.changed_at
-    yield "Begins", run.start_after if run.state is RunState.APPROVED else None
-    yield "Session", "you" if run.session_id is None else link(f"/sessions/{run.session_id}", run.session_id)
-    yield "Does again", None if run.parent_id is None else link(f"/runs/{run.parent_id}", run.parent_id)
+    yield "Run ID", run.id
+    yield "Requested", run.received_at
+    yield "Updated", run.changed_at
+    yield "Starts", run.start_after if run.state is RunState.APPROVED else None
+    yield "Session", "None (yours)" if run.session_id is None else link(f"/sessions/{run.session_id}", run.session_id)
+    yield "Repeats", None if run.parent_id is None else link(f"/runs/{run.parent_id}", run.parent_id)
     yield "Effect key", run.effect_key
     yield "Idempotency key", run.idempotency_key
     yield "Reason", run.reason
-    yield "On record", link(f"/audit?run={run.id}", "what was recorded of it")
+    yield "Audit log", link(f"/audit?run={run.id}", "Records of this run")
 
 
 def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
-    said = {None: "none so far", True: "approved", False: "denied"}[approval.approved]
+    said = {None: "Pending", True: "Approved", False: "Denied"}[approval.approved]
     yield "Decision", link(f"/approvals/{approval.run.id}", said)
-    yield "When", approval.decided_at
-    yield "By login", approval.decided_by
-    yield "By grant", approval.grant_id
+    yield "Decided", approval.decided_at
+    yield "Login", approval.decided_by
+    yield "Grant", approval.grant_id
     yield "Reason", approval.reason
     yield "Not before", approval.not_before
     yield "Not after", approval.not_after
-    yield "No longer holds", approval.stale
+    yield "No longer valid", approval.stale
     yield "Digest", approval.digest
 
 
 def _arguments(run: Run) -> Iterator[Part]:
-    yield tags.h2("With these arguments")
+    yield tags.h2("Arguments")
     yield draw_whole("arguments", dict(run.arguments), "Arguments")
     if run.asked is not None:
-        yield tags.h3("As they were asked for")
-        yield draw_whole("asked", dict(run.asked), "Arguments as they were asked for")
+        yield tags.h3("As requested")
+        yield draw_whole("asked", dict(run.asked), "Arguments as requested")
 
 
 def _choices(run: Run) -> list[Part]:
     if run.state in _ENDS:
-        take_back = act("Take it back", f"POST /v1/action-approvals/{segment(run.id)}/withdraw", name="withdraw")
-        return [tags.p(take_back, **{"class": "buttons"})]
+        cancel = act("Cancel run", f"POST /v1/action-approvals/{segment(run.id)}/withdraw", name="withdraw")
+        return [tags.p(cancel, **{"class": "buttons"})]
     if run.state is not RunState.UNKNOWN:
         return []
-    look = act("Look for it", f"POST /v1/runs/{segment(run.id)}/reconcile", name="reconcile")
-    again = "This asks anew, and it may then happen twice. Sure?"
+    look = act("Look up outcome", f"POST /v1/runs/{segment(run.id)}/reconcile", name="reconcile")
+    again = "Confirm: run again, even if it happens twice"
     return [
         tags.p(_UNKNOWN, **{"class": "stale"}),
         tags.p(look, **{"class": "buttons"}),
-        _saying(run, "happened", "It happened"),
-        _saying(run, "did_not_happen", "It did not happen"),
-        _saying(run, "run_again", "Have it done again", again),
+        _saying(run, "happened", "Mark as completed"),
+        _saying(run, "did_not_happen", "Mark as not done"),
+        _saying(run, "run_again", "Run again", again),
     ]
 
 
@@ -213,16 +213,16 @@ def _saying(run: Run, outcome: str, words: str, sure: str = "") -> Tag:
         "data-body": f'{{"outcome": "{outcome}"}}',
         **({"data-sure": sure} if sure else {}),
     }
-    return tags.form(tags.label(f"{words}; note for the record ", note), button, **attributes)
+    return tags.form(tags.label("Note (saved in the audit log) ", note), button, **attributes)
 
 
 def _attempts(attempts: Iterable[AttemptRow]) -> Tag:
-    heads = ("Step and attempt", "State", "Began", "Took", "Left us", "Why")
-    return table("Attempts", heads, map(_attempt, attempts), "Nothing was sent.")
+    heads = ("Step, attempt", "State", "Started", "Duration", "Sent", "Reason")
+    return table("Attempts", heads, map(_attempt, attempts), "No attempts")
 
 
 def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:
-    sent = {None: "", True: "yes", False: "no"}[attempt.sent]
+    sent = {None: "", True: "Yes", False: "No"}[attempt.sent]
     why = "" if attempt.fault is None else attempt.fault.message
     name, lasted = f"{attempt.step_id}, {attempt.number}", took(attempt.started_at, attempt.ended_at)
     return name, attempt.state, attempt.started_at, lasted, sent, why
@@ -231,16 +231,16 @@ def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:
 def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
     result, outputs, attachments = _set_apart(run, steps)
     for step, output in zip(steps, outputs, strict=True):
-        yield tags.h3(f"What step {step.position + 1} answered")
-        yield draw_whole(f"step-{step.position}", output, "Answer")
+        yield tags.h3(f"Response to step {step.position + 1}")
+        yield draw_whole(f"step-{step.position}", output, "Response")
     if run.fault is not None:
-        yield tags.h2("What went wrong")
+        yield tags.h2("Failure")
         yield facts(_fault(run.fault))
     elif run.result is not None:
-        yield tags.h2("What the agent was told")
+        yield tags.h2("Result returned to the agent")
         yield draw_whole("result", result, "Result")
     elif not run.state.settled:
-        yield quiet("It has no outcome yet.")
+        yield quiet("No outcome yet")
     yield from _draw_attached(run, attachments)
 
 
@@ -257,12 +257,12 @@ def _draw_attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part
             yield tags.h3(f"Attachment {number}")
             yield draw_whole(f"attachment-{number}", attachment.text, f"Attachment {number}")
     if attachments:
-        yield quiet(f"To have what is attached as files: aileron runs save {run.id} DIRECTORY")
+        yield quiet(f"To save the attachments as files, run: aileron runs save {run.id} DIRECTORY")
 
 
 def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:
     yield "Class", fault.kind
     yield "Message", fault.message
-    yield "On whose side", fault.boundary
-    yield "May be tried again", "yes" if fault.retriable else "no"
+    yield "Where", fault.boundary
+    yield "Retriable", "Yes" if fault.retriable else "No"
     yield "Details", draw_whole("details", dict(fault.details), "Details") if fault.details else None

@@ -58,7 +58,7 @@ def draw_timeline(lanes: Sequence[Lane], now: datetime) -> Tag:
     start = min(each.run.received_at for each in lanes)
     scale = _Scale(start, max(_end(each, now) for each in lanes))
     height = _TOP + _LANE * len(lanes)
-    words = f"{len(lanes)} calls from the first at the left to the last at the right; the table below says the same."
+    words = f"Timeline of {len(lanes)} calls. The table below lists the same calls."
     drawn = [part for place, lane in enumerate(lanes) for part in _draw_lane(lane, place, scale, now)]
     box = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img", "aria-label": words, "class": "timeline"}
     return Tag("svg")(*_draw_axis(scale, height), *drawn, **box)
@@ -89,7 +89,7 @@ def _draw_lane(lane: Lane, place: int, scale: _Scale, now: datetime) -> Iterator
     yield _text(0, y + 12, visible(name), "start")
     waited_until = end if lane.began is None else lane.decided or lane.began
     if run.gated:
-        yield _draw_bar(scale, run.received_at, waited_until, y, "waited", f"{run.action}: waited")
+        yield _draw_bar(scale, run.received_at, waited_until, y, "waited", f"{run.action}: waited for approval")
     if lane.began is not None:
         yield _draw_bar(scale, lane.began, end, y, f"did {run.state.value}", f"{run.action}: {STATES[run.state]}")
     elif not run.gated or run.state in _ENDED_WITHOUT:
@@ -122,15 +122,13 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
     """Sessions, newest first."""
     live = visit.query.get("live", "")
     found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"))
-    heads = ("Agent", "State", "Since", "Seen", "Directory", "Model requests", "Tokens in", "Tokens out")
+    heads = ("Agent", "State", "Started", "Last seen", "Directory", "LLM requests", "Input tokens", "Output tokens")
     return page(
         "Sessions",
         f"{len(found.items)} sessions",
         heading("Sessions"),
-        filters(
-            "/sessions", choice("live", "Which", [("", "all"), ("yes", "only those at work")], live), given=bool(live)
-        ),
-        table("Sessions, newest first", heads, (_row(deps, each) for each in found.items), "No agent was here yet."),
+        filters("/sessions", choice("live", "State", [("", "All"), ("yes", "Active")], live), given=bool(live)),
+        table("Sessions, newest first", heads, (_row(deps, each) for each in found.items), "No sessions yet"),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )
 
@@ -139,21 +137,21 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     """One session, with what it asked for over time."""
     session = await deps.sessions.get(session_id)
     if session is None:
-        raise NotFound("There is no such session.")
+        raise NotFound("No session has this ID.")
     found = await deps.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
-    more = f" Only the newest {MOST_DRAWN} are here." if found.cursor else ""
+    more = f" Only the newest {MOST_DRAWN} are shown." if found.cursor else ""
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
     return page(
         f"{session.agent}, session",
         f"{session.agent}: {len(found.items)} calls",
         back("/sessions", "All sessions"),
-        heading(session.agent, "as it calls itself"),
+        heading(session.agent, "self-reported"),
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
         facts(_about(deps, session, await deps.sessions.tally(session_id))),
-        tags.h2("What it asked for"),
-        quiet(f"Dashed: it waited for you. Full: it was being done.{more}") if lanes else "",
+        tags.h2("Calls"),
+        quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",
         draw_timeline(lanes, deps.now()) if lanes else "",
-        runs_table(found.items, "Its calls, newest first"),
+        runs_table(found.items, "Calls, newest first"),
         older("/runs", {"session": session_id}, found.cursor),
     )
 
@@ -187,9 +185,9 @@ def _is_paused(deps: Dependencies, session: Session) -> bool:
 
 def _state(deps: Dependencies, session: Session) -> Tag:
     if not session.live:
-        code = "" if session.exit_code is None else f" with {session.exit_code}"
-        return chip(f"ended{code}" if session.ending is None else session.ending.value, "quiet")
-    return chip("paused", "waits") if _is_paused(deps, session) else chip("at work", "moves")
+        code = "" if session.exit_code is None else f" (exit code {session.exit_code})"
+        return chip(f"Ended{code}" if session.ending is None else session.ending.value.capitalize(), "quiet")
+    return chip("Paused", "waits") if _is_paused(deps, session) else chip("Active", "moves")
 
 
 def _choices(deps: Dependencies, session: Session) -> Iterator[Part]:
@@ -197,39 +195,39 @@ def _choices(deps: Dependencies, session: Session) -> Iterator[Part]:
         return
     which = {"session": session.id}
     if _is_paused(deps, session):
-        yield act("Resume it", "POST /v1/resume", which, name="resume-session")
+        yield act("Resume", "POST /v1/resume", which, name="resume-session")
     else:
-        yield act("Pause it", "POST /v1/pause", which, name="pause-session")
+        yield act("Pause", "POST /v1/pause", which, name="pause-session")
     yield " "
-    sure = "Its keys open nothing from then on. Sure?"
-    yield act("End it", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name="end-session")
+    sure = "Confirm: end session and revoke its keys"
+    yield act("End session", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name="end-session")
 
 
 def _about(deps: Dependencies, session: Session, tally: SessionTally) -> Iterator[tuple[str, Cell]]:
-    yield "Session", session.id
-    yield "Directory, as it says", session.working_dir
+    yield "Session ID", session.id
+    yield "Working directory (self-reported)", session.working_dir
     yield "Opened by", process(session.peer)
-    yield "Began", session.started_at
+    yield "Started", session.started_at
     yield "Last seen", session.seen_at
     yield "Ended", session.ended_at
-    yield "Ends by itself", _ends(session)
+    yield "Ends", _ends(session)
     yield "Calls", tally.calls
     yield "Approved", tally.approvals
     yield "Denied", tally.denials
-    yield "Done", tally.effects
-    yield "In doubt", tally.in_doubt
-    yield "Waiting for you", tally.waiting
+    yield "Executed", tally.effects
+    yield "Outcome unknown", tally.in_doubt
+    yield "Pending", tally.waiting
     requests, read, written = _tokens(deps, session)
-    yield "Requests to models", requests
-    yield "Tokens read", read
-    yield "Tokens written", written
-    yield "On record", link(f"/audit?session={session.id}", "what was recorded of it")
+    yield "LLM requests", requests
+    yield "Input tokens", read
+    yield "Output tokens", written
+    yield "Audit log", link(f"/audit?session={session.id}", "Records of this session")
 
 
 def _ends(session: Session) -> Cell:
     if not session.live:
         return None
-    return "when its launcher is gone" if session.leased else session.ends_at
+    return "When its launcher exits" if session.leased else session.ends_at
 
 
 async def _read_lane(deps: Dependencies, run: Run) -> Lane:

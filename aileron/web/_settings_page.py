@@ -19,11 +19,11 @@ _PASSKEYS = template("passkeys.xml")
 async def draw_passkeys(deps: Dependencies, visit: Visit) -> Fragment:
     """Draw the passkeys that count, the rule, and a form to add one."""
     keys, rule = deps.passkeys.passkeys(), deps.passkeys.passkey_rule()
-    words = "No approval needs one."
+    words = "No approval requires a passkey."
     if rule.everything:
-        words = "Every approval needs one."
+        words = "Every approval requires a passkey."
     elif rule.actions:
-        words = f"Approvals of these actions need one: {visible(', '.join(rule.actions))}."
+        words = f"Approvals of these actions require a passkey: {visible(', '.join(rule.actions))}."
     return Fragment(
         _PASSKEYS,
         root=titled("Passkeys – Aileron", f"Passkeys: {len(keys) or 'none'}"),
@@ -33,7 +33,7 @@ async def draw_passkeys(deps: Dependencies, visit: Visit) -> Fragment:
     )
 
 
-_LOCK = "What waits is kept, and every login ends: yours too. Sure?"
+_LOCK = "Confirm: lock the vault and end all logins"
 
 
 async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
@@ -42,44 +42,49 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
     return page(
         "Settings",
         "Settings",
-        heading("What the daemon goes by"),
-        quiet("What is not changed here is changed in ", tags.code("config.yaml"), " of your home, and trusted then."),
+        heading("Settings"),
+        quiet(
+            "To change other settings, edit ", tags.code("config.yaml"), " in your Aileron home, then trust the file."
+        ),
         tags.p(answer()),
         facts(_daemon(deps)),
         tags.h2("Vault"),
         tags.p(
-            chip(deps.vault.state().value, "good"), " ", act("Lock it", "POST /v1/vault/lock", sure=_LOCK, name="lock")
+            chip(deps.vault.state().value.capitalize(), "good"),
+            " ",
+            act("Lock vault", "POST /v1/vault/lock", sure=_LOCK, name="lock"),
         ),
-        tags.h2("Record"),
+        quiet("Locking the vault ends every login, including this one. Pending approvals are kept."),
+        tags.h2("Audit log"),
         facts(_record(deps)),
         tags.h2("Notifications"),
         *_notifications(deps),
         tags.h2("Logins"),
-        table("Logins", ("Login", "In", "Since", "Used", "Ends", ""), _logins(logins, visit.operator), ""),
-        tags.p(act("End all the others", "DELETE /v1/operator/sessions", name="end-others")),
+        table("Logins", ("Login", "Client", "Started", "Last used", "Ends", ""), _logins(logins, visit.operator), ""),
+        tags.p(act("End all other logins", "DELETE /v1/operator/sessions", name="end-others")),
         tags.h2("Passkeys"),
-        tags.p(tags.a("Have approvals need your passkey", href="/settings/passkeys")),
+        tags.p(tags.a("Require your passkey for approvals", href="/settings/passkeys")),
     )
 
 
 def _daemon(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
     yield "Version", deps.version
-    yield "Runs since", deps.started_at
+    yield "Started", deps.started_at
 
 
 def _record(deps: Dependencies) -> Iterator[tuple[str, Cell]]:
     latest = deps.signer.latest
-    yield "Signed by", deps.signer.fingerprint or "nobody yet: the vault was never open"
+    yield "Signed by", deps.signer.fingerprint or "No key yet: the vault has never been unlocked"
     yield "Signed up to", None if latest is None else f"record {latest.sequence:,}"
-    yield "Signs of tampering in this life", deps.signer.tampered
+    yield "Signs of tampering since the daemon started", deps.signer.tampered
 
 
 def _notifications(deps: Dependencies) -> Iterator[Part]:
     channels = () if deps.notifier is None else deps.notifier.channels()
-    heads = ("Channel", "Kind", "Sent", "Given up", "On their way", "Last problem")
-    yield table("Channels", heads, map(_channel, channels), "None is configured: you are told here alone.")
+    heads = ("Channel", "Type", "Sent", "Failed", "Queued", "Last error")
+    yield table("Channels", heads, map(_channel, channels), "No channels configured. Approvals are shown only here.")
     if channels:
-        yield tags.p(act("Send a test by each", "POST /v1/notifications/test", name="try-channels"))
+        yield tags.p(act("Send test notifications", "POST /v1/notifications/test", name="try-channels"))
 
 
 def _channel(state: ChannelState) -> tuple[Cell, ...]:
@@ -88,7 +93,7 @@ def _channel(state: ChannelState) -> tuple[Cell, ...]:
 
 def _logins(logins: tuple[OperatorSession, ...], own: OperatorSession) -> Iterator[tuple[Cell, ...]]:
     for each in logins:
-        where = "a browser" if each.browser else "a terminal"
-        end = act("End it", f"DELETE /v1/operator/sessions/{each.id}", name=f"end-{each.id}")
-        name = f"{each.id} (this one)" if each.id == own.id else each.id
+        where = "Browser" if each.browser else "Terminal"
+        end = act("End login", f"DELETE /v1/operator/sessions/{each.id}", name=f"end-{each.id}")
+        name = f"{each.id} (this login)" if each.id == own.id else each.id
         yield name, where, each.started_at, each.used_at, each.ends_at, "" if each.id == own.id else end

@@ -48,7 +48,7 @@ PAGES: Mapping[str, Draw] = {
 
 
 async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattenable:
-    raise NotFound("There is nothing here.")
+    raise NotFound("Page not found.")
 
 
 FRAGMENTS: Mapping[str, Draw] = {

@@ -13,28 +13,18 @@ from aileron.values import JSON, Process, Run, RunState, Session, plain, timesta
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 
 STATES = {
-    RunState.RECEIVED: "was received",
-    RunState.PENDING: "waits for you",
-    RunState.APPROVED: "approved, about to start",
-    RunState.AWAITING_VAULT: "approved, waits for the vault to be unlocked",
-    RunState.EXECUTING: "is being done",
-    RunState.COMPLETED: "done",
-    RunState.FAILED: "failed",
-    RunState.UNKNOWN: "may have happened: nobody here can say",
-    RunState.DENIED: "denied",
-    RunState.CANCELLED: "taken back",
-    RunState.EXPIRED: "expired",
+    RunState.RECEIVED: "Received",
+    RunState.PENDING: "Waiting for your approval",
+    RunState.APPROVED: "Approved, not started",
+    RunState.AWAITING_VAULT: "Approved, waiting for the vault to be unlocked",
+    RunState.EXECUTING: "Running",
+    RunState.COMPLETED: "Completed",
+    RunState.FAILED: "Failed",
+    RunState.UNKNOWN: "Outcome unknown",
+    RunState.DENIED: "Denied",
+    RunState.CANCELLED: "Cancelled",
+    RunState.EXPIRED: "Expired",
 }
-_SENDING = {
-    **dict.fromkeys((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT), "What will be sent"),
-    RunState.EXECUTING: "What is being sent",
-    RunState.COMPLETED: "What was sent",
-}
-
-
-def sending(state: RunState) -> str:
-    """Say what stands over the requests; where nobody can promise that they were sent, it does not say so."""
-    return _SENDING.get(state, "What was to be sent")
 
 
 def render_value(value: JSON) -> str:
@@ -48,7 +38,7 @@ def size(text: str) -> str:
     lines = text.count("\n") + 1
     if len(text) <= _LONG_CHARACTERS and lines <= _LONG_LINES:
         return ""
-    return f"{len(text):,} characters in {lines:,} line{'s' if lines > 1 else ''}, all of them here"
+    return f"{len(text):,} characters, {lines:,} line{'s' if lines > 1 else ''}, shown in full"
 
 
 def agent(session: Session | None) -> str:
@@ -57,11 +47,18 @@ def agent(session: Session | None) -> str:
 
 
 def process(peer: Process | None) -> str:
-    """Name the process that opened a session."""
+    """Describe the process that opened a session, with its whole path and its directory."""
     if peer is None:
-        return "which process opened the session is unknown"
+        return "an unknown process"
     executable, directory = (visible(each or "(hidden)") for each in (peer.executable, peer.working_dir))
-    return f"the session was opened by process {peer.pid}, {executable} in {directory}"
+    return f"PID {peer.pid}, {executable} in {directory}"
+
+
+def process_name(peer: Process | None) -> str:
+    """Name the same process in a word or two."""
+    if peer is None:
+        return "an unknown process"
+    return f"PID {peer.pid}, {visible((peer.executable or '(hidden)').rpartition('/')[2])}"
 
 
 def segment(text: str) -> str:
@@ -71,14 +68,19 @@ def segment(text: str) -> str:
 
 
 def moment(at: datetime) -> Tag:
-    """Draw a moment; the script turns it to the reader's own time."""
+    """Draw a moment; the script says how long ago it was, or when it is by the reader's clock."""
     stamp = timestamp(at)
     return tags.time(stamp, datetime=stamp)
 
 
+def clock_time(at: datetime) -> Tag:
+    """Draw a moment that the script shows by the reader's clock alone, beside a countdown."""
+    return moment(at)(**{"data-clock": "yes"})
+
+
 def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
-    """Tell when an approved run begins, how long that is (the script counts), and draw the button to take it back."""
+    """Tell when an approved run begins, how long that is (the script counts), and draw the button to undo it."""
     at = run.start_after or run.changed_at
     act = f"POST /v1/action-approvals/{segment(run.id)}/withdraw"
-    button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo", "data-act": act})
-    return moment(at), tags.span(**{"data-begins": timestamp(at)}), button
+    button = tags.button("Undo", type="button", disabled="disabled", **{"class": "undo", "data-act": act})
+    return clock_time(at), tags.span(**{"data-begins": timestamp(at)}), button

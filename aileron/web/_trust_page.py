@@ -12,10 +12,10 @@ from ._texts import moment, render_value, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)
-_NEW = "Nobody has trusted it: it does nothing."
-_CHANGED = "It is not what you trusted: it does nothing."
+_NEW = "New. Not active until you trust it."
+_CHANGED = "Changed since you trusted it. Not active until you trust it again."
 _TEMPLATE = template("trust.xml")
-_UNKNOWN_BEFORE = "What you trusted is not known any more, or too long to compare: only the whole can be shown."
+_UNKNOWN_BEFORE = "The version you trusted is no longer available or too long to compare, so no changes are shown."
 
 
 def _page(items: tuple[TrustItem, ...]) -> Fragment:
@@ -26,7 +26,7 @@ def _page(items: tuple[TrustItem, ...]) -> Fragment:
     others = [item for item in ordered if item.state not in waiting]
     return Fragment(
         _TEMPLATE,
-        root=titled("Trust – Aileron", f"To read: {len(asked) or 'nothing'}"),
+        root=titled("Trust – Aileron", f"Files to review: {len(asked) or 'none'}"),
         nothing=not asked,
         asked=[_draw_asked(item, candidate) for item, candidate in asked],
         several={"count": str(len(asked))} if len(asked) > 1 else False,
@@ -50,8 +50,8 @@ def _draw_asked(item: TrustItem, candidate: Candidate) -> dict[str, Flattenable]
 
 def _draw_trusted(item: TrustItem) -> dict[str, Flattenable]:
     """Draw what is trusted, since when, and a button to take it back."""
-    since: Tag | str = "" if item.trusted is None else tags.small(" since ", moment(item.trusted.changed_at))
-    gone = " (nothing of that name lies there any more)" if item.state is TrustState.GONE else ""
+    since: Tag | str = "" if item.trusted is None else tags.small(", trusted ", moment(item.trusted.changed_at))
+    gone = " (the file no longer exists)" if item.state is TrustState.GONE else ""
     return {**_about(item), "since": since, "gone": gone}
 
 
@@ -71,4 +71,4 @@ def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:
     difference = item.difference
     if item.before is None or difference == candidate.text:
         return tags.p(_UNKNOWN_BEFORE)
-    return tags.div(tags.h3("What differs"), tags.pre(render_value(difference)))
+    return tags.div(tags.h3("Changes"), tags.pre(render_value(difference)))

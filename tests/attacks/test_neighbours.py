@@ -94,7 +94,7 @@ class NeighbourTests(DoorTestCase):
         await self.frame()
         await self.look_into_a_window()
         await self.page.reload()
-        await self.page.shows("Nothing. Agents may ask")
+        await self.page.shows("No pending approvals.")
         self.assertEqual((await self.status())["vault_state"], "unlocked")
         self.assertEqual(await self.events("operator.logout"), [])
 

@@ -148,7 +148,7 @@ class DoorTestCase(AttackTestCase, BrowsedTestCase):
         self.finally_(self.browser.give_back)
         page = await self.browser.page()
         await self.log_in(page)
-        await page.shows("Nothing. Agents may ask")
+        await page.shows("No pending approvals.")
         neighbour = Neighbour()
         site = LoopbackSite.listen(self.reactor, neighbour)
         self.finally_(site.stop)
@@ -255,7 +255,7 @@ class PageTests(DoorTestCase):
         await foreign.shows("This login link is no longer valid")
         self.assertEqual(await foreign.evaluate("sessionStorage.getItem('aileron-entering')"), None)
         await page.reload()
-        await page.shows("Nothing. Agents may ask")
+        await page.shows("No pending approvals.")
         self.assertEqual(await self.events("operator.login_refused"), [{"count": 1}])
 
 

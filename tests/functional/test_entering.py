@@ -13,7 +13,7 @@ from tests.functional.reactor import until
 
 WORDS = "The two words that your page at .* shows: "
 KEY_ID = "import('/static/store.js').then(({ read }) => read('current')).then(({ id }) => id)"
-NOTHING = "Nothing. Agents may ask"
+NOTHING = "No pending approvals."
 WATCH = """(() => { const known = window.fetch; window.sent = [];
   window.fetch = (url, options) => { window.sent.push(Object.keys(options.headers)); return known(url, options); };
 })()"""
@@ -168,10 +168,10 @@ class EnteringTests(PagesTestCase):
         await page.shows(NOTHING)
         for idle, whole, notice, why in (
             (1700, 9000, "", ""),
-            (250, 9000, "This login ends in 4 min, unless you do something here.", ""),
-            (30, 30, "This login ends within a minute, whatever you do.", ""),
-            (5, 9000, "This login ends within a minute, unless you do something here.", "nothing was done here"),
-            (5, 5, "This login ends within a minute, whatever you do.", "as old as a login may become"),
+            (250, 9000, "Your login ends in 4 min unless you use this page.", ""),
+            (30, 30, "Your login ends within a minute.", ""),
+            (5, 9000, "Your login ends within a minute unless you use this page.", "was not used for 30 minutes"),
+            (5, 5, "Your login ends within a minute.", "reached its maximum duration"),
         ):
             found, said = await page.evaluate(LEFT % (idle, whole))
             self.assertEqual(found, notice)

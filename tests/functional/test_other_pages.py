@@ -29,7 +29,7 @@ class OtherPagesTests(PagesTestCase):
     async def opened(self) -> Page:
         """A page of somebody who is logged in."""
         page = await self.entered()
-        await page.shows("What waits for you")
+        await page.shows("Pending approvals")
         return page
 
     async def go(self, page: Page, name: str, shows: str) -> None:
@@ -54,14 +54,14 @@ class OtherPagesTests(PagesTestCase):
         (run,) = (await self.told("runs", "list", "--state", "unknown"))["items"]
         run_id = run["id"]
         page = await self.opened()
-        await self.go(page, "runs", "may have happened")
+        await self.go(page, "runs", "Outcome unknown")
         await page.click(f'a[href="/runs/{run_id}"]')
-        await page.shows("Nobody here can say whether it happened")
+        await page.shows("no response says whether it happened")
         await self.keep(page, "unknown")
         await page.evaluate("document.querySelector('#note-did_not_happen').focus()")
         await page.write("It is not in the channel.")
         await page.click("#did_not_happen")
-        await page.shows("failed")
+        await page.shows("Failed")
         await page.shows("It is not in the channel.")
         await self.recorded("run.settled")
         self.assertEqual(page.problems, [])
@@ -71,7 +71,7 @@ class OtherPagesTests(PagesTestCase):
         page = await self.opened()
         await self.go(page, "audit", "Signed up to record")
         await page.click("#verify")
-        await page.shows("It holds, all")
+        await page.shows("Verified: all")
         await page.click("#export")
         await page.shows("Saved as aileron-record.ndjson")
         await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
@@ -84,7 +84,7 @@ class OtherPagesTests(PagesTestCase):
         await page.until("location.search === '?type=session.started'")
         await page.until("document.querySelectorAll('tbody tr').length === 1")
         await page.click('main a[href^="/audit/"]')
-        await page.shows("How it hangs in the chain")
+        await page.shows("Hash chain")
         self.assertEqual(page.problems, [])
 
     async def test_session_ended(self) -> None:
@@ -93,11 +93,11 @@ class OtherPagesTests(PagesTestCase):
         await self.go(page, "sessions", "opencode")
         await page.click('main a[href^="/sessions/"]')
         await page.click("#pause-session")
-        await page.shows("paused")
+        await page.shows("Paused")
         await page.click("#resume-session")
-        await page.shows("at work")
+        await page.shows("Active")
         await self.twice(page, "#end-session")
-        await page.shows("ended")
+        await page.shows("Ended")
         reply = await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
         self.assertEqual(reply.status, 401)
         await self.recorded("session.ended")
@@ -106,28 +106,28 @@ class OtherPagesTests(PagesTestCase):
     async def test_limit(self) -> None:
         """A limit is set, holds, and is removed by a second click."""
         page = await self.opened()
-        await self.go(page, "grants", "You set none.")
+        await self.go(page, "grants", "No limits set")
         for name, value in (("cap-per_hour", "1"), ("cap-action", UNGATED)):
             await page.evaluate(f"document.querySelector('#{name}').focus()")
             await page.write(value)
         await page.click("#set-cap")
-        await page.shows("1 an hour")
+        await page.shows("1 per hour")
         self.assertEqual([await self.refusal() for _ in range(2)], [None, "limit_exceeded"])
         await self.twice(page, "table button")
-        await page.shows("You set none.")
+        await page.shows("No limits set")
         self.assertEqual(await self.refusal(), None)
         self.assertEqual(page.problems, [])
 
     async def test_refused(self) -> None:
         """Why something was refused stays to be read when other news fills the page anew."""
         page = await self.opened()
-        await self.go(page, "grants", "You set none.")
+        await self.go(page, "grants", "No limits set")
         await page.click("#set-cap")
         said = "[...document.querySelectorAll('#main .answer')].map((each) => each.textContent).join('')"
         words = await page.until(said)
         self.assertIn("within an hour, within a day", words)
         await self.operator("cap", "set", GATED, "--per-hour", "9")
-        await page.shows("9 an hour")
+        await page.shows("9 per hour")
         self.assertEqual(await page.evaluate(said), words)
 
     async def test_news_while_it_looks(self) -> None:
@@ -144,7 +144,7 @@ class OtherPagesTests(PagesTestCase):
     async def test_question_stands(self) -> None:
         """Whether one is sure is asked until it is answered, whatever news comes meanwhile."""
         page = await self.opened()
-        await self.go(page, "settings", "unlocked")
+        await self.go(page, "settings", "Unlocked")
         await page.evaluate(_TIME_STANDS)
         await page.click("#lock")
         asked = "document.querySelector('#lock').dataset.asked"
@@ -166,9 +166,9 @@ class OtherPagesTests(PagesTestCase):
         page = await self.opened()
         await self.go(page, "connectors", "api_key/slack")
         await self.twice(page, "table button")
-        await page.shows("None is bound.")
+        await page.shows("No credentials")
         await self.recorded("binding.revoked")
-        await self.go(page, "settings", "unlocked")
+        await self.go(page, "settings", "Unlocked")
         await self.twice(page, "#lock")
         await page.shows("You are not logged in")
         self.assertEqual((await self.status())["vault_state"], "locked")

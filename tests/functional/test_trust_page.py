@@ -13,10 +13,10 @@ class TrustPageTests(PagesTestCase):
         """A changed action comes up with what differs, is inert, and is trusted as it was read, and no other way."""
         page = await self.entered()
         await page.click('a[href="/trust"]')
-        await page.shows("Nothing is new or changed.")
+        await page.shows("No new or changed files")
         file = self.state.actions / f"{GATED}.md"
         file.write_text(file.read_text().replace("Tells a channel something.", "Tells a channel <b>much</b>."))
-        await page.shows("It is not what you trusted")
+        await page.shows("Changed since you trusted it.")
         await page.shows("+Tells a channel <b>much</b>.")
         self.assertEqual(await page.evaluate("document.querySelectorAll('main b').length"), 0)
         reply = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "x"})
@@ -26,7 +26,7 @@ class TrustPageTests(PagesTestCase):
         headers = {"Content-Type": "application/json"}
         self.assertEqual((await self.call(page, "/v1/trust", method="POST", body=stale, headers=headers))[0], 409)
         await page.click("button.trust")
-        await page.shows("Nothing is new or changed.")
+        await page.shows("No new or changed files")
         await self.ask()
         self.assertIn("trust.given", kinds(await self.audit()))
         self.assertEqual([each for each in page.problems if "409" not in each], [])
@@ -35,13 +35,13 @@ class TrustPageTests(PagesTestCase):
         """What is written while a text is read does not take its place: nothing can be trusted before it was shown."""
         page = await self.entered()
         await page.click('a[href="/trust"]')
-        await page.shows("Nothing is new or changed.")
+        await page.shows("No new or changed files")
         file = self.state.actions / f"{GATED}.md"
         good = file.read_text().replace("Tells a channel something.", "Tells a channel much.")
         file.write_text(good)
         await page.until("document.querySelector('button.trust')?.disabled === false", 10)
         file.write_text(good.replace("Tells a channel much.", "Tells everybody everything."))
-        await page.shows("This changed while you looked at it.")
+        await page.shows("This request changed while you were looking at it.")
         self.assertNotIn("Tells everybody", await page.evaluate("document.body.textContent"))
         enabled = "[...document.querySelectorAll('button.trust, button.distrust')].some((each) => !each.disabled)"
         self.assertFalse(await page.evaluate(enabled))
@@ -49,7 +49,7 @@ class TrustPageTests(PagesTestCase):
         await page.shows("+Tells everybody everything.")
         await page.until("document.querySelector('button.trust')?.disabled === false", 10)
         await page.click("button.trust")
-        await page.shows("Nothing is new or changed.")
+        await page.shows("No new or changed files")
         await page.click(f"#distrust-action-{GATED}")
-        await page.shows("Nobody has trusted it: it does nothing.")
+        await page.shows("New. Not active until you trust it.")
         self.assertEqual(page.problems, [])

@@ -35,7 +35,7 @@ class RowTests(WebCase):
         """A short request is shown whole, with where it goes and by which credential, and can be ticked."""
         tickable, text = self.tick()
         self.assertEqual(tickable, "yes")
-        for words in ("text: Dark mode", "→ post at example.org, with the credential api_key/slack/default of me"):
+        for words in ("text: Dark mode", "→ post at example.org, credential api_key/slack/default (me)"):
             self.assertIn(words, text)
 
     def test_digest(self) -> None:
@@ -48,7 +48,7 @@ class RowTests(WebCase):
         """What is long, in several lines, hides something or may mislead is to be opened first."""
         for text in ("x" * 161, "a\nb", "a\u200bb", "<!channel>", "p\u0430ypal.com", "a" + " " * 10 + "b"):
             self.assertEqual(self.tick(text)[0], "no", repr(text))
-        self.assertIn("Open it to see all", self.tick("a\nb")[1])
+        self.assertIn("Open to see everything", self.tick("a\nb")[1])
 
     def test_not_now(self) -> None:
         """What changed, has no plan, or has a preview that is not all there is to be opened first."""
@@ -78,7 +78,7 @@ class RowTests(WebCase):
         self.runner.earlier[run.id] = Precedents(9, True, {"text": ("ann@a.example",)}, action_changed=True)
         self.ask("x", review=Review(steps=(planned(sent(url="http://10.0.0.1/")),)))
         text = read(self.fragment("/approvals").text).text
-        for words in ("new recipient", "changed since last time", "private network", "first time"):
+        for words in ("New recipient", "Changed since last run", "Private network", "First time"):
             self.assertIn(words, text)
 
 
@@ -93,13 +93,13 @@ class FloodTests(WebCase):
         self.ask("x", calm)
         heard = self.fragment("/approvals")
         shown = read(heard.text)
-        self.assertIn("loud one asks for 6 things at once", shown.text)
-        self.assertNotIn("quiet one asks for", shown.text)
+        self.assertIn("loud one has 6 pending requests", shown.text)
+        self.assertNotIn("quiet one has", shown.text)
         (button,) = [each for tag, each in shown.tags if tag == "button" and "data-act" in each]
         self.assertEqual(button["data-act"], "POST /v1/sessions/flooding/deny")
         self.assertIn("disabled", button)
         self.assertTrue(button["data-sure"])
-        self.assertIn("Deny all 6 of this session, and end it", shown.text)
+        self.assertIn("Deny all 6 and end session", shown.text)
         self.assertEqual(heard.text.count('class="ask"'), 7)
 
     def test_few(self) -> None:
@@ -107,15 +107,15 @@ class FloodTests(WebCase):
         session = self.agent()
         for number in range(5):
             self.ask(str(number), session)
-        self.assertNotIn("at once", self.fragment("/approvals").text)
+        self.assertNotIn("pending requests", self.fragment("/approvals").text)
 
     def test_on_its_page(self) -> None:
         """One request's page has the button as well, where an agent asks."""
         session = self.agent()
         first, _ = self.ask("a", session), self.ask("b", session)
-        self.assertIn("Deny all 2 of this session", self.fragment(f"/approvals/{first.id}").text)
+        self.assertIn("Deny all 2 and end session", self.fragment(f"/approvals/{first.id}").text)
         alone = self.agent("alone")
-        self.assertIn("Deny it, and end the session", self.fragment(f"/approvals/{self.ask('c', alone).id}").text)
+        self.assertIn("Deny and end session", self.fragment(f"/approvals/{self.ask('c', alone).id}").text)
         self.assertNotIn("deny-all", self.fragment(f"/approvals/{self.ask('d').id}").text)
 
     def test_cursor(self) -> None:

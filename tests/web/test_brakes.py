@@ -57,17 +57,17 @@ class UndoTests(WebCase):
 
     def test_held(self) -> None:
         """Its page says when it begins, and it can be taken back there and in the list, until it has begun."""
-        self.assertNotIn("Approved, and not begun", self.fragment("/approvals").text)
+        self.assertNotIn("Approved, not started", self.fragment("/approvals").text)
         run = self.held()
         for path, parts in (
-            (f"/approvals/{run.id}", (f'data-begins="{timestamp(LATER)}"', "Take it back", "It begins at")),
-            ("/approvals", ("Approved, and not begun", f'href="/approvals/{run.id}"')),
+            (f"/approvals/{run.id}", (f'data-begins="{timestamp(LATER)}"', ">Undo</button>", "Starts ")),
+            ("/approvals", ("Approved, not started", f'href="/approvals/{run.id}"')),
         ):
             for part in (*parts, withdrawal(run)):
                 self.assertIn(part, self.fragment(path).text)
         self.runner.finish(run.id, RunState.EXECUTING)
-        self.assertNotIn("Take it back", self.fragment(f"/approvals/{run.id}").text)
+        self.assertNotIn("Undo", self.fragment(f"/approvals/{run.id}").text)
 
     def test_pending(self) -> None:
         """One that waits for a decision has no such button."""
-        self.assertNotIn("Take it back", self.fragment(f"/approvals/{self.ask().id}").text)
+        self.assertNotIn(">Undo<", self.fragment(f"/approvals/{self.ask().id}").text)

@@ -76,7 +76,7 @@ class ListTests(WebCase):
     def test_empty(self) -> None:
         """Where nothing waits, a sentence says so."""
         shown = read(self.fragment("/approvals").text)
-        self.assertIn("Nothing. Agents may ask", shown.text)
+        self.assertIn("No pending approvals.", shown.text)
         self.assertEqual(shown.tags[0][1]["data-title"], "Aileron")
 
     def test_items(self) -> None:
@@ -84,11 +84,11 @@ class ListTests(WebCase):
         run = self.ask("Dark mode", self.agent(agent="opencode"))
         self.ask("Search", stale="The action was changed.")
         shown = read(self.fragment("/approvals").text)
-        for words in ("ship-update", "text: Dark mode", "asked by opencode", "asked by you", "changed since"):
+        for words in ("ship-update", "text: Dark mode", " by opencode", " by you", "Changed since"):
             self.assertIn(words, shown.text)
         self.assertIn(f"/approvals/{run.id}", [attributes.get("href") for _, attributes in shown.tags])
-        self.assertEqual(shown.tags[0][1]["data-said"], "Waiting for you: 2")
-        self.assertNotIn("Nothing. Agents", shown.text)
+        self.assertEqual(shown.tags[0][1]["data-said"], "Pending approvals: 2")
+        self.assertNotIn("No pending approvals.", shown.text)
 
     def test_only_what_waits(self) -> None:
         """What is decided is listed no more."""
@@ -98,7 +98,7 @@ class ListTests(WebCase):
     def test_long_arguments(self) -> None:
         """A summary that is cut says so."""
         self.ask("word " * 100)
-        self.assertIn("… (open it to see all)", self.fragment("/approvals").text)
+        self.assertIn("… (open to see all)", self.fragment("/approvals").text)
 
     def test_many(self) -> None:
         """A hundred are listed, oldest first, with a link to the rest; sessions are looked up once each."""
@@ -111,7 +111,7 @@ class ListTests(WebCase):
         self.assertEqual(self.sessions.asked, [session.id])
         query = self.runner.watched[-1]
         self.assertTrue(isinstance(query, RunQuery) and query.oldest_first)
-        self.assertIn("Waiting for you: 205", text)
+        self.assertIn("Pending approvals: 205", text)
         self.fragment("/approvals?cursor=there%20is%20more")
         query = self.runner.watched[-1]
         self.assertTrue(isinstance(query, RunQuery) and query.cursor == "there is more")
@@ -149,11 +149,11 @@ class ApprovalTests(WebCase):
         run = self.ask("me@a.org")
         text = self.fragment(f"/approvals/{run.id}").text
         for words in (
-            'autocomplete="off" data-argument="text"><option value="">exactly as it is above</option>',
+            'autocomplete="off" data-argument="text"><option value="">exactly the value above</option>',
             'value="a.org" id="grant-0-domain"',
-            "RE2, of the whole text: ",
+            "RE2 pattern for the whole text: ",
             'value="me@a\\.org"',
-            "ANY VALUE AT ALL, and none",
+            "ANY VALUE, or none",
             '<option value="all">ALL sessions of all agents</option>',
         ):
             self.assertIn(words, text)
@@ -166,18 +166,26 @@ class ApprovalTests(WebCase):
             shown = self.shown(run.id)
             self.assertEqual([tag for tag, _ in shown.tags if tag in ("button", "form", "textarea")], [], state)
             self.assertEqual(shown.tags[0][1]["data-state"], state.value)
-            self.assertEqual("What was sent" in shown.text, state is RunState.COMPLETED, state)
 
     def test_claims(self) -> None:
         """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
         session = self.agent(agent="opencode", working_dir="/src")
         by_agent = self.shown(self.ask(session=session).id).text
-        self.assertIn("by an agent that calls itself opencode and says that it works in /src (claims; ", by_agent)
-        self.assertIn("which process opened the session is unknown", by_agent)
+        self.assertIn("by opencode in /src (self-reported; session opened by an unknown process)", by_agent)
         session = self.agent(peer=Process(7, "/usr/bin/no\u202ede", "/tmp"))
-        seen = self.shown(self.ask(session=session).id).text
-        self.assertIn("opened by process 7, /usr/bin/no\\u202ede in /tmp)", seen)
-        self.assertIn("by you, without an agent.", self.shown(self.ask().id).text)
+        seen = self.shown(self.ask(session=session).id)
+        self.assertIn("session opened by PID 7, no\\u202ede)", seen.text)
+        self.assertIn("PID 7, /usr/bin/no\\u202ede in /tmp", [each.get("title") for _, each in seen.tags])
+        self.assertIn("by you, without an agent", self.shown(self.ask().id).text)
+
+    def test_headline(self) -> None:
+        """The heading says who wants to do what, and where; of what is decided, who requested it."""
+        session = self.agent(agent="opencode")
+        run = self.ask(session=session, review=Review(steps=(planned(sent()),)))
+        self.assertIn("opencode wants to run ship-update on example.org", self.shown(run.id).text)
+        self.runner.finish(run.id, RunState.DENIED)
+        self.assertIn("opencode requested ship-update on example.org", self.shown(run.id).text)
+        self.assertIn("You want to run ship-update", self.shown(self.ask().id).text)
 
     def test_every_argument(self) -> None:
         """Every argument of the run is there in full, whatever its review leaves out or says instead."""
@@ -186,7 +194,7 @@ class ApprovalTests(WebCase):
         shown = self.shown(self.ask(long, review=review).id).text
         self.assertIn("What was shipped", shown)
         self.assertTrue(long in shown)
-        self.assertIn("28,889 bytes in 3,000 lines, all of them here", shown)
+        self.assertIn("28,889 bytes, 3,000 lines, shown in full", shown)
         self.assertNotIn("harmless", shown)
         self.assertTrue(long in self.shown(self.ask(long, review=Review()).id).text)
 
@@ -204,12 +212,12 @@ class ApprovalTests(WebCase):
         for words in (
             "POST https://example.org/api/post\nContent-Type: application/json\nAuthorization: (the credential,",
             '{\n  "channel": "#a",\n  "text": "1\\n2 \u00e9"\n}',
-            "post of local://test/scripted 1.0.0, with the credential api_key/slack/default of me@example.org",
-            "may change something there",
+            "post of local://test/scripted 1.0.0, credential api_key/slack/default (me@example.org)",
+            "may make changes",
         ):
             self.assertIn(words, text)
         reads = self.review(planned(sent(effect="read", credential_header=None)))
-        self.assertIn("without a credential; only reads", reads)
+        self.assertIn("no credential; read-only", reads)
         self.assertNotIn("Authorization", reads)
 
     def test_body_as_it_is(self) -> None:
@@ -221,7 +229,7 @@ class ApprovalTests(WebCase):
     def test_later_request(self) -> None:
         """A request that is not known yet says so, and where it goes."""
         text = self.review(planned(None), planned(sent()))
-        self.assertIn("built from what an earlier step answers. It goes to https://example.org", text)
+        self.assertIn("Built from the response to an earlier step. It will be sent to https://example.org", text)
         self.assertIn("POST https://example.org/api/post", text)
 
     def test_unread_review(self) -> None:
@@ -240,25 +248,25 @@ class ApprovalTests(WebCase):
         owner = PreviewField("Owner", None, missing=True, multiline=False)
         shown = self.shown(self.ask(review=Review(preview=previewed(topic, long, owner))).id)
         for words in (
-            "What builtin://slack shows",
+            "Preview from builtin://slack",
             "Topic",
             "Old",
-            "only the beginning of 70000 bytes",
-            "(there is none)",
+            "truncated, 70000 bytes in total",
+            "(none)",
         ):
             self.assertIn(words, shown.text)
         self.assertNotIn("data-fetching", shown.tags[0][1])
-        self.assertNotIn("shows", self.review())
+        self.assertNotIn("Preview", self.review())
 
     def test_no_preview(self) -> None:
         """Why there is none is said; where it is on its way the page exchanges itself."""
         fault = PreviewFault("network_error", "Gone.")
         preview = previewed(status=PreviewStatus.UNAVAILABLE, fault=fault, lacking="It cannot be approved without.")
         text = self.review(planned(None), preview=preview)
-        self.assertIn("It could not be fetched: Gone. (network_error) It cannot be approved without.", text)
-        self.assertNotIn("built from what an earlier step answers", text)
+        self.assertIn("The preview could not be loaded: Gone. (network_error) It cannot be approved without.", text)
+        self.assertNotIn("Built from the response to an earlier step", text)
         shown = self.shown(self.ask(review=Review(preview=previewed(status=PreviewStatus.FETCHING))).id)
-        self.assertIn("It is being fetched", shown.text)
+        self.assertIn("Loading the preview.", shown.text)
         self.assertEqual(shown.tags[0][1]["data-fetching"], "yes")
 
     def test_changes(self) -> None:
@@ -266,10 +274,10 @@ class ApprovalTests(WebCase):
         review = Review(arguments=(ReviewedArgument("text", "What was shipped", "b"),))
         changes = (Change("/fields/0/value", "changed", "a", "b"), Change("/steps/0", "added", None, {"x": 1}))
         text = self.shown(self.ask(review=review, changes=changes).id).text
-        self.assertIn("What changed since it was shown before", text)
-        for words in ("What was shipped", "It was: a", "It is: b", "It was: nothing"):
+        self.assertIn("Changes since it was last shown", text)
+        for words in ("What was shipped", "Before: a", "After: b", "Before: (none)"):
             self.assertIn(words, text)
-        self.assertNotIn("What changed", self.review())
+        self.assertNotIn("Changes since", self.review())
 
     def test_edited(self) -> None:
         """What was edited stands beside what was asked for."""
@@ -277,7 +285,7 @@ class ApprovalTests(WebCase):
         edited = self.runner.edit(run.id, {"text": "better"}, None, Actor("human", "op"))
         self.successResultOf(Deferred.fromCoroutine(edited))
         text = self.shown(run.id).text
-        for words in ("What you edited of what was asked for", "It was: asked", "It is: better"):
+        for words in ("Your edits", "Before: asked", "After: better"):
             self.assertIn(words, text)
 
     def test_lines(self) -> None:
@@ -304,19 +312,19 @@ class ApprovalTests(WebCase):
         run = self.ask(stale="The action was changed since.", expires_at=utc(NOW) + timedelta(hours=1))
         shown = self.shown(run.id)
         self.assertIn("The action was changed since.", shown.text)
-        self.assertIn("It expires at 2025-10-09T09:53:20", shown.text)
+        self.assertIn(". Expires 2025-10-09T09:53:20", shown.text)
 
     def test_outcome(self) -> None:
         """A settled one tells the decision, the result or the failure, and where it is on record."""
         done = self.ask(approved=True, decided_at=utc(NOW), decided_by="ops_1")
         self.runner.finish(done.id, RunState.COMPLETED, result={"output": {"ts": "17"}, "steps": {}})
         text = self.shown(done.id).text
-        for words in ("Done", "approved at", "by ops_1", '"ts": "17"', f"audit-{done.id}"):
+        for words in ("Completed", "Approved ", "by ops_1", '"ts": "17"', f"audit-{done.id}"):
             self.assertIn(words.lower(), text.lower())
         failed = self.ask()
         self.runner.finish(failed.id, RunState.FAILED, fault=Fault("external_api_error", "Slack said no"))
         text = self.shown(failed.id).text
-        for words in ("Slack said no", "Steps that were done", "none"):
+        for words in ("Slack said no", "Completed steps", "none"):
             self.assertIn(words, text)
         denied = self.ask(reason="not on a Friday")
         self.runner.finish(denied.id, RunState.DENIED, reason="not on a Friday")

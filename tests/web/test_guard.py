@@ -54,7 +54,7 @@ class GuardTests(WebCase):
                     self.assertEqual(heard.status, 401, f"{method} {path} with {name}")
                 self.assertEqual(heard.headers["x-aileron-instance"], "life")
                 refusals.add((self.get(path, browser, **headers).text, heard.headers["content-type"]))
-        self.assertEqual(refusals, {("Nobody is logged in. Run aileron open.", "text/plain; charset=utf-8")})
+        self.assertEqual(refusals, {("You are not logged in. Run aileron open.", "text/plain; charset=utf-8")})
 
     def test_once(self) -> None:
         """What was signed is good for one answer."""

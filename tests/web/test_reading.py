@@ -31,19 +31,19 @@ class ReadingTests(SynchronousTestCase):
             self.assertTrue(reading(text).harmless, text)
         for text in ("рауре ж", "evil。com", "/etc／passwd", "1․000", "a" + "\u0301" * 3, "a\u20dd", "#сор", "paypaı"):
             self.assertFalse(reading(text).harmless, text)
-        for text, said in (("#g\u0435neral", "looks like “general”"), ("שלום", "from right to left")):
+        for text, said in (("#g\u0435neral", "looks like “general”"), ("שלום", "right-to-left")):
             self.assertIn(said, reading(text).notes)
 
     def test_long(self) -> None:
         """More than 1000 characters or 20 lines are read to their end; bytes and lines are told."""
         for text, size in (
-            ("é" * 1001, "2,002 bytes in 1 line"),
-            ("\n".join("x" * 21), "41 bytes in 21 lines"),
-            ({"a": "x" * 1001}, "1,014 bytes in 3 lines"),
+            ("é" * 1001, "2,002 bytes, 1 line"),
+            ("\n".join("x" * 21), "41 bytes, 21 lines"),
+            ({"a": "x" * 1001}, "1,014 bytes, 3 lines"),
         ):
             found = reading(text)
             self.assertTrue(found.must_read)
-            self.assertEqual(found.size, f"{size}, all of them here")
+            self.assertEqual(found.size, f"{size}, shown in full")
         for short in ("x" * 1000, "\n".join("x" * 20)):
             self.assertFalse(reading(short).must_read)
 
@@ -52,7 +52,7 @@ class ReadingTests(SynchronousTestCase):
         for text in ("a" + " " * 10 + "b", "a\n\n\n\nb", "\n\n\nb", "a\n  \n \n\nb", "a\n\n\n\n"):
             found = reading(text)
             self.assertTrue(found.must_read, repr(text))
-            self.assertIn("long blanks", found.notes)
+            self.assertIn("long runs of whitespace", found.notes)
             self.assertNotEqual(found.size, "")
         for text in ("a" + " " * 9 + "b", "a\n\n\nb"):
             self.assertFalse(reading(text).must_read, repr(text))
@@ -60,22 +60,22 @@ class ReadingTests(SynchronousTestCase):
     def test_unseen(self) -> None:
         """Characters that nobody would see are counted, and those that turn the reading round are told apart."""
         notes = reading("a\u200bb\u200bc").notes
-        self.assertIn("2 characters that nobody would see, or that cover others, are shown as \\u200b", notes)
-        self.assertNotIn("turn", notes)
+        self.assertIn("Contains 2 invisible or overlapping characters, shown as \\u200b or similar.", notes)
+        self.assertNotIn("direction", notes)
         covered = reading("pay n\u0336o\u0336t\u0336 me")
         self.assertEqual((covered.text, covered.harmless), ("pay n\\u0336o\\u0336t\\u0336 me", False))
-        self.assertIn("3 characters", covered.notes)
-        self.assertIn("1 character that nobody would see, or that covers others, is", reading("\u202egnp").notes)
+        self.assertIn("3 invisible or overlapping characters", covered.notes)
+        self.assertIn("Contains 1 invisible or overlapping character,", reading("\u202egnp").notes)
         for mark in "\u202e\u2066\u200f":
-            self.assertIn("Some turn the reading round.", reading({"deep": [mark]}).notes, repr(mark))
+            self.assertIn("Some change the reading direction.", reading({"deep": [mark]}).notes, repr(mark))
 
     def test_keys(self) -> None:
         """What stands in a key misleads as well as in a value."""
         for key, said in (
             ("p\u0430ypal", "looks like “paypal”"),
-            ("a\u200bb", "nobody would see"),
-            ("<!channel>", "notifies everybody"),
-            ("e\u0301", "not in composed form"),
+            ("a\u200bb", "invisible"),
+            ("<!channel>", "notifies a group"),
+            ("e\u0301", "Not in composed form"),
         ):
             found = reading({"deep": [{key: 1}]})
             self.assertIn(said, found.notes)
@@ -89,8 +89,8 @@ class ReadingTests(SynchronousTestCase):
     def test_many_notes(self) -> None:
         """Of many notes of a kind the first are there, and that there are more."""
         found = reading(" ".join(f"<@U{number}>" for number in range(10))).notes
-        self.assertEqual(found.count("notifies somebody"), 6)
-        self.assertIn("And more such marks.", found)
+        self.assertEqual(found.count("notifies a person"), 6)
+        self.assertIn("More warnings about markup are not listed.", found)
 
     @settings(deadline=None, max_examples=200)
     @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -107,18 +107,18 @@ class MarkupTests(SynchronousTestCase):
     def test_notifies(self) -> None:
         """Marks that notify people are told."""
         for text in ("<!channel>", "<!here|here>", "<!everyone>", "<!subteam^S01>", "@everyone", "hi @here!"):
-            self.assertIn("notifies everybody", " ".join(markup(text)), text)
+            self.assertIn("notifies a group", " ".join(markup(text)), text)
         for text in ("<@U012AB>", "<@U012AB|ann>", "<@!123>", "<@&456>"):
-            self.assertIn("notifies somebody", " ".join(markup(text)), text)
+            self.assertIn("notifies a person", " ".join(markup(text)), text)
         self.assertEqual(list(markup("ann@here.example and @everyoneelse, <!hereabouts, <@Override>")), [])
 
     def test_labels(self) -> None:
         """A label, however long and whatever is in it, hides no mark that notifies people; nor do capitals."""
         for label in ("|a<b>", f"|{'x' * 81}>", f"|{'x' * 5000}>", "|a\nb>", "|", " >"):
             for sign in ("<!here", "<!channel", "<!everyone", "<!subteam^S01", "<!HERE", "<!Channel"):
-                self.assertIn("notifies everybody", "".join(markup(sign + label)), sign + label)
-            self.assertIn("notifies somebody", "".join(markup("<@U012AB" + label)), label)
-        self.assertIn("notifies everybody", "".join(markup("Hi @Channel")))
+                self.assertIn("notifies a group", "".join(markup(sign + label)), sign + label)
+            self.assertIn("notifies a person", "".join(markup("<@U012AB" + label)), label)
+        self.assertIn("notifies a group", "".join(markup("Hi @Channel")))
 
     def test_links(self) -> None:
         """A link that does not read as it leads is told, in the ways of Slack, Markdown and HTML."""
@@ -135,7 +135,7 @@ class MarkupTests(SynchronousTestCase):
             '<area href="http://evil.example/x">our wiki</area>',
         ):
             (found,) = markup(text)
-            self.assertEqual(found, "A link reads “our wiki” and leads to “http://evil.example/x”.", text)
+            self.assertEqual(found, "A link shows “our wiki” but leads to “http://evil.example/x”.", text)
 
     def test_honest_links(self) -> None:
         """A link that reads as it leads needs no word."""
@@ -186,7 +186,7 @@ class MarkupTests(SynchronousTestCase):
         for mark in ("[a](a) ", "<https://a/|a> ", "<a href=a>a</a>"):
             honest, misleading = mark * (MOST_MARKS - 1), mark.replace("a", "b", 1).replace("<b", "<a")
             self.assertEqual(list(markup(honest + mark)), [], mark)
-            self.assertIn("were not looked at", "".join(markup(honest + mark + misleading)), mark)
+            self.assertIn("were not checked", "".join(markup(honest + mark + misleading)), mark)
             self.assertFalse(reading(honest + mark + misleading).harmless)
 
     def test_pictures(self) -> None:
@@ -200,9 +200,9 @@ class MarkupTests(SynchronousTestCase):
             f"<video poster = '{url}'>",
             f"<table background={url}>",
         ):
-            self.assertEqual(list(markup(text)), [f"A picture or the like is fetched from “{url}”."], text)
+            self.assertEqual(list(markup(text)), [f"Loads an image or other resource from “{url}”."], text)
         for text in ("<form action='//evil.example/x'>", "<button formaction=//evil.example/x>"):
-            self.assertEqual(list(markup(text)), ["A form is sent to “//evil.example/x”."], text)
+            self.assertEqual(list(markup(text)), ["Contains a form that is sent to “//evil.example/x”."], text)
 
 
 class AddressTests(SynchronousTestCase):
@@ -217,9 +217,9 @@ class AddressTests(SynchronousTestCase):
         """Letters beyond ASCII are told with code point, name, and what the host is on the wire."""
         (found,) = addresses("to ann@m\u00fcnchen.example now")
         self.assertIn(
-            "“ann@münchen.example” has letters beyond ASCII: ü U+00FC LATIN SMALL LETTER U WITH DIAERESIS", found
+            "“ann@münchen.example” contains non-ASCII characters: ü U+00FC LATIN SMALL LETTER U WITH DIAERESIS", found
         )
-        self.assertIn("On the wire its host is xn--mnchen-3ya.example.", found)
+        self.assertIn("The host is sent as xn--mnchen-3ya.example.", found)
         self.assertNotIn("mixes", found)
 
     def test_mixed(self) -> None:
@@ -231,15 +231,15 @@ class AddressTests(SynchronousTestCase):
     def test_encoded(self) -> None:
         """An A-label is told as it reads."""
         (found,) = addresses("https://xn--pypal-4ve.com")
-        self.assertEqual(found.partition(" reads")[0], "“xn--pypal-4ve.com”")
+        self.assertEqual(found.partition(" decodes")[0], "“xn--pypal-4ve.com”")
         self.assertIn("mixes scripts", found)
-        self.assertEqual(list(addresses("https://xn--0.example")), ["“xn--0.example” reads as no valid name."])
+        self.assertEqual(list(addresses("https://xn--0.example")), ["“xn--0.example” is not a valid name."])
 
     def test_too_many(self) -> None:
         """Where more stand in a text than are looked at, it is told."""
         for piece in ("a@b.c ", "http://b.c "):
             self.assertEqual(list(addresses(piece * MOST_PLACES)), [], piece)
-            self.assertIn("were not looked at", "".join(addresses(piece * (MOST_PLACES + 1))), piece)
+            self.assertIn("were not checked", "".join(addresses(piece * (MOST_PLACES + 1))), piece)
 
     def test_where(self) -> None:
         """What surrounds an address is none of it, and keeps none from being found."""
@@ -252,10 +252,10 @@ class AddressTests(SynchronousTestCase):
             f"1http://{strange}",
             f"http://http://{strange}",
         ):
-            self.assertIn(f"“{strange}” has letters beyond ASCII", "".join(addresses(text)), text)
+            self.assertIn(f"“{strange}” contains non-ASCII characters", "".join(addresses(text)), text)
         self.assertEqual(list(addresses("\u0430 ://x.example @ b @\u0430 :// \u0430")), [])
 
     def test_disguise(self) -> None:
         """What stands before the @ of a URL is no host."""
         (found,) = addresses("https://paypal.com@evil.example/login")
-        self.assertEqual(found, "“paypal.com@evil.example” leads to evil.example: what stands before the @ is no host.")
+        self.assertEqual(found, "“paypal.com@evil.example” leads to evil.example. The part before the @ is not a host.")

@@ -28,14 +28,14 @@ class RunPagesTests(WebCase):
         run = self.run_in(RunState.FAILED, fault=Fault("network_error", HOSTILE))
         text = self.fragment("/runs").text
         self.assertIn(f'href="/runs/{run.id}"', text)
-        self.assertIn('<span class="chip bad">failed</span>', text)
+        self.assertIn('<span class="chip bad">Failed</span>', text)
         self.assertIn(VISIBLE, text)
         self.assertNotIn("onclick", str([attributes for _, attributes in read(text).tags]))
 
     def test_filtered(self) -> None:
         """A filter leaves what is like it, and keeps what was chosen."""
         self.run_in(RunState.FAILED)
-        self.assertIn("No run is like that.", self.fragment("/runs?state=completed").text)
+        self.assertIn("No matching runs", self.fragment("/runs?state=completed").text)
         shown = self.fragment("/runs?state=failed&action=ship-update").text
         self.assertIn('<option value="failed" selected="selected">', shown)
         self.assertIn('class="chip bad"', shown)
@@ -52,7 +52,12 @@ class RunPagesTests(WebCase):
         """One run shows its arguments, who decided, and what came of it."""
         run = self.run_in(RunState.COMPLETED, result={"output": HOSTILE})
         text = self.fragment(f"/runs/{run.id}").text
-        for part in ('<span class="chip good">done</span>', run.effect_key, f'href="/approvals/{run.id}"', VISIBLE):
+        for part in (
+            '<span class="chip good">Completed</span>',
+            run.effect_key,
+            f'href="/approvals/{run.id}"',
+            VISIBLE,
+        ):
             self.assertIn(part, text)
         self.assertEqual(self.fragment("/runs/none").status, 404)
 
@@ -65,7 +70,7 @@ class RunPagesTests(WebCase):
             self.assertIn(part, text)
         self.assertEqual(("AAEC" in text, "attachment 3" in text, text.count(f"it reads{VISIBLE}")), (False, False, 1))
         plain = self.run_in(RunState.COMPLETED, result={"output": "done"})
-        self.assertNotIn("attached", self.fragment(f"/runs/{plain.id}").text)
+        self.assertNotIn("attachments", self.fragment(f"/runs/{plain.id}").text)
 
     def test_unknown(self) -> None:
         """Whose outcome nobody knows can be looked for, settled either way, or done again on purpose."""
@@ -92,9 +97,9 @@ class SessionPagesTests(WebCase):
         text = self.fragment("/sessions").text
         self.assertIn(VISIBLE, text)
         self.agent("session-3", ended_at=utc(NOW), ending=SessionEnding.ORPHANED)
-        self.assertIn("ended with 3", text)
-        self.assertIn("orphaned", self.fragment("/sessions").text)
-        self.assertIn("at work", text)
+        self.assertIn("Ended (exit code 3)", text)
+        self.assertIn("Orphaned", self.fragment("/sessions").text)
+        self.assertIn("Active", text)
 
     def test_one(self) -> None:
         """One session shows its calls, drawn and as rows; it can be paused and ended while it lives."""
@@ -131,8 +136,21 @@ class RecordPagesTests(WebCase):
         self.assertNotIn("c.d</a>", self.fragment("/audit?type=a.b").text)
         self.assertNotIn("a.b</a>", self.fragment("/audit?since=2025-10-09T10:30").text)
         refused = self.fragment("/audit?until=soon")
-        self.assertEqual((refused.status, refused.text), (400, "Until is no moment in time: write 2026-01-31T12:00."))
+        self.assertEqual(
+            (refused.status, refused.text), (400, "Until is not a valid time. Write it as 2026-01-31T12:00.")
+        )
         self.assertEqual(self.fragment("/audit?type=a&type=b").status, 400)
+
+    def test_signed(self) -> None:
+        """It says up to which record, when and by which key the record is signed, or that it is not yet."""
+        self.assertIn("No checkpoint has been signed yet.", self.fragment("/audit").text)
+        self.keep("a.b")
+        self.successResultOf(Deferred.fromCoroutine(self.signer.open(unlocked=False)))
+        self.successResultOf(Deferred.fromCoroutine(self.signer.checkpoint()))
+        latest, text = self.signer.latest, self.fragment("/audit").text
+        assert latest is not None
+        for part in (f"Signed up to record {latest.sequence}", f'datetime="{latest.at}"', str(self.signer.fingerprint)):
+            self.assertIn(part, text)
 
     def test_one(self) -> None:
         """One record is whole, its contents made visible."""

@@ -39,8 +39,8 @@ class RisksTests(SynchronousTestCase):
     def test_first(self) -> None:
         """The first time is told, and then not that everything is new."""
         found = risks(approval(to="ann@a.example"), Precedents(0, True, {"to": ("ann@a.example",)}), None)
-        self.assertEqual((found.first, found.recipients), ("send-mail was never done before.", ""))
-        self.assertEqual(found.chips()[0], "first time")
+        self.assertEqual((found.first, found.recipients), ("First time this action runs.", ""))
+        self.assertEqual(found.chips()[0], "First time")
 
     def test_recipients(self) -> None:
         """New values are told of arguments that say to whom or where: by their name, or since they are an address."""
@@ -48,7 +48,7 @@ class RisksTests(SynchronousTestCase):
         addresses = {"a": ("ann@a.example",), "b": ("https://a.example",), "c": ("#general",), "d": ("+49 30 123456",)}
         found = risks(approval(), Precedents(200, False, {**new, **addresses}), None)
         self.assertEqual(
-            found.recipients, "New, in the last 200 calls that were done: to, Channel, webhook_url, a, b, c, d."
+            found.recipients, "New values, not used in the last 200 calls: to, Channel, webhook_url, a, b, c, d."
         )
 
     @settings(deadline=None, max_examples=500)
@@ -64,9 +64,14 @@ class RisksTests(SynchronousTestCase):
     def test_new_here(self) -> None:
         """Beside the argument stands which of its values are new; nothing where all is new or none is."""
         before = Precedents(1, True, {"to": tuple(f"u{number}" for number in range(7)), "text": ("x",)})
-        self.assertEqual(
-            new_here("to", before), "Never used in all 1 call that were done before: u0, u1, u2, u3, u4 and 2 more."
-        )
+        self.assertEqual(new_here("to", before), "Not used in the only earlier call: u0, u1, u2, u3, u4 and 2 more.")
+        for span, looked_at, whole in (
+            ("the last call", 1, False),
+            ("any of the 7 earlier calls", 7, True),
+            ("the last 200 calls", 200, False),
+        ):
+            spanned = new_here("to", evolve(before, looked_at=looked_at, whole=whole))
+            self.assertIn(f"Not used in {span}: u0", spanned)
         self.assertEqual(new_here("text", before), "")
         self.assertEqual(new_here("cc", before), "")
         self.assertEqual(new_here("to", evolve(before, looked_at=0)), "")
@@ -77,7 +82,7 @@ class RisksTests(SynchronousTestCase):
         found = risks(approval(), evolve(DONE, action_changed=True, connectors_changed=("builtin://slack",)), None)
         self.assertIn("action's file", found.action)
         self.assertIn("builtin://slack", found.connectors)
-        self.assertEqual(found.chips()[2], "changed since last time")
+        self.assertEqual(found.chips()[2], "Changed since last run")
 
     def test_private(self) -> None:
         """Where a request stays on this machine or its network is told, whether it is known yet or not."""
@@ -98,11 +103,11 @@ class RisksTests(SynchronousTestCase):
 
     def test_later(self) -> None:
         """A request that is not known yet is told."""
-        self.assertIn("Not all is known", risks(approval(planned(None)), DONE, None).later)
+        self.assertIn("is not known yet", risks(approval(planned(None)), DONE, None).later)
 
     def test_repeat(self) -> None:
         """That doing it twice is two effects is told, unless the connector declares otherwise or it only reads."""
         offer = scripted_offer()
-        self.assertIn("happens twice", risks(approval(), DONE, offer).repeat)
+        self.assertIn("Not idempotent.", risks(approval(), DONE, offer).repeat)
         for harmless in (evolve(offer, idempotent=True), evolve(offer, read_only=True)):
             self.assertEqual(risks(approval(), DONE, harmless).repeat, "")

@@ -64,16 +64,16 @@ class ActionPagesTests(WebCase):
             acts,
             {"PATCH /v1/actions/ship-update": '{"enabled": false}', "PATCH /v1/actions/off": '{"enabled": true}'},
         )
-        for part in ("bad.md", VISIBLE, "always"):
+        for part in ("bad.md", VISIBLE, "Required"):
             self.assertIn(part, text)
 
     def test_one(self) -> None:
         """One action is shown as the model reads it, with its schema and its last runs."""
         run = self.ask()
         text = self.fragment("/actions/ship-update").text
-        for part in ("ship_update", "As JSON Schema", f'href="/runs/{run.id}"', "What the model reads"):
+        for part in ("ship_update", "JSON Schema", f'href="/runs/{run.id}"', "Tool description"):
             self.assertIn(part, text)
-        self.assertNotIn("may leave to you", text)
+        self.assertNotIn("may ask you for", text)
         self.assertEqual(self.fragment("/actions/none").status, 404)
 
     def test_asks(self) -> None:
@@ -81,7 +81,7 @@ class ActionPagesTests(WebCase):
         offer = scripted_offer()
         inputs = (Input("a", "string", "A", ask=True), Input("b", "string", "B"), Input("c", "boolean", "C", ask=True))
         self.runner.offer(evolve(offer, action=evolve(offer.action, inputs=inputs)))
-        self.assertIn("may leave to you: a, c.", read(self.fragment("/actions/ship-update").text).text)
+        self.assertIn("may ask you for: a, c.", read(self.fragment("/actions/ship-update").text).text)
 
 
 class ConnectorPageTests(WebCase):
@@ -102,8 +102,8 @@ class GrantPageTests(WebCase):
     def test_nothing(self) -> None:
         """Without any it says so."""
         text = self.fragment("/grants").text
-        self.assertIn("None is in force.", text)
-        self.assertIn("You set none.", text)
+        self.assertIn("No active grants", text)
+        self.assertIn("No limits set", text)
 
     def test_standing(self) -> None:
         """A grant is told in words and can be revoked; limits can be set and removed."""
@@ -115,7 +115,7 @@ class GrantPageTests(WebCase):
         cap = OwnCap(Cap(3, 3600.0), utc(NOW), "operator-1", "ship-update")
         self.successResultOf(Deferred.fromCoroutine(self.runner.set_caps([cap], OPERATOR)))
         text = self.fragment("/grants").text
-        for part in (f'data-act="DELETE /v1/grants/{grant.id}"', VISIBLE, "5 of 5", "every session", "3 an hour"):
+        for part in (f'data-act="DELETE /v1/grants/{grant.id}"', VISIBLE, "5 of 5", "All sessions", "3 per hour"):
             self.assertIn(part, text)
         self.assertIn("DELETE /v1/caps", text)
         self.assertIn('name="per_hour"', text)
@@ -127,7 +127,7 @@ class GatewayPageTests(WebCase):
     def test_counted(self) -> None:
         """What was counted is drawn, and stands there in numbers as well; before anything went through it says so."""
         text = self.fragment("/gateway").text
-        self.assertIn("Nothing went through the gateway", text)
+        self.assertIn("No requests since the daemon started", text)
         self.assertIn("https://api.anthropic.com", text)
         self.build(totals=_Counted())
         text = self.fragment("/gateway").text
@@ -160,13 +160,13 @@ class SettingsPageTests(WebCase):
         text = self.fragment("/settings").text
         for part in (
             "1.2.3",
-            VaultState.UNLOCKED.value,
+            VaultState.UNLOCKED.value.capitalize(),
             f"DELETE /v1/operator/sessions/{other.id}",
             "POST /v1/vault/lock",
         ):
             self.assertIn(part, text)
         self.assertEqual(text.count('data-act="DELETE /v1/operator/sessions/'), len(self.operators.list()) - 1)
-        self.assertIn("None is configured", text)
+        self.assertIn("No channels configured.", text)
 
     def test_channels(self) -> None:
         """Channels are shown with how they do, and can be tried."""
@@ -187,15 +187,15 @@ class PasskeysPageTests(WebCase):
 
     def test_listed(self) -> None:
         """Each is listed by its name, made visible, with what needs one; where there is none it says so."""
-        self.assertIn("There is no passkey yet.", self.text())
-        self.assertIn("No approval needs one.", self.text())
+        self.assertIn("No passkeys yet", self.text())
+        self.assertIn("No approval requires a passkey.", self.text())
         passkeys = self.deps.passkeys
         made = SoftwareAuthenticator(ADDRESS).made(passkeys.offer())
         passkeys.confirm(passkeys.propose("<b>My\u202e key", made))
         passkeys.require(PasskeyRule(False, ("post", "mail-*")))
         shown = self.text()
         self.assertIn("<b>My\\u202e key", shown)
-        self.assertIn("Approvals of these actions need one: post, mail-*.", shown)
-        self.assertNotIn("There is no passkey yet.", shown)
+        self.assertIn("Approvals of these actions require a passkey: post, mail-*.", shown)
+        self.assertNotIn("No passkeys yet", shown)
         passkeys.require(PasskeyRule(everything=True))
-        self.assertIn("Every approval needs one.", self.text())
+        self.assertIn("Every approval requires a passkey.", self.text())

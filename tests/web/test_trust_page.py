@@ -38,7 +38,7 @@ class TrustPageTests(TrustCase):
         """Where nothing is new a sentence says so, and there is nothing to trust; what is trusted can be taken back."""
         self.trust(TrustKind.ACTION, "ship-update", "one\n")
         shown = self.shown()
-        self.assertIn("Nothing is new or changed.", shown.text)
+        self.assertIn("No new or changed files", shown.text)
         self.assertIn("ship-update", shown.text)
         self.assertEqual(shown.tags[0][1]["data-title"], "Trust – Aileron")
         (button,) = self.buttons()
@@ -51,9 +51,9 @@ class TrustPageTests(TrustCase):
         candidate = self.runner.lay(TrustKind.ACTION, "ship-update", text)
         shown = self.shown()
         self.assertTrue(text in shown.text)
-        self.assertIn("Nobody has trusted it: it does nothing.", shown.text)
+        self.assertIn("New. Not active until you trust it.", shown.text)
         self.assertIn("/home/actions/ship-update", shown.text)
-        self.assertEqual(shown.tags[0][1]["data-said"], "To read: 1")
+        self.assertEqual(shown.tags[0][1]["data-said"], "Files to review: 1")
         (button,) = self.buttons()
         named = (button["data-kind"], button["data-name"], button["data-digest"])
         self.assertEqual(named, ("action", "ship-update", candidate.digest))
@@ -64,9 +64,9 @@ class TrustPageTests(TrustCase):
         self.trust(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["good.example"]\nheader = "X-Key"\n')
         self.runner.lay(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["evil.example"]\nheader = "X-Key"\n')
         text = self.shown().text
-        self.assertIn("It is not what you trusted", text)
+        self.assertIn("Changed since you trusted it.", text)
         self.assertIn('\n-hosts = ["good.example"]\n+hosts = ["evil.example"]\n header = "X-Key"', text)
-        self.assertLess(text.index("What differs"), text.index("The whole of it"))
+        self.assertLess(text.index("Changes"), text.index("Full text"))
 
     def test_order(self) -> None:
         """The configuration and connectors come before the actions that need them."""
@@ -76,10 +76,10 @@ class TrustPageTests(TrustCase):
         *each, every = self.buttons()
         self.assertEqual([button["data-kind"] for button in each], ["config", "connector", "action"])
         self.assertEqual((every["id"], every.get("data-digest")), ("trust-all", None))
-        self.assertIn("Trust all 3, exactly as shown above", self.shown().text)
+        self.assertIn("Trust all 3 as shown above", self.shown().text)
 
     def test_gone(self) -> None:
         """What was trusted and lies there no more is said to be gone."""
         self.trust(TrustKind.ACTION, "ship-update", "one\n")
         self.runner.remove(TrustKind.ACTION, "ship-update")
-        self.assertIn("nothing of that name lies there any more", self.shown().text)
+        self.assertIn("the file no longer exists", self.shown().text)

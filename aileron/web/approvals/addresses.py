@@ -34,10 +34,10 @@ def addresses(text: str) -> Iterator[str]:
     for link in _each(text, "://", _authority):
         _, at, place = link.rpartition("@")
         if at:
-            yield f"“{visible(link)}” leads to {visible(place)}: what stands before the @ is no host."
+            yield f"“{visible(link)}” leads to {visible(place)}. The part before the @ is not a host."
         yield from _odd(_without_port(place), "", _without_port(place))
     if max(text.count("@"), text.count("://")) > MOST_PLACES:
-        yield f"It holds more than {MOST_PLACES:,} addresses; those after them were not looked at."
+        yield f"Contains more than {MOST_PLACES:,} addresses. The rest were not checked."
     if "." in text and _HOST.fullmatch(text):
         yield from _odd(text, "", text)
 
@@ -82,10 +82,10 @@ def _odd(whole: str, name: str, host: str) -> Iterator[str]:
     if strange:
         points = ", ".join(f"{visible(each)} U+{ord(each):04X} {_called(each)}".rstrip() for each in strange[:12])
         more = f" and {len(strange) - 12} more" if len(strange) > 12 else ""
-        wire = "" if host.isascii() else f" On the wire its host is {_a_label(host)}."
-        yield f"“{visible(whole)}” has letters beyond ASCII: {points}{more}.{wire}{_mixed(name, host)}"
+        wire = "" if host.isascii() else f" {_a_label(host)}"
+        yield f"“{visible(whole)}” contains non-ASCII characters: {points}{more}.{wire}{_mixed(name, host)}"
     elif "xn--" in host.lower():
-        yield f"“{visible(host)}” reads as {_u_label(host)}."
+        yield f"“{visible(host)}” {_u_label(host)}"
 
 
 def _called(character: str) -> str:
@@ -110,14 +110,14 @@ def _script(letter: str) -> str:
 
 def _a_label(host: str) -> str:
     try:
-        return idna.encode(host, uts46=True).decode("ascii")
+        return f"The host is sent as {idna.encode(host, uts46=True).decode('ascii')}."
     except (idna.IDNAError, UnicodeError):
-        return "none, for it is no valid name"
+        return "The host is not a valid name."
 
 
 def _u_label(host: str) -> str:
     try:
         name = idna.decode(host)
     except (idna.IDNAError, UnicodeError):
-        return "no valid name"
-    return f"{visible(name)}.{_mixed(name)}"
+        return "is not a valid name."
+    return f"decodes to {visible(name)}.{_mixed(name)}"

@@ -25,27 +25,26 @@ def deny_all(session_id: str, waiting: int) -> Tag:
 
     :param waiting: how many requests that are.
     """
-    what = "Deny it, and end" if waiting < 2 else f"Deny all {waiting} of this session, and end"
     return tags.button(
-        f"{what} the session" if waiting < 2 else f"{what} it",
+        "Deny and end session" if waiting < 2 else f"Deny all {waiting} and end session",
         type="button",
         disabled="disabled",
         **{
             "class": "no quiet-button deny-all",
             "data-act": f"POST /v1/sessions/{segment(session_id)}/deny",
             "data-body": compact({"reason": _REASON}),
-            "data-sure": "The agent is shut out. Really?",
+            "data-sure": "Confirm: deny and end session",
         },
     )
 
 
 _WORDS = {
-    PredicateKind.EQUALS: "exactly as it is above",
+    PredicateKind.EQUALS: "exactly the value above",
     PredicateKind.ONE_OF: "one of these",
-    PredicateKind.RANGE: "a number from … to …",
-    PredicateKind.PATTERN: "a text that matches a pattern",
-    PredicateKind.DOMAIN: "mail addresses of these domains alone",
-    PredicateKind.ANY: "ANY VALUE AT ALL, and none",
+    PredicateKind.RANGE: "a number in a range",
+    PredicateKind.PATTERN: "text that matches a pattern",
+    PredicateKind.DOMAIN: "email addresses in these domains only",
+    PredicateKind.ANY: "ANY VALUE, or none",
 }
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
@@ -56,7 +55,7 @@ def grant_form(run: Run, suggested: Sequence[Predicate]) -> Fragment:
     :param suggested: what could be granted without much thought.
     """
     domains = {each.argument: each for each in suggested if each.kind is PredicateKind.DOMAIN}
-    mine = [tags.option("this agent's session", value="session")] if run.session_id is not None else []
+    mine = [tags.option("This session only", value="session")] if run.session_id is not None else []
     return Fragment(
         _GRANT,
         allowed=[
@@ -88,17 +87,17 @@ def _field(kind: PredicateKind, number: int, value: JSON, domain: Predicate | No
 def _fill(kind: PredicateKind, value: JSON, domain: Predicate | None) -> list[tuple[str, str, Tag]]:
     if kind is PredicateKind.RANGE:
         number = json.dumps(value)
-        ends = (("minimum", "from"), ("maximum", "to"))
+        ends = (("minimum", "From"), ("maximum", "To"))
         return [(part, word, tags.input(type="number", step="any", value=number)) for part, word in ends]
     if kind is PredicateKind.PATTERN:
-        label = "RE2, of the whole text:"
+        label = "RE2 pattern for the whole text:"
         return [("pattern", label, tags.input(type="text", spellcheck="false", value=_pattern(value)))]
     if kind is PredicateKind.DOMAIN:
         names = [] if domain is None else [str(each) for each in cast("Sequence[JSON]", domain.given)]
-        label = "names, with blanks between them:"
+        label = "Domains, separated by spaces:"
         return [("domain", label, tags.input(type="text", spellcheck="false", value=visible(" ".join(names))))]
     text, form = _one_a_line(value)
-    label = "one a line:" if form == "text" else "one a line, as JSON:"
+    label = "One per line:" if form == "text" else "One per line, as JSON:"
     return [("one_of", label, tags.textarea("\n" + text, rows="3", spellcheck="false", **{"data-as": form}))]
 
 
@@ -133,11 +132,11 @@ def _one_a_line(value: JSON) -> tuple[str, str]:
 
 
 _REASONS = (
-    "Not now: ask me again later",
-    "The wrong recipient",
-    "Not in these words",
-    "I have done it myself",
-    "Never",
+    "Not now, ask again later",
+    "Wrong recipient",
+    "Change the wording",
+    "I did it myself",
+    "Do not do this at all",
 )
 
 
@@ -149,11 +148,11 @@ def decision_form(run: Run, offer: Offer | None, suggested: Sequence[Predicate],
     :param waiting: how many requests of the run's session wait.
     """
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
-    undo = f"Approved, it begins after {seconds:g} s; until then it can be taken back."
+    undo = f"Starts {seconds:g} s after you approve. You can undo it until then."
     return Fragment(
         _DECIDE,
         reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
-        undo=undo if seconds else "Approved, it begins at once.",
+        undo=undo if seconds else "Starts as soon as you approve.",
         flood="" if run.session_id is None else deny_all(run.session_id, waiting),
         grant=grant_form(run, suggested),
     )

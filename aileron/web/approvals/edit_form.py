@@ -40,7 +40,7 @@ def _draw_without(number: int, given: bool) -> Tag:
     """Draw a box that leaves an argument out."""
     checked = {} if given else {"checked": "checked"}
     box = tags.input(type="checkbox", id=f"without-{number}", autocomplete="off", **checked)
-    return tags.label(box, " leave it out", **{"class": "quiet"})
+    return tags.label(box, " Omit", **{"class": "quiet"})
 
 
 def _control(declared: Input, value: JSON, field: str) -> Tag:

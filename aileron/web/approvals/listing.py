@@ -25,7 +25,6 @@ from aileron.values import (
     Session,
     edits,
     plain,
-    timestamp,
     visible,
 )
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
@@ -92,11 +91,10 @@ def _row(listed: Listed) -> Fragment:
         "tickable": "yes" if whole else "no",
         "href": f"/approvals/{visible(run.id)}",
         "action": visible(run.action),
-        "open_it": "" if whole else "Open it to see all, and to decide.",
+        "open_it": "" if whole else "Open to see everything and decide.",
         "asked_by": agent(listed.session) if run.session_id else "you",
         "asked_at": moment(approval.requested_at),
-        "since": timestamp(approval.requested_at),
-        "stale": "changed since it was asked" if approval.stale else "",
+        "stale": "Changed since it was requested" if approval.stale else "",
     }
     chips = risks(approval, listed.before, None).chips()
     return Fragment(
@@ -111,7 +109,7 @@ def _line(label: str, value: JSON) -> Line:
     """One value behind its name; one that is long is cut, and says so."""
     words = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
     if len(words) > _MOST_CHARACTERS:
-        return Line(f"{visible(label)}: {visible(words[:_MOST_CHARACTERS])}… (open it to see all)", whole=False)
+        return Line(f"{visible(label)}: {visible(words[:_MOST_CHARACTERS])}… (open to see all)", whole=False)
     return Line(visible(f"{label}: {words}"), "\n" not in words and reading(value).harmless)
 
 
@@ -152,7 +150,7 @@ def _page(
     any_listed = bool(listed or floods)
     return Fragment(
         _LIST,
-        root=titled("Aileron", f"Waiting for you: {count or 'nothing'}"),
+        root=titled("Aileron", f"Pending approvals: {count or 'none'}"),
         empty=not any_listed,
         items=lambda tag: list(map(_row, listed)),
         floods=lambda tag: list(map(_flood, floods)),

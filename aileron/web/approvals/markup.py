@@ -16,7 +16,7 @@ MOST_MARKS = 1000
 """So many of a kind are looked at in one text."""
 
 _MOST_QUOTED = 400
-_UNSEEN = f"It holds more than {MOST_MARKS:,} marks of one kind; those after them were not looked at."
+_UNSEEN = f"Contains more than {MOST_MARKS:,} marks of one kind. The rest were not checked."
 
 # Told by the sign alone: whatever is written behind it, a service may close the mark.
 _EVERYBODY = re.compile(
@@ -44,8 +44,8 @@ _ANY_TAG = re.compile(r"<[^<>]*+>")
 
 def markup(text: str) -> Iterator[str]:
     """One sentence for each thing in C{text} that a service may act on or hide, in words that are made visible."""
-    yield from _notes(_EVERYBODY.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies everybody there.")
-    yield from _notes(_PERSON.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies somebody.")
+    yield from _notes(_EVERYBODY.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies a group of people.")
+    yield from _notes(_PERSON.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies a person.")
     yield from _notes(_SLACK.finditer(text), _Slack(text).note)
     yield from _notes(_MARKDOWN.finditer(text), _Markdown(text).note)
     yield from _notes(_REFERENCE.finditer(text), lambda found: _link(found["words"], found["target"]))
@@ -124,7 +124,7 @@ class _Html:
         """Return the note on the link at C{place}, asked in order."""
         name, target = place["name"].lower(), place["target"]
         if name.endswith("action"):
-            return f"A form is sent to {_read_quoted(target)}."
+            return f"Contains a form that is sent to {_read_quoted(target)}."
         if name != "href":
             return _picture(target)
         start = self._tag_end.after(place.end()) + 1
@@ -143,7 +143,7 @@ def _link_over(text: str, start: int, end: int, target: str) -> str:
 
 
 def _picture(target: str) -> str:
-    return f"A picture or the like is fetched from {_read_quoted(target)}."
+    return f"Loads an image or other resource from {_read_quoted(target)}."
 
 
 def _link(words: str, target: str, *, whole: bool = True) -> str:
@@ -153,7 +153,7 @@ def _link(words: str, target: str, *, whole: bool = True) -> str:
     """
     if whole and _plain(words) == _plain(target):
         return ""
-    return f"A link reads {_read_quoted(words)} and leads to {_read_quoted(target)}."
+    return f"A link shows {_read_quoted(words)} but leads to {_read_quoted(target)}."
 
 
 def _plain(address: str) -> str:

@@ -29,7 +29,7 @@ from aileron.values import (
     visible,
 )
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
-from aileron.web._texts import STATES, agent, countdown, moment, process, render_value, sending
+from aileron.web._texts import STATES, agent, countdown, moment, process, process_name, render_value
 
 from .decision import decision_form
 from .edit_form import edit_form
@@ -53,7 +53,7 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
     if run.state is RunState.PENDING:
         return
     if approval.decided_at is not None:
-        word = "approved at " if approval.approved else "denied at "
+        word = "Approved " if approval.approved else "Denied "
         yield "Decision", [word, moment(approval.decided_at), f" by {visible(approval.decided_by or 'unknown')}"]
     yield from _draw_said("Reason", run.reason or approval.reason)
     yield from _draw_said("Result", run.result)
@@ -61,13 +61,13 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
         yield "Failure", render_value(run.fault.message)
     if run.state in BEGUN:
         done = [visible(step.step_id) for step in history if step.state == "succeeded"]
-        yield "Steps that were done", ", ".join(done) or "none"
+        yield "Completed steps", ", ".join(done) or "none"
     if run.state is RunState.UNKNOWN:
-        page = tags.a("its page", href=f"/runs/{visible(run.id)}")
-        command = f", or by: aileron runs settle {visible(run.id)}"
-        yield "What to do", ["See whether it happened, then tell it on ", page, command]
+        page = tags.a("the run's page", href=f"/runs/{visible(run.id)}")
+        command = f", or run: aileron runs settle {visible(run.id)}"
+        yield "What to do", ["Check whether it happened. Then record it on ", page, command]
     if run.audit_id:
-        yield "On record as", tags.a(visible(run.audit_id), href=f"/audit/{visible(run.audit_id)}")
+        yield "Audit record", tags.a(visible(run.audit_id), href=f"/audit/{visible(run.audit_id)}")
 
 
 def _draw_said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
@@ -109,6 +109,7 @@ def _page(
     return Fragment(
         _TEMPLATE,
         root=_root(approval),
+        headline=lambda tag: tag(*_headline(approval, session)),
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
         asked=lambda tag: tag(*_asked_by(approval, session)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
@@ -137,26 +138,35 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
     preview = approval.review.preview
     if preview is not None and preview.shown.status is PreviewStatus.FETCHING:
         marks["data-fetching"] = "yes"
-    words = {"action": visible(run.action), "version": visible(run.action_version)}
-    slots = {**words, "state": state, "sending": sending(run.state), "digest": digest}
+    slots = {"state": state, "digest": digest}
     return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(**slots)
+
+
+def _headline(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
+    """Say who wants to do what, and where."""
+    run, own = approval.run, approval.run.session_id is None
+    yield "You" if own else tags.bdi(agent(session))
+    verb = "want to run " if own else "wants to run "
+    yield from (" ", verb if run.state is RunState.PENDING else "requested ", visible(run.action))
+    hosts = dict.fromkeys(filter(None, map(host_of, approval.review.steps)))
+    yield from (" on " if hosts else "", visible(", ".join(hosts)))
+    yield from (" ", tags.span(visible(run.action_version), **{"class": "quiet"}))
 
 
 def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
     """Tell when, by whom, and until when it was asked; what an agent says of itself is told as that."""
     session_id = approval.run.session_id
-    yield from ("Asked at ", moment(approval.requested_at))
+    yield from ("Requested ", moment(approval.requested_at))
     if session_id is None:
-        yield " by you, without an agent."
+        yield " by you, without an agent"
     elif session is None:
-        yield f" in the session {visible(session_id)}, of which nothing is known."
+        yield f" in the unknown session {visible(session_id)}"
     else:
-        yield from (" by an agent that calls itself ", tags.bdi(agent(session)))
-        yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)))
-        yield from (" (claims; ", tags.bdi(process(session.peer)), ").")
-        yield from (" Session ", tags.a(visible(session.id), href=f"/sessions/{visible(session.id)}"), ".")
+        yield from (" by ", tags.bdi(agent(session)), " in ", tags.bdi(visible(session.working_dir)))
+        yield from (" (self-reported; ", tags.a("session", href=f"/sessions/{visible(session.id)}"), " opened by ")
+        yield from (tags.bdi(process_name(session.peer), title=process(session.peer)), ")")
     if approval.expires_at:
-        yield from (" It expires at ", moment(approval.expires_at), ".")
+        yield from (". Expires ", moment(approval.expires_at))
 
 
 def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
@@ -164,7 +174,9 @@ def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
     found = risks(approval, asked.before, asked.offer).sentences()
     if not any(found):
         return ""
-    return tags.section(tags.h2("Look twice"), tags.ul([tags.li(sentence) for sentence in found]), id="risks")
+    return tags.section(
+        tags.h2("Check before you approve"), tags.ul([tags.li(sentence) for sentence in found]), id="risks"
+    )
 
 
 def _argument(number: int, given: ReviewedArgument, new: str) -> dict[str, Flattenable]:
@@ -181,8 +193,8 @@ def _preview(preview: ReviewedPreview) -> dict[str, Flattenable]:
 
 def _draw_seen(number: int, line: PreviewField) -> dict[str, Flattenable]:
     """Draw a line of the preview; one that was cut says so."""
-    label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
-    cut = f"only the beginning of {line.cut.size} bytes" if line.cut else read.size
+    label, read = visible(line.label), reading("(none)" if line.value is None else line.value)
+    cut = f"truncated, {line.cut.size} bytes in total" if line.cut else read.size
     return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
 
 
@@ -193,7 +205,7 @@ def _draw_sent(number: int, step: ReviewedStep, lacking: str | None) -> dict[str
         "number": str(number),
         "operation": visible(step.operation),
         "connector": visible(f"{step.connector} {step.version}"),
-        "effect": "only reads" if step.request and step.request.effect == READ else "may change something there",
+        "effect": "read-only" if step.request and step.request.effect == READ else "may make changes",
         "account": visible(account(step.binding)),
         "host": visible(host_of(step)),
         "size": sent.size,
@@ -203,7 +215,7 @@ def _draw_sent(number: int, step: ReviewedStep, lacking: str | None) -> dict[str
 
 def _unread(review: JSON) -> Tag:
     """Draw a review in a form that is not read here as it was kept."""
-    words = "This version of Aileron cannot read the review of this request. This is how it was kept:"
+    words = "This version of Aileron cannot read the review of this request. It is shown as stored:"
     return tags.section(tags.h2("Review"), tags.p(words), box(reading(review), "unread", code=True))
 
 

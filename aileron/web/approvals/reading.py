@@ -56,17 +56,17 @@ def reading(value: JSON, *more: str) -> TextReading:
     texts = list(strings_in(value, keys=True))
     notes = [*more, *_notes(texts)]
     if gaps:
-        notes.append("It holds long blanks: words may stand far below or to the right.")
+        notes.append("Contains long runs of whitespace; text may be hidden below or to the right.")
     return TextReading(text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)))
 
 
 def _notes(texts: Sequence[str]) -> Iterator[str]:
     yield _unseen("".join(texts))
     if not all(unicodedata.is_normalized("NFC", text) for text in texts):
-        yield "It is not in composed form (NFC): what looks the same as another text may be other bytes."
-    yield from _some("words like these", (note for text in texts for note in cautions(text)))
-    yield from _some("notices", (note for text in texts for note in addresses(text)))
-    yield from _some("such marks", (note for text in texts for note in markup(text)))
+        yield "Not in composed form (NFC): text that looks the same may have different bytes."
+    yield from _some("characters", (note for text in texts for note in cautions(text)))
+    yield from _some("addresses", (note for text in texts for note in addresses(text)))
+    yield from _some("markup", (note for text in texts for note in markup(text)))
 
 
 def _unseen(text: str) -> str:
@@ -75,15 +75,10 @@ def _unseen(text: str) -> str:
     if not unseen:
         return ""
     count = sum(unseen.values())
-    said = (
-        "1 character that nobody would see, or that covers others, is"
-        if count == 1
-        else f"{count:,} characters that nobody would see, or that cover others, are"
-    )
+    said = f"Contains {count:,} invisible or overlapping character{'' if count == 1 else 's'}"
     turned = any(unicodedata.bidirectional(each) in _TURNS or each in _MARKS for each in unseen)
-    return (
-        f"{said} shown as {visible(next(iter(unseen)))} or the like.{' Some turn the reading round.' if turned else ''}"
-    )
+    example = visible(next(iter(unseen)))
+    return f"{said}, shown as {example} or similar.{' Some change the reading direction.' if turned else ''}"
 
 
 def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
@@ -91,7 +86,7 @@ def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
     distinct: dict[str, None] = {}
     for note in notes:
         if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
-            yield f"And more {what}."
+            yield f"More warnings about {what} are not listed."
             return
         if note not in distinct:
             distinct[note] = None
@@ -101,7 +96,7 @@ def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
 def _size(value: JSON, text: str) -> str:
     whole = value if isinstance(value, str) else text
     count, lines = len(whole.encode("utf-8", "surrogatepass")), whole.count("\n") + 1
-    return f"{count:,} bytes in {lines:,} line{'' if lines == 1 else 's'}, all of them here"
+    return f"{count:,} bytes, {lines:,} line{'' if lines == 1 else 's'}, shown in full"
 
 
 def box(found: TextReading, name: str, label: str = "", *, code: bool = False) -> Tag:
@@ -133,13 +128,13 @@ def differences(changes: Iterable[Change], review: Review, name: str) -> Iterato
         if change.kind == "more":
             yield {"place": "…", "was": "", "before": "", "is": "", "after": after, "lines": ""}
             continue
-        where = visible(place(change.path, review).removeprefix("/")) or "all of it"
+        where = visible(place(change.path, review).removeprefix("/")) or "Everything"
         lines = _lines(change.before, change.after)
-        yield {"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after, "lines": lines}
+        yield {"place": where, "was": "Before:", "before": before, "is": "After:", "after": after, "lines": lines}
 
 
 def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
-    return box(reading(value), name) if there else "nothing"
+    return box(reading(value), name) if there else "(none)"
 
 
 def _lines(before: JSON, after: JSON) -> str:
@@ -149,5 +144,5 @@ def _lines(before: JSON, after: JSON) -> str:
     pages = before.split("\n"), after.split("\n")
     if max(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
         return ""
-    differing = difflib.unified_diff(*pages, "was", "is", lineterm="", n=1)
+    differing = difflib.unified_diff(*pages, "before", "after", lineterm="", n=1)
     return visible("\n".join(differing), multiline=True)

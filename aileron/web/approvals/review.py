@@ -32,8 +32,8 @@ def arguments(approval: Approval) -> tuple[ReviewedArgument, ...]:
 def account(binding: ReviewedBinding | None) -> str:
     """Tell by which credential a request is sent."""
     if binding is None:
-        return "without a credential"
-    return f"with the credential {binding.name}" + (f" of {binding.account}" if binding.account else "")
+        return "no credential"
+    return f"credential {binding.name}" + (f" ({binding.account})" if binding.account else "")
 
 
 def host_of(step: ReviewedStep) -> str:
@@ -44,9 +44,9 @@ def host_of(step: ReviewedStep) -> str:
 def preview_trouble(preview: Preview) -> str:
     """Tell why the service's side is not shown; nothing where it is."""
     if preview.fault is not None:
-        return f"It could not be fetched: {preview.fault.message} ({preview.fault.kind})"
+        return f"The preview could not be loaded: {preview.fault.message} ({preview.fault.kind})"
     waits = preview.status is PreviewStatus.FETCHING
-    return "It is being fetched; this page shows it when it is there." if waits else ""
+    return "Loading the preview. It appears here when it is ready." if waits else ""
 
 
 def step_text(step: ReviewedStep, lacking: str | None) -> str:
@@ -56,13 +56,13 @@ def step_text(step: ReviewedStep, lacking: str | None) -> str:
     """
     if step.request is not None:
         return _request_text(step.request)
-    return visible(lacking or f"The request is built from what an earlier step answers. It goes to {step.base_url}")
+    return visible(lacking or f"Built from the response to an earlier step. It will be sent to {step.base_url}")
 
 
 def _request_text(request: ReviewedRequest) -> str:
     head = [f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers)]
     if request.credential_header:
-        head.append(f"{request.credential_header}: (the credential, filled in by the daemon)")
+        head.append(f"{request.credential_header}: (the credential, added by the daemon)")
     lines = [visible(line) for line in head]
     return "\n".join(lines if request.body is None else [*lines, "", render_value(_indent(request.body))])
 

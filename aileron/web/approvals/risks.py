@@ -36,10 +36,10 @@ class Risks:
     def chips(self) -> tuple[str, ...]:
         """Write the same in a word or two for a list, without what is so at each call of the action."""
         words = (
-            (self.first, "first time"),
-            (self.recipients, "new recipient"),
-            (self.action or self.connectors, "changed since last time"),
-            (self.private, "private network"),
+            (self.first, "First time"),
+            (self.recipients, "New recipient"),
+            (self.action or self.connectors, "Changed since last run"),
+            (self.private, "Private network"),
         )
         return tuple(word if risk else "" for risk, word in words)
 
@@ -56,13 +56,13 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     unknown = any(step.request is None for step in steps)
     once = offer is not None and not (offer.idempotent or offer.read_only)
     return Risks(
-        first="" if before.looked_at else f"{visible(approval.run.action)} was never done before.",
-        recipients=f"New, in {_span(before)}: {names}." if names and before.looked_at else "",
-        action="The action's file is another than when it was done last." if before.action_changed else "",
-        connectors=f"Another than when it was done last: {others}." if others else "",
-        private=f"It goes to this machine or a private network: {where}." if where else "",
-        later="Not all is known yet: a request is built from what an earlier one answers." if unknown else "",
-        repeat="Done twice it happens twice: if the answer gets lost, nobody knows." if once else "",
+        first="" if before.looked_at else "First time this action runs.",
+        recipients=f"New values, not used in {_span(before)}: {names}." if names and before.looked_at else "",
+        action="The action's file has changed since it last ran." if before.action_changed else "",
+        connectors=f"Changed since it last ran: {others}." if others else "",
+        private=f"Goes to this machine or a private network: {where}." if where else "",
+        later="A request is not known yet: it is built from the response to an earlier step." if unknown else "",
+        repeat="Not idempotent. If the response is lost, the outcome will be unknown." if once else "",
     )
 
 
@@ -80,12 +80,13 @@ def new_here(name: str, before: Precedents | None) -> str:
     pieces = before.novel[name]
     listed = ", ".join(visible(str(piece)) for piece in pieces[:5])
     more = f" and {len(pieces) - 5} more" if len(pieces) > 5 else ""
-    return f"Never used in {_span(before)}: {listed}{more}."
+    return f"Not used in {_span(before)}: {listed}{more}."
 
 
 def _span(before: Precedents) -> str:
-    count = f"{before.looked_at} call{'' if before.looked_at == 1 else 's'}"
-    return f"all {count} that were done before" if before.whole else f"the last {count} that were done"
+    if before.looked_at == 1:
+        return "the only earlier call" if before.whole else "the last call"
+    return f"any of the {before.looked_at} earlier calls" if before.whole else f"the last {before.looked_at} calls"
 
 
 def _says_who(name: str) -> bool:

@@ -1,6 +1,6 @@
 // What a button does: one request, whose method, path and body stand in the page; a form adds what was typed.
 //
-// <button data-act="POST /v1/runs/x/resolve" data-body='{"outcome": "happened"}' data-sure="Has it really happened?">
+// <button data-act="POST /v1/runs/x/resolve" data-body='{"outcome": "happened"}' data-sure="Confirm: mark as completed">
 // <form data-act="POST /v1/x" data-body='…'>, fields by name, and a button that sends it
 // What went wrong is shown in the nearest .answer.
 
@@ -43,16 +43,16 @@ export async function send(method, path, body) {
     const { error } = await answer.json();
     return error.details?.passkey && !body.passkey ? await withPasskey(method, path, body) : told(error);
   } catch (error) {
-    return "The daemon did not answer. This page will show whether your word arrived.";
+    return "The daemon did not respond. This page will show whether the change was made.";
   }
 }
 
 // The same, with a passkey that signs exactly this.
 async function withPasskey(method, path, body) {
   const answer = await callJSON("POST", path.replace(/decide$/, "passkey"), body);
-  if (!answer?.ok) return answer ? told((await answer.json()).error) : "You are no longer logged in.";
+  if (!answer?.ok) return answer ? told((await answer.json()).error) : "You are no longer logged in. Nothing was decided.";
   const passkey = await assertion(await answer.json());
-  return passkey ? send(method, path, { ...body, passkey }) : "Your passkey was not used, so nothing was decided.";
+  return passkey ? send(method, path, { ...body, passkey }) : "Your passkey was not used. Nothing was decided.";
 }
 
 function callJSON(method, path, body) {

@@ -17,7 +17,7 @@ export function armBatch(root, changed) {
   let settled = false;
   count = () => {
     const many = chosen().length;
-    button.textContent = many ? `Approve the ${many} ticked` : "Approve the ticked";
+    button.textContent = many ? `Approve ${many} selected` : "Approve selected";
     button.disabled = !many || working || !settled;
   };
   ticks.forEach((tick) => tick.addEventListener("change", () => {
@@ -45,7 +45,7 @@ async function approve(ticks, changed) {
     const trouble = await send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/decide`, decision);
     if (trouble) troubles.set(id, trouble);
     else done += 1;
-    outcome = `${done} of ${ticks.length} approved.${troubles.size ? ` ${troubles.size} not: each says why.` : ""}`;
+    outcome = `${done} of ${ticks.length} approved.${troubles.size ? ` ${troubles.size} not approved; each shows the reason.` : ""}`;
     showTroubles(document);
   }
   working = false;

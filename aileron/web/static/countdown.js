@@ -1,4 +1,4 @@
-// How long it is until something begins, or since it was asked. By this machine's clock, and only to be read: when it begins is the daemon's to say.
+// How long it is until something begins. By this machine's clock, and only to be read: when it begins is the daemon's to say.
 
 const TICK_MS = 1000;
 
@@ -6,10 +6,6 @@ export function count(root) {
   for (const place of root.querySelectorAll("[data-begins]")) {
     const left = Math.ceil((Date.parse(place.dataset.begins) - Date.now()) / TICK_MS);
     place.textContent = left > 0 ? `in ${spelled(left)}` : "now";
-  }
-  for (const place of root.querySelectorAll("[data-asked-at]")) {
-    const age = Math.floor((Date.now() - Date.parse(place.dataset.askedAt)) / TICK_MS);
-    place.textContent = age < 60 ? "just now" : `${spelled(age)} ago`;
   }
 }
 

@@ -34,6 +34,7 @@ function valueOf(field) {
   try {
     return JSON.parse(field.value);
   } catch (error) {
-    throw new Error(`${edits} is no ${as === "number" ? "number" : "JSON"}; nothing was changed. Correct it, or load the page anew.`);
+    const wanted = as === "number" ? "a valid number" : "valid JSON";
+    throw new Error(`${edits} is not ${wanted}. Nothing was changed. Correct it, or reload the page.`);
   }
 }

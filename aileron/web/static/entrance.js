@@ -7,7 +7,7 @@ const NAME = "aileron-entering";
 const PLACE = "/confirm";
 const ASK_MS = 700;
 const LANDED = "aileron-landed";
-const NO_KEYS = "At an address like this one a browser keeps no key, so nobody can be let in here. Come by localhost.";
+const NO_KEYS = "You cannot log in at this address: browsers keep keys only on secure sites. Use localhost instead.";
 
 // What landing.js noted, so that it asks for this place once: that has led here.
 sessionStorage.removeItem(LANDED);
@@ -40,7 +40,7 @@ export async function waitForWords() {
     } else if (state !== "silent") {
       return end(mine, key, state);
     }
-    say("trouble", state === "silent" ? "The daemon does not answer." : "");
+    say("trouble", state === "silent" ? "The daemon is not responding." : "");
     await new Promise((resolve) => { setTimeout(resolve, ASK_MS); });
   }
 }

@@ -26,7 +26,7 @@ export function grantOf(form) {
     uses: form.querySelector("#uses").valueAsNumber,
     not_after: hours
       ? new Date(Date.now() + Number(hours) * HOUR_MS).toISOString()
-      : momentOf(until, "Say until when it is allowed: nothing was decided."),
+      : momentOf(until, "Nothing was decided. Choose when the grant expires."),
     session: form.querySelector("#whose").value === "session",
   };
 }
@@ -62,6 +62,6 @@ function lines(field, argument) {
   try {
     return each.map((line) => JSON.parse(line));
   } catch (error) {
-    throw new Error(`A line of what ${argument} may be is no JSON; nothing was decided. Correct it.`);
+    throw new Error(`A line for ${argument} is not valid JSON. Nothing was decided. Correct the line.`);
   }
 }

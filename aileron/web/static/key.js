@@ -23,7 +23,7 @@ export async function makeKey(pageKey) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ page_key: pageKey, public_key: base64url(point) }),
   });
-  if (!answer.ok) throw new Error("This page does not wait to be let in.");
+  if (!answer.ok) throw new Error("This page has no login in progress.");
   const { instance } = await answer.json();
   const key = { id: crypto.randomUUID(), private: pair.privateKey, instance };
   await write(key.id, key);
@@ -60,6 +60,11 @@ export function wasRestarted() {
   return restarted;
 }
 
+// What time it is, as far as the daemon's answers have told that this clock is off.
+export function now() {
+  return Date.now() + ahead;
+}
+
 // The same with a key that is nobody's yet. What was refused was not done: it may be signed anew, by a better clock.
 export async function callWith(key, path, options = {}) {
   const believed = ahead;
@@ -81,7 +86,7 @@ async function sign(key, method, { pathname, search }, body) {
   const encoder = new TextEncoder();
   const digest = base64url(await crypto.subtle.digest("SHA-256", encoder.encode(body)));
   const nonce = base64url(crypto.getRandomValues(new Uint8Array(NONCE_BYTES)));
-  const at = Math.round(Date.now() + ahead);
+  const at = Math.round(now());
   const text = [LABEL, method, pathname + search, digest, key.instance, nonce, at].join("\n");
   const how = { name: KIND.name, hash: "SHA-256" };
   return `${at}.${nonce}.${base64url(await crypto.subtle.sign(how, key.private, encoder.encode(text)))}`;

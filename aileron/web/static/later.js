@@ -12,7 +12,7 @@ export function armLater(article) {
 
 // The moment in the field, or an error that says what is missing.
 export function laterOf(article) {
-  return momentOf(article.querySelector("#not-before"), "Say when it shall begin: nothing was decided.");
+  return momentOf(article.querySelector("#not-before"), "Nothing was decided. Choose a start time.");
 }
 
 export function momentOf(field, missing) {

@@ -36,15 +36,15 @@ export function follows({ headers }) {
 // Why nobody is logged in any more, as far as that can be known here.
 export function ended() {
   say("login", "");
-  if (wasRestarted()) return "The login ended: the daemon was started anew.";
+  if (wasRestarted()) return "Your login ended because the daemon restarted.";
   const now = Date.now() + SLACK_MS;
-  if (now >= endAt) return "The login ended: it was as old as a login may become.";
-  return now >= idleAt ? "The login ended: nothing was done here for half an hour." : "";
+  if (now >= endAt) return "Your login ended because it reached its maximum duration.";
+  return now >= idleAt ? "Your login ended because this page was not used for 30 minutes." : "";
 }
 
 function notice(idle, whole) {
-  if (whole <= END_NOTICE_MS) return `This login ends ${within(whole)}, whatever you do.`;
-  return idle <= IDLE_NOTICE_MS ? `This login ends ${within(idle)}, unless you do something here.` : "";
+  if (whole <= END_NOTICE_MS) return `Your login ends ${within(whole)}.`;
+  return idle <= IDLE_NOTICE_MS ? `Your login ends ${within(idle)} unless you use this page.` : "";
 }
 
 function within(time) {

@@ -44,7 +44,7 @@ async function look() {
     answer = await call(`/fragments${path}${location.search}`, { headers: used() });
     text = answer && await answer.text();
   } catch (error) {
-    say("trouble", "The daemon does not answer. What waits is kept.");
+    say("trouble", "The daemon is not responding. Pending approvals are kept.");
     return;
   }
   if (mine !== turn) return;

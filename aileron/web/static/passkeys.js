@@ -24,7 +24,7 @@ async function add(root, name) {
   const offered = await post(`${PATH}/offer`, {});
   if (offered.trouble) return offered.trouble;
   const credential = await made(offered.options);
-  if (!credential) return "No passkey was made. If this browser has one already, it is listed above.";
+  if (!credential) return "No passkey was created. If this browser already has one, it is listed above.";
   const { trouble, words } = await post(PATH, { name, credential });
   if (trouble) return trouble;
   root.querySelector("#passkey-words").textContent = words;

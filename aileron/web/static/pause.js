@@ -1,7 +1,7 @@
 // Everything off at once: one button on every page, which says how it stands.
 
 import { send } from "./act.js";
-import { say } from "./view.js";
+import { onClock, say } from "./view.js";
 
 const SETTLE_MS = 500;
 const button = document.getElementById("pause");
@@ -14,7 +14,7 @@ export function showPause(answer) {
   button.dataset.since = since;
   const paused = since !== "no";
   button.textContent = paused ? "Resume" : "Pause everything";
-  say("paused", paused ? `Paused since ${new Date(since).toLocaleString()}: nothing begins.` : "");
+  say("paused", paused ? `Paused since ${onClock(new Date(since))}. Nothing starts until you resume.` : "");
   settle();
 }
 

@@ -28,7 +28,7 @@ export function showUnread(article) {
   if (!place || place.dataset.boxes === String(boxes.map((box) => box.id))) return;
   place.dataset.boxes = boxes.map((box) => box.id);
   const links = boxes.flatMap((box, index) => [index ? ", " : "", linkTo(box)]);
-  place.replaceChildren(...(boxes.length ? ["To approve, read this to its end first: ", ...links, "."] : []));
+  place.replaceChildren(...(boxes.length ? ["Before you approve, read to the end: ", ...links] : []));
 }
 
 function seen(article, end) {

@@ -4,8 +4,8 @@ import { call } from "./key.js";
 import { say } from "./view.js";
 
 export function armRecord(root) {
-  arm(root.querySelector("#verify"), "Looking along all of it…", verify);
-  arm(root.querySelector("#export"), "Reading all of it…", save);
+  arm(root.querySelector("#verify"), "Verifying…", verify);
+  arm(root.querySelector("#export"), "Exporting…", save);
 }
 
 function arm(button, meanwhile, act) {
@@ -14,7 +14,7 @@ function arm(button, meanwhile, act) {
   button.addEventListener("click", async () => {
     button.disabled = true;
     tell(meanwhile);
-    tell(await act().catch(() => "The daemon did not answer. Nothing was changed; try it again."));
+    tell(await act().catch(() => "The daemon did not respond. Nothing was changed. Try again."));
     button.disabled = false;
   });
 }
@@ -28,8 +28,8 @@ async function verify() {
   const answer = await call("/v1/audit/verify", { signal: new AbortController().signal });
   if (!answer?.ok) return refused(answer);
   const { sound, last, covered, broken } = await answer.json();
-  if (!sound) return `It does not hold: ${broken.kind} at record ${broken.sequence}. ${broken.why}`;
-  return `It holds, all ${last.toLocaleString()} records of it; ${covered.toLocaleString()} are under a signature.`;
+  if (!sound) return `Verification failed at record ${broken.sequence}: ${broken.kind}. ${broken.why}`;
+  return `Verified: all ${last.toLocaleString()} records are intact. ${covered.toLocaleString()} are covered by a signature.`;
 }
 
 async function save() {
@@ -40,7 +40,7 @@ async function save() {
   link.download = "aileron-record.ndjson";
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  return "Saved as aileron-record.ndjson. aileron audit verify checks it, on any machine.";
+  return "Saved as aileron-record.ndjson. To check it on any machine, run: aileron audit verify aileron-record.ndjson";
 }
 
 async function refused(answer) {

@@ -1,5 +1,12 @@
 // What is in the page: put there whole, with the reader's focus, text and place kept.
 
+import { now } from "./key.js";
+
+const MINUTE_MS = 60000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const SLACK_MS = 5000;
+const TICK_MS = 10000;
+const DAYS = { "-1": "yesterday", 0: "today", 1: "tomorrow" };
 const main = document.getElementById("main");
 let place = "";
 
@@ -12,7 +19,7 @@ export function show(nodes) {
   const left = place === here ? remember() : [];
   place = here;
   main.replaceChildren(...nodes);
-  main.querySelectorAll("time").forEach(localise);
+  localiseAll();
   left.forEach((restore) => restore());
   if (inside) ((mark && main.querySelector(mark)) || main.querySelector("h1")).focus({ preventScroll: true });
 }
@@ -71,7 +78,36 @@ function markOf(element) {
   return element.hasAttribute("href") && `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
 }
 
+function localiseAll() {
+  main.querySelectorAll("time").forEach(localise);
+}
+
+setInterval(localiseAll, TICK_MS);
+
+// How long ago, or when by the reader's clock; the exact moment is its title.
 function localise(element) {
-  element.title = element.dateTime;
-  element.textContent = new Date(element.dateTime).toLocaleString();
+  const at = new Date(element.dateTime);
+  const words = element.dataset.clock ? onClock(at) : spoken(at);
+  element.title = `${at.toLocaleString()} (${element.dateTime})`;
+  if (element.textContent !== words) element.textContent = words;
+}
+
+function spoken(at) {
+  const age = now() - at;
+  const minutes = Math.floor(Math.abs(age) / MINUTE_MS);
+  if (minutes >= 60) return onClock(at);
+  if (minutes) return age > 0 ? `${minutes} min ago` : `in ${minutes} min`;
+  return age > -SLACK_MS ? "just now" : "in less than a minute";
+}
+
+// As in: today 17:31.
+export function onClock(at) {
+  const today = new Date(now());
+  const day = DAYS[Math.round((midnight(at) - midnight(today)) / DAY_MS)];
+  const time = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return `${day ?? at.toLocaleDateString([], { dateStyle: "medium" })} ${time}`;
+}
+
+function midnight(at) {
+  return new Date(at.getFullYear(), at.getMonth(), at.getDate());
 }
