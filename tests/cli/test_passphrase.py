@@ -132,7 +132,7 @@ class TerminalTests(SynchronousTestCase):
         ):
             person.sees(prompt)
             person.types(answer)
-        person.sees("The two differ.")
+        person.sees("The passphrases do not match.")
         for answer, prompt in ((f"{CANARY}\n", "New passphrase: "), (f"{CANARY}\n", "again: ")):
             person.sees(prompt)
             person.types(answer)
@@ -147,7 +147,7 @@ class TerminalTests(SynchronousTestCase):
         for _ in range(5):
             person.sees("New passphrase: ")
             person.types("short\n")
-        person.sees("found ['No passphrase was chosen.']")
+        person.sees("found ['No passphrase was set.']")
 
     def test_no_terminal(self) -> None:
         """What is no terminal is refused."""

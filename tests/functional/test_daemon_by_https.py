@@ -36,7 +36,7 @@ from tests.installed import seldom
 LARGE = 300_000
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
 COMING = {"begins": timedelta(days=1), "ends": timedelta(days=9)}
-NAME, CHAIN = "for another name", "not trusted here, or not valid now"
+NAME, CHAIN = "for another name", "not from a trusted authority"
 
 
 class Peer(TlsPeer):

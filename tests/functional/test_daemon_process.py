@@ -52,8 +52,8 @@ class StaleTests(OperatedTestCase):
         await self.kill_daemon()
         path.write_text(left.replace(str(old), str(os.getpid())))
         status = await self.command("daemon", "status", code=1)
-        self.assertIn("No daemon runs", status.stdout)
-        self.assertEqual((await self.command("daemon", "stop")).stdout.strip(), "No daemon runs.")
+        self.assertIn("The daemon is not running", status.stdout)
+        self.assertEqual((await self.command("daemon", "stop")).stdout.strip(), "The daemon is not running.")
         await self.command("daemon", "start")
         self.assertNotEqual(self.home.discovery()["pid"], old)
 

@@ -59,7 +59,7 @@ class ToolsTests(ClaudeCase):
             registration = self.registered(command, "list")
             self.assertEqual((registration.arguments, registration.variables), ((), {}))
             [line] = registration.notes
-            self.assertIn(f"claude {command} runs by itself", line)
+            self.assertIn(f"claude {command} runs outside a session", line)
         self.assertTrue(self.registered("tell me of mcp").arguments)
         self.assertTrue(self.registered("--model", "mcp").arguments)
 

@@ -112,7 +112,7 @@ class RoutedTests(RoutesUser):
         """With a ChatGPT login it goes where that login counts, if the daemon has a way there."""
         self.write(".codex/auth.json", CHATGPT)
         upstream = Upstream("https://chatgpt.com/backend-api/codex", injected=False, prefix="/chatgpt")
-        self.assert_left_alone("logged in with ChatGPT")
+        self.assert_left_alone("a ChatGPT login uses another address")
         self.upstreams["chatgpt"] = upstream
         registration = self.registered()
         self.assertEqual(said(registration)["model_providers.aileron"]["base_url"], "http://127.0.0.1:9/chatgpt")
@@ -124,7 +124,7 @@ class RoutedTests(RoutesUser):
         key = {"CODEX_API_KEY": "sk-hunter2"}
         registration = self.registered("exec", "hi", **key)
         self.assertIn("aileron: through the gateway: openai", registration.notes)
-        self.assertIn("logged in with ChatGPT", self.registered("hi", **key).notes[0])
+        self.assertIn("a ChatGPT login uses another address", self.registered("hi", **key).notes[0])
 
     def test_injected(self) -> None:
         """Where the gateway has the key, Codex is asked for none."""
@@ -163,7 +163,7 @@ class RoutedTests(RoutesUser):
     def test_resume(self) -> None:
         """Who wants to resume is told what can be; not where nothing is changed of that."""
         for arguments in (("resume", "--last"), ("exec", "resume", "x")):
-            self.assertIn("say fork for others", self.registered(*arguments).notes[-1])
+            self.assertIn("For others use fork", self.registered(*arguments).notes[-1])
         self.assertNotIn("fork", str(self.registered("go on").notes))
         self.through = False
         self.assertEqual(self.registered("resume", "--last").notes, ())
@@ -204,12 +204,12 @@ class LeftAloneTests(RoutesUser):
     def test_no_login(self) -> None:
         """Without a login, or with one that is not in a file, nothing is known of where it would count."""
         self.write(".codex/config.toml", 'cli_auth_credentials_store = "keyring"')
-        self.assert_left_alone("how it is logged in")
+        self.assert_left_alone("its login cannot be determined")
         self.write(".codex/config.toml", "")
-        self.assert_left_alone("how it is logged in", CODEX_ACCESS_TOKEN="hunter2")
+        self.assert_left_alone("its login cannot be determined", CODEX_ACCESS_TOKEN="hunter2")
         for text in ("{", "[]", '{"auth_mode": "other"}'):
             self.write(".codex/auth.json", text)
-            self.assert_left_alone("how it is logged in")
+            self.assert_left_alone("its login cannot be determined")
         (self.home / ".codex" / "auth.json").unlink()
         self.assert_left_alone("no login yet")
 

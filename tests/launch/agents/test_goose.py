@@ -58,7 +58,7 @@ class ToolServerTests(GooseCase):
         registration = self.registered("configure")
         self.assertEqual((dict(registration.variables), dict(registration.files)), ({}, {}))
         (line,) = registration.notes
-        self.assertIn("goose configure runs by itself", line)
+        self.assertIn("goose configure runs outside a session", line)
         self.assertIn("ANTHROPIC_HOST", self.registered("run", "-t", "configure").variables)
 
 
@@ -81,7 +81,7 @@ class RoutesTests(GooseCase):
         """Told is what becomes of the provider that is chosen: by an argument, a variable or a file, in this order."""
         self.write(CONFIGURATION, "GOOSE_PROVIDER: ollama\n")
         (line,) = self.registered().notes
-        self.assertIn("ollama is left alone: the gateway carries anthropic and openai only", line)
+        self.assertIn("ollama does not use the gateway: the gateway supports only anthropic and openai", line)
         (line,) = self.registered(GOOSE_PROVIDER="openai").notes
         self.assertEqual(line, "aileron: through the gateway: openai")
         for arguments in (("run", "--provider", "anthropic"), ("run", "--provider=anthropic")):
