@@ -8,7 +8,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -47,7 +47,7 @@ def note(template: str, **values: object) -> None:
 def when(moment: str | None, *, relative: bool = True) -> str:
     """Write a time for people: C{2 min ago}, C{today 17:31} or C{2026-03-01 09:00}, in local time; a dash for none.
 
-    With C{--utc} it is the exact time, as C{--json} prints it.
+    With C{--utc} it is the exact time, as C{--json} prints it.  What is no time stays as it is.
 
     :param moment: as L{aileron.values.timestamp} wrote it.
     :param relative: whether less than an hour ago is written as so many minutes.
@@ -56,7 +56,13 @@ def when(moment: str | None, *, relative: bool = True) -> str:
     if moment is None or (context is not None and context.meta.get(_UTC)):
         return _NONE if moment is None else moment
     clock = getattr(None if context is None else context.obj, "wall", time.time)
-    now, then = utc(clock()).astimezone(), from_timestamp(moment).astimezone()
+    try:
+        return _describe(from_timestamp(moment).astimezone(), utc(clock()).astimezone(), relative=relative)
+    except (ValueError, OverflowError):
+        return moment
+
+
+def _describe(then: datetime, now: datetime, *, relative: bool) -> str:
     ago = (now - then) // timedelta(seconds=1)
     if relative and 0 <= ago < _HOUR:
         return f"{ago // _MINUTE} min ago" if ago >= _MINUTE else "just now"

@@ -69,7 +69,12 @@ class ShowTests(CommandCase):
         for name, shown, nothing, told in (
             ("preview", preview, None, "preview  Topic, Text, by read of builtin://slack\n"),
             ("on_cancel", "withdraw", "keep", "when the agent cancels its call"),
-            ("asks", ["text", "co\x1bunt"], [], "may leave to you: text, co␛unt\n"),
+            (
+                "asks",
+                ["text", "co\x1bunt"],
+                [],
+                "The agent may ask you for these in a form, if its client supports that: text, co␛unt\n",
+            ),
         ):
             self.assertIn(" ".join(told.split()), " ".join(self.shown(**{name: shown}).split()))
             self.assertNotIn(told.split("  ")[0][:16], self.shown(**{name: nothing}))
@@ -259,11 +264,11 @@ class NewTests(CommandCase):
         whole = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--gated")
         code, _, err = self.command(*whole)
         self.assertEqual((code, path.read_text()), (1, "mine"))
-        self.assertIn("it was left as it is", err)
+        self.assertIn("already exists and was left as it is", err)
 
     def test_edit(self) -> None:
         """With --edit the editor gets it; where no one can be asked for trust the person is told how to go on."""
-        self.environ |= {"EDITOR": "sed -i s/Say.here/Now/", "PATH": "/usr/bin:/bin"}
+        self.environ |= {"EDITOR": "sed -i s/Describe/Now,/", "PATH": "/usr/bin:/bin"}
         words = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--gated", "--edit")
         self.command(*words)
         self.assertIn("Now, for the model", self.text("tell"))

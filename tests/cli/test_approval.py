@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aileron.cli._output import when
 from aileron.errors import ApprovalStale
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
 
@@ -34,7 +35,7 @@ class ShowTests(ApprovalCase):
             "Authorization: (the credential, added when the request is sent)",
             '│ {"channel":"#eng"}',
             "api_key/slack/default (revision 3)",
-            "It claims, and nothing proves:\n    agent      opencode\n    directory  /w\n",
+            "agent (self-reported)              opencode\n  working directory (self-reported)  /w\n",
             f"digest  {DIGEST}",
         ):
             self.assertIn(part, out)
@@ -47,7 +48,7 @@ class ShowTests(ApprovalCase):
         found["review"]["steps"][0]["request"] = None
         self.site.answer("GET", ONE, found)
         out = self.as_operator("approval", "show", RUN)[1]
-        self.assertIn("built from what an earlier step answers; it goes to https://slack.com.", out)
+        self.assertIn("Built from the response of an earlier step; sent to https://slack.com.", out)
 
     def test_unread_review(self) -> None:
         """A review in another form, such as of another version, is printed as the daemon sent it."""
@@ -89,7 +90,7 @@ class ApproveTests(ApprovalCase):
             ((), [""], approval()["run"], "Nothing was decided; it is still pending."),
             ((), ["yess"], approval()["run"], "Nothing was decided; it is still pending."),
             (("--yes", "--digest", "sha256:other"), [], approval()["run"], "nothing was decided"),
-            ((), [], denied, "This is denied already."),
+            ((), [], denied, "Already denied; nothing was decided."),
         ):
             self.site.answer("GET", ONE, approval(run=run))
             code, _, err = self.as_operator("approval", "approve", RUN, *words, answers=answers)
@@ -166,7 +167,7 @@ class AfterwardsTests(ApprovalCase):
         self.site.answer("GET", f"{ONE}/result", waits)
         code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "2026-03-01T09:00+01:00")
         self.assertEqual(code, 0)
-        self.assertIn(f"it starts {later}. To cancel it before then: aileron approval cancel {RUN}", out)
+        self.assertIn(f"it starts {when(later)}. To cancel it before then: aileron approval cancel {RUN}", out)
         self.assertEqual(self.site.bodies("POST", DECIDE)[0]["not_before"], later)
 
     def test_cancel(self) -> None:
@@ -262,6 +263,6 @@ class DenyTests(SeveralCase):
         self.assertEqual(self.as_operator("sessions", "end", "S")[1], "Session S ended.\n")
         self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [])
         out = self.as_operator("sessions", "end", "S", "--deny", "--reason", "flood")[1]
-        self.assertIn("1 of its requests were denied", out)
+        self.assertIn("Session S ended. Requests denied: 1.", out)
         self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
         self.assertEqual(self.command("sessions", "end", "S", "--reason", "x")[0], 2)

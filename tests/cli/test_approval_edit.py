@@ -69,7 +69,9 @@ class EditTests(EditCase):
         found = asked()
         found["run"]["state"] = "denied"
         self.site.answer("GET", ONE, found)
-        self.assertIn("This is denied already.", self.as_operator("approval", "edit", RUN, "--arg", "count=2")[2])
+        self.assertIn(
+            "Already denied; nothing was decided.", self.as_operator("approval", "edit", RUN, "--arg", "count=2")[2]
+        )
 
 
 class EditorTests(EditCase):
@@ -140,10 +142,10 @@ class ShownTests(EditCase):
         ]
         out = self.shown({"status": "shown", "fields": fields})
         for part in (
-            "What builtin://slack shows now",
+            "Preview from builtin://slack",
             "Topic  old\\u202e",
             "  Text\n    │ one\n    │ two\n",
-            "only its beginning; the whole has 70000 bytes",
+            "Only the beginning is shown; the full value has 70000 bytes",
             "Owner  -",
         ):
             self.assertIn(part, out)

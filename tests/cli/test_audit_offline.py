@@ -128,7 +128,7 @@ class OfflineTests(CommandCase, RecordCase):
         foreign = Path(self.mktemp())
         foreign.write_text("{}\n", encoding="utf-8")
         self.assertIn("neither a database nor an export", self.command("audit", "verify", str(foreign))[2])
-        self.assertIn("is not there", self.command("audit", "verify", str(foreign) + "x")[2])
+        self.assertIn("does not exist", self.command("audit", "verify", str(foreign) + "x")[2])
         self.assertEqual(self.command("audit", "export", str(foreign))[0], 1)
 
 

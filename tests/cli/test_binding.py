@@ -107,7 +107,10 @@ class BindingTests(ServedCase):
         for answer in ("", "n"):
             code, _, err = self.as_operator("binding", "rebind", NAME, answers=[answer])
             self.assertEqual((code, "Nothing was rebound" in err), (1, True))
-        for item, said in ((binding(), "nothing was rebound"), (binding(in_force=None, fits=False), "is not there")):
+        for item, said in (
+            (binding(), "nothing was rebound"),
+            (binding(in_force=None, fits=False), "There is no connector"),
+        ):
             self.site.answer("GET", PATH, item)
             code, _, err = self.as_operator("binding", "rebind", NAME)
             self.assertEqual((code, said in err), (1, True), err)

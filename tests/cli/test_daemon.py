@@ -151,7 +151,7 @@ class TellTests(CommandCase):
             code, out, err = self.command(*arguments)
             self.assertEqual((code, URL in out, OPERATOR_URL in out), (0, True, True))
             self.assertNotIn(LAUNCH_KEY, out + err)
-        self.assertIn(f"pid {os.getpid()}", self.command("daemon", "start")[1])
+        self.assertIn(f"PID {os.getpid()}", self.command("daemon", "start")[1])
         for state, hint in (("locked", "aileron vault unlock"), ("missing", "aileron vault init")):
             self.site.state = state
             self.assertIn(hint, self.command("daemon", "status")[2])
@@ -176,7 +176,7 @@ class TellTests(CommandCase):
         for requests, shown in ((0, False), (1234, True)):
             totals = {"requests": requests, "input_tokens": 1234567, "output_tokens": 89, "providers": []}
             self.site.answer("GET", "/v1/status", {**answer, "gateway": {"totals": totals}})
-            line = "  LLM calls                1 234 (tokens: 1 234 567 in, 89 out)\n"
+            line = "  LLM calls          1 234 (tokens: 1 234 567 in, 89 out)\n"
             self.assertEqual(line in self.command("status")[1], shown)
         self.site.answer("GET", "/v1/status", answer)
         self.assertNotIn("LLM calls", self.command("status")[1])
@@ -188,7 +188,7 @@ class TellTests(CommandCase):
         self.site.answer("GET", "/v1/status", {**answer, "gateway": UPSTREAMS})
         out = self.command("status")[1]
         self.assertRegex(out, r"  vault +unlocked\n")
-        self.assertRegex(out, r"  provider vault +https://a.test/␛ \(at /vault, by config.yaml\)\n")
+        self.assertRegex(out, r"  provider vault +https://a.test/␛ \(at /vault, set by config.yaml\)\n")
         self.assertRegex(
             out, r"  provider anthropic +https://api.anthropic.com \(at /anthropic, key from the vault\)\n"
         )

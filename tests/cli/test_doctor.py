@@ -91,8 +91,8 @@ class FilesTests(SynchronousTestCase):
         self.home.secrets.symlink_to("elsewhere")
         (self.home.actions / "a.md").symlink_to("/etc/passwd")
         found = self.found()
-        self.assertIn(f"{self.home.secrets} is no file", found)
-        self.assertIn("a.md is not plainly yours", found)
+        self.assertIn(f"{self.home.secrets} is not a file", found)
+        self.assertIn("a.md is a link, belongs to another user, or can be written by everybody", found)
 
     def test_another_user(self) -> None:
         """What belongs to somebody else is told, also above the home."""
@@ -216,10 +216,10 @@ class AuthorityTests(SynchronousTestCase):
         for given, severity, says in (
             ({"trust": [{**action, "state": "new"}]}, waits, "aileron action trust ship"),
             ({"trust": [{**action, "state": "changed"}]}, waits, "changed since"),
-            ({"trust": [{**action, "state": "gone", "path": None}]}, Severity.NOTE, "gone"),
+            ({"trust": [{**action, "state": "gone", "path": None}]}, Severity.NOTE, "missing"),
             ({"trust": [config]}, waits, "aileron config trust"),
             ({"load_errors": [error], "problems": [error]}, wrong, "/c.toml:3: no such key"),
-            ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "never"),
+            ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "is not trusted"),
             ({"load_errors": [untrusted]}, waits, "next start"),
             ({"actions": [_ACTION], "connectors": [_CONNECTOR]}, waits, "aileron binding setup local://me/slack"),
             ({"bindings": [{**_BINDING, "in_force": None, "fits": False}]}, waits, "not trusted"),
@@ -315,8 +315,8 @@ class CommandTests(CommandCase):
         self.home.root.chmod(0o755)
         code, out, _ = self.command("doctor", "--offline")
         self.assertEqual(code, 1)
-        self.assertTrue(out.startswith("wrong: "), out)
-        self.assertIn("    Start it: aileron daemon start\n", out)
+        self.assertTrue(out.startswith("problem: "), out)
+        self.assertIn("    Start it:\n      aileron daemon start\n", out)
 
     def test_notifications(self) -> None:
         """A notification that fails is wrong; with the passphrase trust is looked at, and nobody stays logged in."""
@@ -325,7 +325,7 @@ class CommandTests(CommandCase):
         self.assertIn("wrong Notifications by phone are failing", self.texts("--offline"))
         item = {"kind": "action", "name": "ship", "state": "new", "path": "/a"}
         self.site.answer("GET", "/v1/trust", {"items": [item]})
-        self.assertIn("The action ship was never trusted", self.texts(answers=(PASSPHRASE,)))
+        self.assertIn("The action ship is not trusted", self.texts(answers=(PASSPHRASE,)))
         self.assertEqual(self.site.logins, [])
         self.assertNotIn("ship", self.texts("--offline"))
 
@@ -337,7 +337,7 @@ class CommandTests(CommandCase):
             self.home.secrets, keys.create(self.home.secrets, PASSPHRASE), "https://0x7f.1", "https://x.test"
         )
         (found,) = [each for each in self.found("--offline")[1] if "api_key/slack/" in each["says"]]
-        self.assertIn("api_key/slack/at-0 does not open", found["says"])
+        self.assertIn("api_key/slack/at-0 cannot be used", found["says"])
         self.assertIn("must have a proper address", found["says"])
         self.assertEqual(found["severity"], "wrong")
         self.assertIn("aileron binding revoke api_key/slack/at-0", found["do"])

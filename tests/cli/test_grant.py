@@ -181,7 +181,7 @@ class CapTests(ServedCase):
         self.site.answer("POST", "/v1/caps", {"items": [{**item, "set_at": "2026-01-01", "set_by": "o"}]})
         code, out, _ = self.as_operator("cap", "set", "mail", "--per-hour", "3", "--per-session", "--argument", "to")
         self.assertEqual(code, 0)
-        self.assertIn("mail    3     an hour  value of to, session  2026-01-01", out)
+        self.assertIn("mail    3      an hour  value of to, session  2026-01-01", out)
         sent = {"action": "mail", "per_hour": 3, "per_session": True, "argument": "to"}
         self.assertEqual(self.site.bodies("POST", "/v1/caps"), [sent])
         self.site.answer("DELETE", "/v1/caps", {"items": []})

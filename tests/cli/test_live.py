@@ -29,6 +29,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import Conversation, Links
+from aileron.cli._output import when
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
 from aileron.cli.approvals.reading import age, columns, rows_of
 from aileron.cli.approvals.watch import converse
@@ -238,7 +239,7 @@ class ReadTests(ScreenCase):
             self.assertIn("Scroll to the end first", each)
         self.assertIn("Space for more", shown[7])
         self.assertIn("read to the end", shown[8])
-        self.assertIn("rows 1 to 27 of 86: read to the end", shown[11])
+        self.assertIn("rows 1 to 27 of 85: read to the end", shown[11])
         self.assertEqual(len(self.decided()), 1)
         self.view("\r", "d", "\r")
         self.assertEqual([body["approved"] for body in self.decided()], [True, False])
@@ -248,8 +249,8 @@ class ReadTests(ScreenCase):
         self.long()
         self.rows = 30
         shown = self.view("\r", " " * 9, "\x1b[6~" * 2 + "y", "jjjjjj", "j", "y")
-        self.assertIn("rows 28 to 54 of 86", shown[2])
-        self.assertIn("rows 55 to 81 of 86", shown[3])
+        self.assertIn("rows 28 to 54 of 85", shown[2])
+        self.assertIn("rows 55 to 81 of 85", shown[3])
         self.assertIn("Scroll to the end first", shown[3])
         self.assertIn("read to the end", shown[4])
         seen = "".join(shown)
@@ -385,8 +386,8 @@ class DecideTests(ScreenCase):
         self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled"})
         shown = self.view("u", "\r", "l", "+3\x7f2h\r", "y", "\r", "d", "u", "\x1b", "u", "u")
         self.assertEqual(self.decided()[0]["not_before"], "2026-01-01T02:01:40.000000Z")
-        self.assertIn("from +2h on?", shown[4])
-        self.assertIn(f"it starts {begins}", shown[5])
+        self.assertIn("starting +2h?", shown[4])
+        self.assertIn(f"it starts {when(begins)}", shown[5])
         self.assertIn("u undo approval", shown[5])
         self.assertIn("Undone; nothing was sent.", shown[10])
         self.assertEqual(len(self.site.bodies("POST", f"{ONE}/withdraw")), 1)
@@ -446,7 +447,7 @@ class DecideTests(ScreenCase):
         self.view("\r", "y", lambda: self.waits(approval(), approval(id="02RUN", digest="x")), "y")
         self.assertEqual(len(self.decided()), 1)
         self.site.answer("GET", ONE, approval(run={**approval()["run"], "state": "denied"}))
-        self.assertIn("This is denied already.", self.view("\r")[-1])
+        self.assertIn("Already denied; nothing was decided.", self.view("\r")[-1])
         self.site.answer("GET", ONE, NotFound("There is no such run."))
         self.assertIn("There is no such run.", self.view("\r")[-1])
 
@@ -628,7 +629,7 @@ class ConverseTests(CommandCase):
         self.converse("1", "d", "too loud", "q")
         self.assertEqual(self.decided()[1:], [{"approved": False, "digest": DIGEST, "reason": "too loud"}])
         self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": [], "left": []})
-        self.assertIn("the session S is ended", self.converse("1", "x", "", "q"))
+        self.assertIn("Session S ended. Other requests denied: 0.", self.converse("1", "x", "", "q"))
 
     def test_nothing(self) -> None:
         """Anything else decides nothing and lists again."""

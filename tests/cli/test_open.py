@@ -170,7 +170,7 @@ class LettingInTests(CommandCase):
         """The words are asked for until they are typed, naming the address, and sent; what the daemon says is told."""
         ended, shown = self.let_in(["made", "made", "opened", "opened", "opened"], None, None, "Blue tower")
         self.assertEqual((ended, self.confirmed()), (None, ["Blue tower"]))
-        self.assertEqual(shown, [f"The two words that your page at {OPERATOR_URL}/ shows: "])
+        self.assertEqual(shown, [f"The two words shown at {OPERATOR_URL}/: "])
         self.assertIn('value="c0de"', self.pages[0])
         ended, shown = self.let_in(["opened"], "", "  ", "blue tower")
         self.assertEqual((ended, self.confirmed(), len(shown)), (None, ["Blue tower", "blue tower"], 3))

@@ -128,12 +128,12 @@ class TerminalTests(SynchronousTestCase):
         for answer, prompt in (
             ("short\n", "New passphrase: "),
             (f"{CANARY}\n", "New passphrase: "),
-            ("x\n", "again: "),
+            ("x\n", "Repeat the passphrase: "),
         ):
             person.sees(prompt)
             person.types(answer)
         person.sees("The passphrases do not match.")
-        for answer, prompt in ((f"{CANARY}\n", "New passphrase: "), (f"{CANARY}\n", "again: ")):
+        for answer, prompt in ((f"{CANARY}\n", "New passphrase: "), (f"{CANARY}\n", "Repeat the passphrase: ")):
             person.sees(prompt)
             person.types(answer)
         person.sees("found [True]")

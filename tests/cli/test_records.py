@@ -123,7 +123,11 @@ class RecordsTests(ServedCase):
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w", "peer": peer}
         self.site.answer("GET", "/v1/sessions/S", row)
         out = self.as_operator("sessions", "show", "S")[1]
-        for part in ("agent (self-reported)      a\n", "directory (self-reported)  /w\n", "7 /bin/x␛ in (hidden)\n"):
+        for part in (
+            "agent (self-reported)      a\n",
+            "directory (self-reported)  /w\n",
+            "PID 7, /bin/x␛ in (hidden)\n",
+        ):
             self.assertIn(part, out)
         self.assertEqual(json.loads(self.as_operator("sessions", "show", "S", "--json")[1]), row)
         self.site.answer("GET", "/v1/sessions/S", {**row, "peer": None})
@@ -145,8 +149,8 @@ class RecordsTests(ServedCase):
     def test_switch(self) -> None:
         """Actions are switched on and off."""
         self.site.answer("PATCH", "/v1/actions/x", {})
-        self.assertEqual(self.as_operator("action", "disable", "x")[:2], (0, "x is off.\n"))
-        self.assertEqual(self.as_operator("action", "enable", "x")[:2], (0, "x is on.\n"))
+        self.assertEqual(self.as_operator("action", "disable", "x")[:2], (0, "x is disabled.\n"))
+        self.assertEqual(self.as_operator("action", "enable", "x")[:2], (0, "x is enabled.\n"))
         self.assertEqual(self.site.bodies("PATCH", "/v1/actions/x"), [{"enabled": False}, {"enabled": True}])
 
     def test_lock(self) -> None:
@@ -197,7 +201,7 @@ class LookingTests(ServedCase):
         """Of each provider what was counted is told, and nothing of what was not."""
         self.site.answer("GET", "/v1/status", {"gateway": {"totals": answered("traffic")}})
         out = self.command("gateway")[1]
-        self.assertIn("claude    3      1          6 in, 7 out  8       2xx: 1   complete: 1, cut: 1", out)
+        self.assertIn("claude    3      1            6 in, 7 out  8       2xx: 1     complete: 1, cut: 1", out)
         self.site.answer("GET", "/v1/status", {})
         self.assertEqual(self.command("gateway")[1], "No LLM traffic yet.\n")
 

@@ -48,7 +48,7 @@ class OperatorTests(ServedCase):
         self.typed = [PASSPHRASE]
         code, _, err = self.command("binding", "list")
         self.assertEqual((code, self.site.cut_off), (1, 997))
-        self.assertIn("was cut off", err)
+        self.assertIn("was lost", err)
         self.site.cut_off, self.site.refuses = 1000, True
         self.typed = [PASSPHRASE]
         code, _, err = self.command("binding", "list")
@@ -65,7 +65,7 @@ class OperatorTests(ServedCase):
         self.site.state = "locked"
         code, _, err = self.command("binding", "list")
         self.assertEqual(code, 1)
-        self.assertIn("Unlock it: aileron vault unlock", err)
+        self.assertIn("Unlock it:\n    aileron vault unlock\n", err)
 
     def test_no_proof(self) -> None:
         """Who does not know the key, or answers no proof, gets none of ours; a wrong passphrase sends nothing."""
@@ -89,7 +89,7 @@ class NotRunningTests(CommandCase):
         for command in (("approval", "list"), ("action", "list"), ("status",), ("open",)):
             code, out, err = self.command(*command)
             self.assertEqual((code, out), (1, ""), command)
-            self.assertIn("Start it: aileron daemon start", err)
+            self.assertIn("Start it:\n    aileron daemon start\n", err)
 
 
 class SessionTests(ServedCase):

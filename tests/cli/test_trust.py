@@ -130,7 +130,7 @@ class TrustTests(TrustCase):
         self.lying(item("a"), item("b", state="gone", path=None))
         for name in ("x", "b"):
             code, _, err = self.as_operator("action", "trust", "a", name)
-            self.assertEqual((code, f"no sound action {name}" in err, len(self.sent())), (1, True, 1))
+            self.assertEqual((code, f"no valid action {name}" in err, len(self.sent())), (1, True, 1))
 
     def test_nothing_new(self) -> None:
         """What is trusted already is not asked about again."""

@@ -79,7 +79,7 @@ class ChangeTests(CommandCase):
         """The daemon ends, the file is written, the daemon starts with the new key; what follows is said before."""
         said = self.given("change", PASSPHRASE)
         self.assertEqual(self.done, ["stop", f"change {PASSPHRASE} to {_NEW}", "start new"])
-        self.assertIn("asked again", said)
+        self.assertIn("need your approval again", said)
         self.assertNotIn(_NEW, said)
         self.fails = {"start"}
         self.assertIn("Passphrase changed", self.given("change", PASSPHRASE, StoreUnavailable))

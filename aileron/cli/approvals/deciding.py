@@ -131,9 +131,7 @@ def refuse_decided(shown: Mapping[str, Any]) -> None:
     """
     state = shown["run"]["state"]
     if state != _PENDING:
-        raise CommandError(
-            f"This request is already {state}; nothing was decided.", f"See the run: aileron runs show {shown['id']}"
-        )
+        raise CommandError(f"Already {state}; nothing was decided.", f"See the run: aileron runs show {shown['id']}")
 
 
 def refuse_ended(error: Exception) -> None:

@@ -118,7 +118,7 @@ def overview(cli: CliContext) -> None:
     found = live_discovery(cli.home)
     if found is None:
         has_vault = cli.home.secrets.exists()
-        say("The daemon is not running." if has_vault else "No vault yet.")
+        say("The daemon is not running." if has_vault else "There is no vault yet.")
         steps = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron vault init")
     else:
         answer = _ask(cli, found)

@@ -126,7 +126,7 @@ def _check_without_daemon(home: Home) -> Iterator[DoctorFinding]:
         with suppress(OSError):
             open_and_close("127.0.0.1", port, 0.5)
             yield wrong(
-                f"The daemon is not running, but another program uses its port, {port}. An agent would give it a token.",
+                f"No daemon is running, but another program uses its port, {port}: an agent would send it a token.",
                 "Find and stop that program. The daemon will use another port; launch agents again.",
             )
 

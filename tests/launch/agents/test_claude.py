@@ -88,7 +88,7 @@ class RoutesTests(ClaudeCase):
         """Nothing was touched, and the user is told why."""
         self.assertEqual((dict(registration.variables), registration.arguments[2:]), ({}, ()))
         [line] = registration.notes
-        for word in ("left alone", *said):
+        for word in ("not use the gateway", *said):
             self.assertIn(word, line)
 
     def test_logins(self) -> None:

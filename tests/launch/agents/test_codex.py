@@ -62,7 +62,7 @@ class ServerTests(CodexCase):
             registration = self.registered()
             self.assertIn("mcp_servers.aileron_session", said(registration))
             self.assertNotIn("mcp_servers.aileron", said(registration))
-            self.assertIn("of your own", registration.notes[0])
+            self.assertIn("already have a tool server", registration.notes[0])
             path.unlink()
 
     def test_odd_path(self) -> None:
@@ -189,7 +189,7 @@ class LeftAloneTests(RoutesUser):
         self.write(".codex/work.config.toml", 'model_provider = "corp"')
         self.assertIn("through the gateway", self.registered().notes[0])
         for arguments in (("-p", "work"), ("--profile=work",), ("-pwork",), ("exec", "--profile", "work", "hi")):
-            self.assert_left_alone("corp is left alone", *arguments)
+            self.assert_left_alone("corp does not use the gateway", *arguments)
 
     def test_arguments(self) -> None:
         """Where the user's arguments say it, they are right."""
@@ -226,4 +226,4 @@ class LeftAloneTests(RoutesUser):
         elsewhere = self.home / "other"
         elsewhere.mkdir()
         (elsewhere / "config.toml").write_text('model_provider = "corp"')
-        self.assert_left_alone("corp is left alone", CODEX_HOME=str(elsewhere))
+        self.assert_left_alone("corp does not use the gateway", CODEX_HOME=str(elsewhere))

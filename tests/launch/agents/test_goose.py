@@ -48,7 +48,7 @@ class ToolServerTests(GooseCase):
     def test_reminders(self) -> None:
         """Where goose would not take the extensions of a new session, a line says so."""
         self.through = False
-        for arguments, word in ((("session", "-r"), "resumed"), (("run", "--no-profile"), "--no-profile")):
+        for arguments, word in ((("session", "-r"), "resumes a session"), (("run", "--no-profile"), "--no-profile")):
             (line,) = self.registered(*arguments).notes
             self.assertIn(word, line)
 
