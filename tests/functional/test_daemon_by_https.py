@@ -239,7 +239,7 @@ class RefusedTests(ElsewhereCase):
         peers = Peers(self.authority.issue("localhost"), Breaking)
         lost = await self.lost(self.listening(peers))
         self.assertIn(b"ail_a_test", peers.met[0].received)
-        self.assertIn("cut off", str(lost))
+        self.assertIn("was lost", str(lost))
         self.assertEqual((lost.sent, lost.misdirected), (True, False))
 
     async def lost(self, url: str) -> DaemonUnreachable:

@@ -75,7 +75,7 @@ class TwistdTests(OperatedTestCase):
         """It serves, is found by the commands, and ends on SIGTERM with nothing left to mislead."""
         running = await self.serving()
         self.assertEqual((await self.status())["vault_state"], "missing")
-        self.assertIn(f"pid {running.pid}", (await self.command("daemon", "status")).stdout)
+        self.assertIn(f"PID {running.pid}", (await self.command("daemon", "status")).stdout)
         finished = await running.signal(signal.SIGTERM)
         # twistd cleans up and then dies of the signal that it was sent.
         self.assertEqual((finished.exit_code, finished.signal), (None, signal.SIGTERM))

@@ -44,7 +44,7 @@ class WatchTests(OperatedTestCase):
         running.press("x")
         await running.expect(r"and end it\? \[y/N\]")
         running.press("y")
-        await running.expect(f"the session {session.id} is ended")
+        await running.expect(f"Session {session.id} ended")
         running.press("q")
         await running.expect(GIVEN_BACK)
         self.assertEqual((await running.finish(30)).exit_code, 0)
