@@ -124,6 +124,12 @@ class ProcessTests(SynchronousTestCase):
         os.close(writing)
         self.assertEqual([os.read(reading, 9), os.read(reading, 9)], [b"key", b""])
 
+    def test_pair_without_standard_input(self) -> None:
+        """With standard input closed the pair leaves its place free: a child's own standard input goes there."""
+        script = "import os; os.close(0); from aileron.cli.daemon.process import private_pair; print(*private_pair())"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        self.assertEqual([descriptor for descriptor in map(int, done.stdout.split()) if descriptor < 3], [])
+
     def test_last_words(self) -> None:
         """The last lines of its output are told, if it left any."""
         home = Home(Path(self.mktemp()).absolute())

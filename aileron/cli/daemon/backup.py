@@ -25,7 +25,7 @@ from aileron.home import Home, prepare, running_pid
 from aileron.values import utc
 
 _TRIES = 5
-_MAX_FILE_BYTES = 64 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 _COPIED = ("config.yaml", "secrets.json", "audit.key")
 """Files of a home that are copied as they are; the database is copied by SQLite."""
 _DIRECTORIES = ("actions", "connectors")
@@ -218,12 +218,13 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
                     content = archive.extractfile(entry) if entry.isreg() else None
                     if content is None or not _is_expected(entry.name) or entry.name in digests:
                         raise CommandError(
-                            "The backup contains a file that this version does not know, so nothing was restored."
+                            "The backup contains a file that this version does not know; nothing was restored.",
+                            "Restore it with the version of Aileron that created it.",
                         )
                     digests[entry.name] = _copy(content, None if home is None else home.root / entry.name)
         except tarfile.TarError as error:
             raise ArchiveDamaged("The backup is damaged inside.") from error
-        while opened.read(_MAX_FILE_BYTES):  # to its last piece, which proves that nothing is missing
+        while opened.read(_PIECE_BYTES):  # to its last piece, which proves that nothing is missing
             pass
     return _Contents(digests, opened.made_at)
 
@@ -240,7 +241,7 @@ def _copy(content: IO[bytes], path: Path | None) -> str:
     """Copy a file, and return its SHA-256."""
     digest = hashlib.sha256()
     with open(os.devnull if path is None else path, "wb", opener=_open_private) as target:
-        while piece := content.read(1024 * 1024):
+        while piece := content.read(_PIECE_BYTES):
             digest.update(piece)
             target.write(piece)
         target.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import site
@@ -28,6 +29,7 @@ STOP_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 _QUIET_SECONDS = 1.0
 _TAIL_LINES = 12
+_STANDARD_ERROR = 2
 _TAIL_BYTES = 8192
 _PACKAGE = Path(__file__).parent
 
@@ -183,8 +185,17 @@ def private_pair() -> tuple[int, int]:
     A child cannot close itself to other processes of the user before it runs.  Until then they may open its pipes anew,
     from C{/proc}, and read in its place; a socket cannot be opened so.
     """
-    reading, writing = socket.socketpair()
-    return reading.detach(), writing.detach()
+    reading, writing = (_above_standard(each.detach()) for each in socket.socketpair())
+    return reading, writing
+
+
+def _above_standard(descriptor: int) -> int:
+    """Move a descriptor that took the place of a closed standard one: there a child's own would replace it."""
+    if descriptor > _STANDARD_ERROR:
+        return descriptor
+    moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _STANDARD_ERROR + 1)
+    os.close(descriptor)
+    return moved
 
 
 def run_child(cli: CliContext, *arguments: str) -> bool:
