@@ -93,7 +93,9 @@ CLIENTS: Mapping[str, ClientProgram] = {
             ),
             _usual,
         ),
-        ClientProgram("generic", ("wherever it configures MCP servers over stdio; this is the usual form",), _usual),
+        ClientProgram(
+            "generic", ("the client's configuration of MCP servers over stdio (this is the usual format)",), _usual
+        ),
     )
 }
 """By the name that the operator lets them in by."""
@@ -101,34 +103,34 @@ CLIENTS: Mapping[str, ClientProgram] = {
 
 @click.group()
 def mcp() -> None:
-    """Use Aileron's tools in a client that aileron launch does not know."""
+    """Use Aileron's tools in an MCP client that aileron launch does not support."""
 
 
 @mcp.command("config")
 @click.argument("client", type=click.Choice(sorted(CLIENTS)))
-@click.option("--name", help="The name by which you let it in, if not the client's own.")
+@click.option("--name", help="The name under which you allow it, if not CLIENT.")
 @_options.as_json
 @pass_cli
 def config(cli: CliContext, client: str, name: str | None, as_json: bool) -> None:
-    """Print what goes into the configuration of CLIENT, and say how it is let in; no key is in it."""
+    """Print the configuration for CLIENT, and explain how to allow it. It contains no key."""
     chosen = CLIENTS[client]
     called = name or chosen.name
     if not _NAME.fullmatch(called):
-        raise click.UsageError("A name is of a-z, 0-9 and -, 32 at most.")
+        raise click.UsageError("A name has at most 32 characters: a-z, 0-9 and -.")
     text = chosen.text({"command": _command(), "args": [], "env": _variables(cli, called)})
     if as_json:
         say_json({"client": called, "places": list(chosen.places), "text": text})
         return
     click.echo(text)
     note("")
-    note("It goes into, beside what is there:")
+    note("Add this to:")
     for place in chosen.places:
         note("  {place}", place=place)
-    note("No key is in it. The client gets in by its name, once you have let it in:")
-    note("  1. in {path}: clients: [{name}]", path=cli.home.config, name=called)
+    note("It contains no key. The client connects by its name, once you allow it:")
+    note("  1. Add to {path}: clients: [{name}]", path=cli.home.config, name=called)
     note("  2. aileron config trust")
-    note("  3. aileron daemon stop, then aileron vault unlock: what is trusted counts from the next start")
-    note("Then aileron-mcp opens a session for it, which ends with it: aileron sessions list --live")
+    note("  3. aileron daemon stop, then aileron vault unlock (changes apply after a restart)")
+    note("aileron-mcp then opens a session that ends with the client. List sessions: aileron sessions list --live")
 
 
 def _command() -> str:

@@ -100,12 +100,12 @@ failures = _completer(lambda _: STATUS)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that completes commands, options and names in your shell.
+    """Print a script that completes commands, options and names in your shell.
 
-    Into your shell's start file: eval "$(aileron completion bash)", the same with zsh; or, of fish:
+    Add to the startup file of bash: eval "$(aileron completion bash)", or the same with zsh. For fish:
     aileron completion fish | source
     """
     scripts = get_completion_class(shell)
     if scripts is None:
-        raise click.UsageError(f"There is no completion for {shell}.")
+        raise click.UsageError(f"Completion is not available for {shell}.")
     click.echo(scripts(context.find_root().command, {}, "aileron", _VARIABLE).source())

@@ -80,11 +80,11 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
             break
         except (OSError, ValueError) as error:
             if not left or not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
-                raise CommandError(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
+                raise CommandError(f"No daemon responds at {url}.", "Check the daemon: aileron daemon status") from None
     if status != 200 or not isinstance(body, dict):
         raise CommandError(
-            f"What answers at {url} is not this home's daemon (HTTP {status}).",
-            "Look at it: aileron daemon status",
+            f"The program at {url} is not this home's daemon (HTTP {status}).",
+            "Check the daemon: aileron daemon status",
         )
     return body
 
@@ -129,16 +129,14 @@ def _secret(prompt: str, descriptor: int | None) -> str:
         try:
             return from_descriptor(descriptor)
         except InvalidRequest:
-            told = (
-                "The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8; nothing was bound."
-            )
-            raise CommandError(told, "Hand it over as in: --secret-fd 4 4<file") from None
+            told = "Cannot read the secret: its descriptor is closed, empty, too long or not UTF-8. Nothing was bound."
+            raise CommandError(told, "Pass it like this: --secret-fd 4 4<file") from None
     try:
         with interruptible(), Terminal.open() as terminal:
             return terminal.ask_secret(f"{prompt} (not shown): ")
     except InvalidRequest:
         raise CommandError(
-            "The secret cannot be asked for: there is no terminal.", "Hand it over by --secret-fd."
+            "Cannot ask for the secret: no terminal. Nothing was bound.", "Pass it with --secret-fd."
         ) from None
 
 
@@ -206,7 +204,7 @@ class CliContext:
         """
         found = live_discovery(self.home)
         if found is None:
-            raise CommandError(f"No daemon runs for {self.home.root}.", "Start it: aileron daemon start")
+            raise CommandError(f"The daemon is not running for {self.home.root}.", "Start it: aileron daemon start")
         return found
 
 

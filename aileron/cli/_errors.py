@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,10 @@ FAILED, USAGE, UNCONFIRMED, PENDING, INTERRUPTED = 1, 2, 69, 75, 130
 LOST = what_then("vault_locked", "", {"state": "lost"})
 
 
-DAMAGED = "Put secrets.json back from a copy, or begin anew: aileron vault reset"
+DAMAGED = "Restore secrets.json from a copy, or start over: aileron vault reset"
+
+
+_ENDS_WITH_COMMAND = re.compile(r"(.*?:) (aileron .*)", re.DOTALL).fullmatch
 
 
 _SURE_HERE = frozenset(("vault_locked", "outcome_unknown"))
@@ -47,8 +51,15 @@ def report(error: BaseException) -> int:
     lines = lines_of(error)
     complain("{line}", line=lines[0])
     for line in lines[1:]:
-        note("  {line}", line=line)
+        for part in apart(line):
+            note("  {part}", part=part)
     return FAILED
+
+
+def apart(line: str) -> Sequence[str]:
+    """Return a line in two, the command that it ends with on a line of its own; or as it is."""
+    found = _ENDS_WITH_COMMAND(line)
+    return (line,) if found is None else (found[1], f"  {found[2]}")
 
 
 def lines_of(error: BaseException) -> Sequence[str]:
@@ -92,15 +103,15 @@ def _of_the_client(error: BaseException) -> Iterator[str]:
         yield from _problems(error.fault.details)
         yield from filter(None, (what_then(error.fault.kind, error.message, error.fault.details),))
         if error.run_id:
-            yield f"The run is kept: aileron runs show {error.run_id}"
+            yield f"See the run: aileron runs show {error.run_id}"
     elif isinstance(error, DaemonUnreachable):
         yield error.message
         yield _whether_sent(error.sent)
     elif isinstance(error, DaemonError):
         yield error.message
     else:
-        yield f"This is a fault of Aileron itself ({type(error).__name__} at {_place(error)})."
-        yield "Please report it with the command that you gave; no secret is in this message."
+        yield f"Internal error in Aileron ({type(error).__name__} at {_place(error)})."
+        yield "Please report it, with the command that you ran. This message contains no secrets."
 
 
 def _problems(details: Mapping[str, Any]) -> Iterator[str]:
@@ -113,10 +124,10 @@ def _problems(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _whether_sent(sent: bool) -> str:
     if sent:
-        return "The request may have arrived: look with aileron runs list before you ask again."
-    return "Nothing was sent. Is it running? aileron daemon status"
+        return "The request may have been received. Check before you retry: aileron runs list"
+    return "Nothing was sent. Check whether the daemon is running: aileron daemon status"
 
 
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown location"

@@ -79,7 +79,7 @@ class LazyGroup(click.Group):
             meant = get_close_matches(args[0], self._at, n=1)
             if not meant or args[0].startswith("-"):
                 raise
-            raise click.UsageError(f"There is no command '{args[0]}'. Did you mean '{meant[0]}'?", ctx) from None
+            raise click.UsageError(f"Unknown command '{args[0]}'. Did you mean '{meant[0]}'?", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; L{None}: there is no such name."""
@@ -102,10 +102,10 @@ class LazyGroup(click.Group):
 @pass_cli
 @click.pass_context
 def aileron(ctx: click.Context, cli: CliContext) -> None:
-    """Let coding agents act in the world: without a key, and only as you approve.
+    """Let coding agents act on real services: without keys, and only as you approve.
 
-    Begin with `aileron demo`, or with `aileron vault init` and `aileron launch`. Without a command, `aileron` says how
-    things are and what to do next.
+    Start with `aileron demo`, or with `aileron vault init` and `aileron launch`. Without a command, `aileron` shows the
+    current state and what to do next.
     """
     if ctx.invoked_subcommand is None:
         from .daemon.status import overview

@@ -7,29 +7,37 @@ from typing import Any, TypeVar
 
 import click
 
+from ._output import keep_exact
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+exact_times = click.option(
+    "--utc", is_flag=True, expose_value=False, callback=keep_exact, help="Print exact times in UTC."
+)
 
 passphrase_fd = click.option(
     "--passphrase-fd",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Read the vault's passphrase from this inherited descriptor, not in the terminal.",
+    help="Read the vault's passphrase from this inherited file descriptor instead of the terminal.",
 )
 
 new_passphrase_fd = click.option(
     "--new-passphrase-fd",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Read the new passphrase from this inherited descriptor, not in the terminal.",
+    help="Read the new passphrase from this inherited file descriptor instead of the terminal.",
 )
 
 
 def paged(command: F) -> F:
     """Add C{--limit} and C{--cursor}."""
-    limit = click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Most items.")
-    cursor = click.option("--cursor", metavar="CURSOR", help="Go on where the page before ended.")
+    limit = click.option(
+        "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of items."
+    )
+    cursor = click.option("--cursor", metavar="CURSOR", help="Continue after the previous page.")
     return limit(cursor(command))
 
 

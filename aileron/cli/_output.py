@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
-from aileron.values import JSON, visible
+from aileron.values import JSON, from_timestamp, utc, visible
 
 _MARGIN = "│ "
 _GAP = "  "
 _DELETE = "\x7f"  # the one control character that JSON leaves as it is
+_NONE = "-"
+_UTC = "aileron.utc"
+_MINUTE, _HOUR = 60, 3600
+_DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 
 
 def say(template: str = "", **values: object) -> None:
@@ -25,7 +31,7 @@ def say(template: str = "", **values: object) -> None:
 
 def format_line(template: str, **values: object) -> str:
     """Return the line that L{say} prints."""
-    return template.format_map({name: visible(str(item)) for name, item in values.items()})
+    return template.format_map({name: visible(_cell(item)) for name, item in values.items()})
 
 
 def complain(template: str, **values: object) -> None:
@@ -36,6 +42,37 @@ def complain(template: str, **values: object) -> None:
 def note(template: str, **values: object) -> None:
     """Print the same on standard error, for what is no result."""
     click.echo(format_line(template, **values), err=True)
+
+
+def when(moment: str | None, *, relative: bool = True) -> str:
+    """Write a time for people: C{2 min ago}, C{today 17:31} or C{2026-03-01 09:00}, in local time; a dash for none.
+
+    With C{--utc} it is the exact time, as C{--json} prints it.  What is no time stays as it is.
+
+    :param moment: as L{aileron.values.timestamp} wrote it.
+    :param relative: whether less than an hour ago is written as so many minutes.
+    """
+    context = click.get_current_context(silent=True)
+    if moment is None or (context is not None and context.meta.get(_UTC)):
+        return _NONE if moment is None else moment
+    clock = getattr(None if context is None else context.obj, "wall", time.time)
+    try:
+        return _describe(from_timestamp(moment).astimezone(), utc(clock()).astimezone(), relative=relative)
+    except (ValueError, OverflowError):
+        return moment
+
+
+def _describe(then: datetime, now: datetime, *, relative: bool) -> str:
+    ago = (now - then) // timedelta(seconds=1)
+    if relative and 0 <= ago < _HOUR:
+        return f"{ago // _MINUTE} min ago" if ago >= _MINUTE else "just now"
+    days = (then.date() - now.date()).days
+    return f"{_DAYS[days]} {then:%H:%M}" if days in _DAYS else f"{then:%Y-%m-%d %H:%M}"
+
+
+def keep_exact(context: click.Context, _parameter: click.Parameter, exact: bool) -> None:
+    """Have L{when} write exact times for the rest of the command, where C{--utc} was given."""
+    context.meta[_UTC] = exact
 
 
 def heading(template: str, **values: object) -> None:
@@ -94,10 +131,12 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def in_words(given: JSON, *, sort_keys: bool = False) -> str:
-    """Write a value as text: a string as it is, anything else as JSON.
+    """Write a value as text: a string as it is, nothing as a dash, anything else as JSON.
 
     :param sort_keys: so that equal values are equal texts.
     """
+    if given is None:
+        return _NONE
     if isinstance(given, str):
         return given
     return json.dumps(given, ensure_ascii=False, indent=2, default=dict, sort_keys=sort_keys)
@@ -106,19 +145,19 @@ def in_words(given: JSON, *, sort_keys: bool = False) -> str:
 def listed(
     as_json: bool, answer: Mapping[str, Any], titles: Sequence[str], rows: Iterable[Sequence[object]], nothing: str
 ) -> None:
-    """Print a list that the daemon sent: as JSON, as a table, or that there is nothing."""
+    """Print a list that the daemon sent: as JSON, as a table, or C{nothing} where it is empty."""
     if as_json:
         say_json(answer)
     elif answer.get("items"):
         table(titles, rows)
         if answer.get("cursor"):
-            note("There are more: add --cursor {cursor}", cursor=answer["cursor"])
+            note("More results: add --cursor {cursor}", cursor=answer["cursor"])
     else:
         say(nothing)
 
 
 def _cell(cell: object) -> str:
-    return "-" if cell is None else str(cell)
+    return _NONE if cell is None else str(cell)
 
 
 def _pad(text: str, width: int) -> str:

@@ -180,8 +180,8 @@ async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: b
     exchange = LoginExchange(nonce, _text(challenge, "nonce"), found.instance, found.operator_url)
     if not same(daemon_proof(secret, exchange), _text(challenge, "proof")):
         raise CommandError(
-            f"What answers at {found.operator_url} could not prove that it is your daemon.",
-            "Nothing was sent to it. Stop it, then: aileron daemon start",
+            f"The program at {found.operator_url} could not prove that it is your daemon.",
+            "Nothing was sent to it. Stop that program, then start the daemon: aileron daemon start",
         )
     return _text(await site.login(exchange.daemon_nonce, client_proof(secret, exchange)), "token")
 
@@ -194,7 +194,7 @@ def vault_state(cli: CliContext, found: Discovery) -> str:
 def _text(answer: Mapping[str, Any], name: str) -> str:
     given = answer.get(name)
     if not isinstance(given, str):
-        raise CommandError("What answers is not an Aileron daemon: its login is not understood.")
+        raise CommandError("The program that responds is not an Aileron daemon. Nothing more was sent to it.")
     return given
 
 

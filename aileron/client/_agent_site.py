@@ -63,12 +63,14 @@ class Daemon:
             told = answer.body
             return OpenedSession(id=told["id"], token=told["token"], gateway_key=told["gateway_key"])
         except KeyError:
-            raise AnswerNotUnderstood("The daemon opened a session but did not say which.", answer.status) from None
+            raise AnswerNotUnderstood(
+                "The daemon opened a session, but its response has no session ID.", answer.status
+            ) from None
 
     async def hold_lease(self, session_id: str) -> None:
         """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
         if not isinstance(self._client, DaemonClient):
-            raise DaemonUnreachable("A stream of events is followed over HTTP only.")
+            raise DaemonUnreachable("A stream of events can be followed over HTTP only.")
         await self._client.follow("v1", "sessions", session_id, "lease", on_event=lambda: None)
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:

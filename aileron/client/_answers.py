@@ -110,8 +110,8 @@ def _foreign_answer(status: int) -> DaemonError:
     """Make the exception for an answer that is not the daemon's."""
     if status in _GATEWAY_STATUSES:
         # It does not say whether it had sent the request on, and where the daemon is restarted it often had.
-        return DaemonUnreachable(f"What stands before the Aileron daemon does not reach it (HTTP {status}).", sent=True)
-    return AnswerNotUnderstood(f"What answered is not an Aileron daemon (HTTP {status}).", status)
+        return DaemonUnreachable(f"A proxy before the Aileron daemon cannot reach it (HTTP {status}).", sent=True)
+    return AnswerNotUnderstood(f"The response is not from an Aileron daemon (HTTP {status}).", status)
 
 
 def _text(value: object) -> str | None:

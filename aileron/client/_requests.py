@@ -125,7 +125,7 @@ class DaemonClient:
             response = await self._request(method, path, query, headers, content)
             answered = await read_body(response, MAX_BODY_BYTES)
         except BodyTooLong:
-            raise AnswerNotUnderstood("The daemon's answer is too long.", response.code) from None
+            raise AnswerNotUnderstood("The daemon's response is too long.", response.code) from None
         except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
             raise self._describe_failure(error) from None
         return response.code, answered
@@ -158,11 +158,11 @@ class DaemonClient:
             from ._tls import why_untrusted  # by HTTPS a daemon is reached seldom, and its modules cost a start
 
             if (why := why_untrusted(error)) is not None:
-                unproven = f"What answers at {self.base_url} could not prove that it is called so: {why}."
+                unproven = f"The server at {self.base_url} could not prove its identity: {why}."
                 return DaemonUnreachable(f"{unproven} Nothing was sent to it.", misdirected=True)
         if isinstance(error, (ConnectError, NotConnected)):
-            return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
-        return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
+            return DaemonUnreachable(f"No Aileron daemon responds at {self.base_url}.")
+        return DaemonUnreachable("The connection to the Aileron daemon was lost.", sent=True)
 
 
 @frozen
@@ -207,7 +207,7 @@ async def _answer_in_time(
 
 
 def _timed_out(seconds: float) -> Failure:
-    return Failure(DaemonUnreachable(f"The Aileron daemon did not answer within {seconds:g} s.", sent=True))
+    return Failure(DaemonUnreachable(f"The Aileron daemon did not respond within {seconds:g} s.", sent=True))
 
 
 def _was_cancelled(error: Exception) -> bool:

@@ -42,7 +42,7 @@ def why_untrusted(error: Exception) -> str | None:
     Other failures of TLS than a certificate's say nothing once the handshake is over.
     """
     if isinstance(error, NotConnected):
-        spoke_no_tls = "it does not speak TLS as it must" if _package_of(error.reason) == "OpenSSL" else None
+        spoke_no_tls = "it does not use TLS correctly" if _package_of(error.reason) == "OpenSSL" else None
         return _describe_certificate_fault(error.reason) or spoke_no_tls
     reasons = (reason.value for reason in getattr(error, "reasons", ()))
     return next(filter(None, map(_describe_certificate_fault, (error, *reasons))), None)
@@ -52,7 +52,7 @@ def _describe_certificate_fault(error: BaseException | None) -> str | None:
     if _package_of(error) == "service_identity":
         return "its certificate is for another name"
     if _package_of(error) == "OpenSSL" and _OPENSSL_UNVERIFIED in str(error):
-        return "its certificate is of an authority that is not trusted here, or not valid now"
+        return "its certificate is expired, not yet valid, or not from a trusted authority"
     return None
 
 

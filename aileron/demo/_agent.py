@@ -31,7 +31,7 @@ def open_session(home: Home, directory: str) -> SessionEnvironment:
     """
     found = live_discovery(home)
     if found is None:
-        raise InternalError("The demo's daemon has gone.")
+        raise InternalError("The demo's daemon is not running any more.")
     claim = {"agent": AGENT, "working_dir": directory}
     opened = ask_service(found.url, "POST", "/v1/sessions", found.launch_key, claim)
     return SessionEnvironment(found.url, str(opened["token"]), _WAIT_SECONDS).on_this_machine()
@@ -47,7 +47,7 @@ def ask_service(
     try:
         status, answer = ask(url, method, path, token, body, seconds=_SECONDS)
     except (OSError, ValueError) as error:
-        raise InternalError(f"Nothing useful answers at {url} ({type(error).__name__}).") from None
+        raise InternalError(f"No valid response from {url} ({type(error).__name__}).") from None
     if status >= 400 or not isinstance(answer, dict):
         raise InternalError(f"{url}{path} refused (HTTP {status}).")
     return answer

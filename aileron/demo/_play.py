@@ -36,7 +36,7 @@ async def typed(prompt: str) -> str:
 
 
 _ASK_SECONDS = 30.0
-_PROMPT = "   Let exactly this run? [y]es, [n]o, [b]rowser: "
+_PROMPT = "   Approve exactly this? [y]es, [n]o, [b]rowser: "
 
 
 async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) -> None:
@@ -45,13 +45,11 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None) 
     :param calling: the agent's call; done as soon as somebody has decided.
     :param answer: what to say, or L{None}: ask the person.
     """
-    act(3, "You are asked")
+    act(3, "You decide")
     approval = await _find_pending(scene, calling)
-    command(
-        f"aileron approval show {approval['id']}", "Everything that will happen; you approve this and nothing else."
-    )
+    command(f"aileron approval show {approval['id']}", "Everything that will be sent. You approve exactly this.")
     printed(await scene.as_operator("approval", "show", str(approval["id"])))
-    tell(f"The same as a page: {approval['review_url']} (aileron open)")
+    tell(f"The same in the browser: {approval['review_url']} (aileron open)")
     if answer is None:
         answer = await _ask(scene, calling, approval)
     if answer is not None:
@@ -105,7 +103,7 @@ async def _open(scene: Stage, approval_id: str) -> None:
 
 async def _say(scene: Stage, approval: Mapping[str, Any], answer: bool) -> None:
     word = ("approve", "--yes") if answer else ("deny", "--reason", "Not today.")
-    command(f"aileron approval {' '.join(word)} {approval['id']}", "Your word, for exactly the digest above.")
+    command(f"aileron approval {' '.join(word)} {approval['id']}", "Your decision, for exactly the digest above.")
     await scene.as_operator("approval", word[0], str(approval["id"]), *word[1:], "--digest", str(approval["digest"]))
 
 
@@ -130,10 +128,10 @@ def play(
     :raises InternalError: something failed.
     """
     if answer is None and not interactive():
-        raise InvalidRequest("There is nobody to ask here: add --yes or --no.")
-    click.secho("An agent asks, you approve, it is done, and it is on record.", bold=True)
+        raise InvalidRequest("Cannot ask for your decision: no terminal. Add --yes or --no.")
+    click.secho("An agent requests an action, you approve it, it runs, and it is recorded.", bold=True)
     with stage(environ) as scene:
-        tell(f"All of it in {scene.home.root.parent}, which is removed at the end. Nothing leaves this machine.")
+        tell(f"Everything is in {scene.home.root.parent}, which is deleted at the end. Nothing leaves this machine.")
         try:
             asyncio.run(_acts(scene, answer))
         except asyncio.CancelledError:
@@ -164,46 +162,49 @@ def _heed_termination() -> None:
 
 
 async def _set_up(scene: Stage) -> None:
-    act(1, "You set it up")
-    command("aileron vault init", "A vault for your keys, and the daemon that holds them.")
+    act(1, "Setup")
+    command("aileron vault init", "Creates a vault for your credentials, and starts the daemon.")
     await scene.as_operator("vault", "init")
     data = files(__package__).joinpath("data")
     (scene.home.connectors / "team-chat.toml").write_bytes(data.joinpath("team-chat.toml").read_bytes())
-    command("aileron action add ship-update.md", "What agents may ask for. You read it, and trust exactly that.")
+    command("aileron action add ship-update.md", "Adds an action that agents can request. You review and trust it.")
     source = scene.home.root.parent / "ship-update.md"
     source.write_bytes(data.joinpath("ship-update.md").read_bytes())
     added = await scene.as_operator("action", "add", str(source), "--yes")
     printed(added.splitlines()[-1])
-    command("aileron binding setup local://demo/team-chat", "The key of your team's chat. Only the daemon has it now.")
+    command(
+        "aileron binding setup local://demo/team-chat",
+        "Stores the key of your team's chat. Only the daemon has it now.",
+    )
     await scene.as_operator(
         "binding", "setup", "local://demo/team-chat", "--base-url", scene.chat_url, secret_fd=scene.key
     )
 
 
 async def _call(acting: DemoAgent) -> asyncio.Task[str]:
-    act(2, "An agent works")
+    act(2, "An agent requests an action")
     tools = await acting.tools_with(TOOL)
-    tell(f"It speaks MCP to aileron-mcp, which offers: {', '.join(tools)}.")
+    tell(f"It uses MCP. aileron-mcp offers these tools: {', '.join(tools)}.")
     tell(f"It calls {TOOL} with channel {CHANNEL} and this summary:")
     quote(SUMMARY)
     return asyncio.create_task(acting.call(TOOL, {"channel": CHANNEL, "summary": SUMMARY}))
 
 
 def _tell_effect(scene: Stage, told: str) -> None:
-    act(4, "What came of it")
+    act(4, "Result")
     messages = ask_service(scene.chat_url, "GET", "/messages", scene.key)["messages"]
     if messages:
-        tell(f"In the chat, {messages[0]['channel']} now says:")
+        tell(f"New message in {messages[0]['channel']} of the chat:")
         quote(messages[0]["text"])
     else:
-        tell("In the chat: nothing. No request was sent.")
-    tell("The agent was told:")
+        tell("No message in the chat: no request was sent.")
+    tell("The agent received:")
     quote(told)
 
 
 async def _tell_record(scene: Stage) -> None:
-    act(5, "It is on record")
-    command("aileron audit list", "Newest first; each record seals the one before it.")
+    act(5, "Audit log")
+    command("aileron audit list", "Newest first. Each record contains the hash of the one before it.")
     printed(await scene.as_operator("audit", "list", "--action", "ship-update"))
     click.echo()
-    tell("The agent never had the key, and its token approves nothing. Now for real: aileron vault init")
+    tell("The agent never had the key, and its token cannot approve anything. To set up your own: aileron vault init")

@@ -101,7 +101,7 @@ def script(name: str) -> str:
     beside = Path(sys.executable).parent / name
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if found is None:
-        raise NotFound(f"{name} is not installed: install the aileron package again.")
+        raise NotFound(f"{name} is not installed. Reinstall the aileron package.")
     return found
 
 

@@ -73,5 +73,5 @@ def is_multiplexed(environ: Mapping[str, str]) -> bool:
 
 def format_waiting(waiting: int, operator_url: str) -> str:
     """Render the message to a person about pending calls."""
-    calls = "a call waits" if waiting == 1 else f"{waiting} calls wait"
-    return f"{calls} for your approval: {visible(operator_url)}/approvals"
+    calls = "1 pending approval" if waiting == 1 else f"{waiting} pending approvals"
+    return f"{calls}: {visible(operator_url)}/approvals"

@@ -28,9 +28,9 @@ _MINUTE, _HOUR = 60, 3600
 _COUNTS = (
     ("approvals", "approved"),
     ("denials", "denied"),
-    ("effects", "done"),
-    ("in_doubt", "in doubt"),
-    ("waiting", "waiting for you"),
+    ("effects", "completed"),
+    ("in_doubt", "with unknown outcome"),
+    ("waiting", "pending"),
 )
 
 
@@ -127,7 +127,7 @@ class Launcher:
         await watch_waiting(count, tell, self.reactor)
 
     def _greet(self, agent: Agent, session: OpenedSession, facts: DaemonFacts) -> None:
-        self.say(f"aileron: {agent.name} runs in session {session.id}; approvals: {facts.operator_url} (aileron open)")
+        self.say(f"aileron: {agent.name} runs in session {session.id}. Approvals: {facts.operator_url} (aileron open)")
 
     async def _end(self, daemon: Daemon, session: OpenedSession, code: int | None) -> None:
         """End the session, through a restart of the daemon if need be; what goes wrong is only said."""
@@ -171,11 +171,11 @@ def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
     traffic = session.get("gateway")
     if isinstance(traffic, Mapping):
         requests = _count_things(traffic["requests"], "request")
-        yield f"to its models: {requests}, {traffic['input_tokens']} tokens in, {traffic['output_tokens']} out"
+        yield f"LLM traffic: {requests}, {traffic['input_tokens']} tokens in, {traffic['output_tokens']} out"
     if summary["waiting"]:
-        yield "what waits can still be decided: aileron approval list"
+        yield "pending approvals can still be decided: aileron approval list"
     if summary["in_doubt"]:
-        yield "what is in doubt may have happened: aileron runs list"
+        yield "runs with unknown outcome may have happened: aileron runs list --state unknown"
 
 
 def _count_things(number: int, thing: str) -> str:

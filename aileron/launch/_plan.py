@@ -112,7 +112,7 @@ def prepare(agent: Agent, invocation: Invocation, interpreter: str) -> Preparati
     :raises InvalidRequest: the user's own settings cannot be added to.
     """
     if PASSPHRASE in invocation.environment:
-        raise Forbidden(f"{PASSPHRASE} is set: unset it before an agent is launched.")
+        raise Forbidden(f"{PASSPHRASE} is set, so no agent was started. Unset it first.")
     programs = find_programs(agent, invocation.environment, interpreter)
     return Preparation(agent, invocation, programs, agent.prepare(invocation))
 
@@ -134,9 +134,9 @@ def find_programs(agent: Agent, parent: Mapping[str, str], interpreter: str) -> 
     """
     path = parent.get("PATH", os.defpath)
     return Programs(
-        agent=_find_program(agent.name, path, f"{agent.name} is not on PATH: install it first."),
+        agent=_find_program(agent.name, path, f"{agent.name} was not found on PATH. Install it first."),
         mcp=_find_beside(interpreter, "aileron-mcp")
-        or _find_program("aileron-mcp", path, "aileron-mcp is not installed: install the aileron package again."),
+        or _find_program("aileron-mcp", path, "aileron-mcp is not installed. Reinstall the aileron package."),
     )
 
 

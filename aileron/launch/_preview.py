@@ -98,8 +98,8 @@ def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | 
 
 def _routes(gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
     for name, upstream in sorted(gateway.upstreams.items()):
-        whose = "the vault's key" if upstream.injected else "the agent's own key"
-        yield name, f"{upstream.base_url}, with {whose}"
+        whose = "key from the vault" if upstream.injected else "the agent's own key"
+        yield name, f"{upstream.base_url}, {whose}"
 
 
 def _addition(before: str, after: str) -> str:

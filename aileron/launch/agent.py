@@ -72,7 +72,7 @@ class Agent:
         :raises InvalidRequest: something there cannot be added to without losing it.
         """
         if self.commands.intersection(invocation.arguments[:1]):
-            note = f"aileron: {self.name} {invocation.arguments[0]} runs by itself: {self.alone}"
+            note = f"aileron: {self.name} {invocation.arguments[0]} runs outside a session: {self.alone}"
             alone = Registration(notes=(note,) if self.alone else ())
             return lambda _server, _gateway, _directory: alone
         settings = read_settings(self.sources, invocation)
@@ -107,6 +107,6 @@ class Agent:
         """
         for place, _ in settings.values(self.unique, SERVER_NAME) if self.unique else ():
             raise InvalidRequest(
-                f"{visible(place)} has in {self.unique} one named {SERVER_NAME}, as the launch's own is: "
-                "remove it there, or give it another name."
+                f"{visible(place)} already has a server named {SERVER_NAME} in {self.unique}, the name that a launch "
+                "uses. Remove it there, or rename it."
             )

@@ -67,13 +67,13 @@ def find_unreadable(settings: AgentSettings, key: str = "") -> str | None:
     :param key: what it stands below, if it is an object.
     """
     place = settings.unreadable(key)
-    return None if place is None else f"{visible(place)} cannot be read, and may name base URLs."
+    return None if place is None else f"{visible(place)} cannot be read, and may set base URLs."
 
 
 def explain_elsewhere(place: str, provider: str) -> str:
     """Explain why a provider that C{place} sends elsewhere is left alone, and what to do about it."""
     return (
-        f"{visible(place)} sends it elsewhere. For the gateway to take it there, name that address, without /v1, "
+        f"{visible(place)} sets another address. To route it through the gateway, set that address, without /v1, "
         f"in config.yaml as gateway.providers.{provider}.base_url"
     )
 
@@ -85,10 +85,10 @@ def note_routes(agent: str, through: Iterable[str], kept: Mapping[str, str]) -> 
     :param kept: why the others are left alone, by their names.
     """
     names = ", ".join(through)
-    alone = (f"aileron: {agent}'s {visible(name)} is left alone: {reason}" for name, reason in kept.items())
+    alone = (f"aileron: {agent}'s {visible(name)} does not use the gateway: {reason}" for name, reason in kept.items())
     return (*([f"aileron: through the gateway: {names}"] if names else []), *alone)
 
 
 def leave_alone(agent: str, reason: str) -> Routes:
     """Touch none of an agent's providers, and tell why."""
-    return Routes(notes=(f"aileron: {agent}'s providers are left alone: {reason}",))
+    return Routes(notes=(f"aileron: {agent}'s providers do not use the gateway: {reason}",))

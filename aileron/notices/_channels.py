@@ -68,15 +68,15 @@ async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
     scope, name = channel.scope(), channel.name
     bound = bindings.for_connector(channel.fqn)
     if scope is None or not bound:
-        raise Undelivered(f"Nothing is bound to it: aileron notification add {name}", again=False)
+        raise Undelivered(f"Its secret is missing: aileron notification add {name}", again=False)
     if len(bound) > 1:
-        raise Undelivered("More than one secret is bound to it: aileron binding revoke", again=False)
+        raise Undelivered("It has more than one secret. Revoke the others: aileron binding revoke", again=False)
     try:
         return await bindings.credential(bound[0], scope).reveal()
     except VaultLocked:
-        raise Undelivered("The vault is locked, and what it needs lies there.", again=False) from None
+        raise Undelivered("The vault is locked, so its secret cannot be read.", again=False) from None
     except BindingFailed:
-        why = f"What is bound to it is for another address: aileron notification remove {name}, then add"
+        why = f"Its secret is for another address. Add it again: aileron notification remove {name}, then add"
         raise Undelivered(why, again=False) from None
 
 
@@ -97,7 +97,7 @@ class AppriseThread:
         """Deliver a message; a thread cannot be called back, so there is never a second one."""
         address = (await self._open_address()).decode("ascii")
         if self._busy:
-            raise Undelivered("It has not yet come back from an earlier message.")
+            raise Undelivered("The previous message is still being sent.")
         telling = self._in_thread(self._notify, address, message)
         self._busy = True
         answered: Deferred[str | None] = Deferred()
@@ -127,11 +127,11 @@ def notify(address: str, message: Message) -> str | None:
         _silence(logging.getLogger(name))
     library = Library(asset=AppriseAsset(app_id="Aileron", async_mode=False, secure_logging=True))
     if not library.add(address):
-        return "What is bound to it is no address that apprise knows."
+        return "Its secret is not an address that apprise supports."
     body = "\n".join((*message.lines, *message.contents, message.url))
     kind = NotifyType.WARNING if message.urgent else NotifyType.INFO
     arrived = library.notify(body, title=message.title, notify_type=kind, body_format=NotifyFormat.TEXT)
-    return None if arrived else "The service did not take it."
+    return None if arrived else "The service did not accept the message."
 
 
 def _silence(logger: logging.Logger) -> None:
@@ -154,7 +154,7 @@ async def notify_desktop(command: Path | None, environ: Mapping[str, str], react
     :raises Undelivered: there is no desktop to tell.
     """
     if command is None:
-        raise Undelivered("There is no notify-send on this machine (package libnotify-bin).", again=False)
+        raise Undelivered("notify-send is not installed (package libnotify-bin).", again=False)
     running = _ProgramRun()
     argv = [str(command), *_arguments(message)]
     passed_on = {name: environ[name] for name in _PASSED_ON if name in environ}
@@ -196,4 +196,4 @@ class _ProgramRun(ProcessProtocol):
         if code == 0:
             self.ended.callback(None)
         else:
-            self.ended.errback(Undelivered("notify-send found no desktop to tell, or another fault."))
+            self.ended.errback(Undelivered("notify-send failed, for example because there is no desktop session."))

@@ -25,15 +25,15 @@ _CUT = "…"
 
 _URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
 _TITLES: Mapping[NoticeKind, tuple[str, str]] = {
-    NoticeKind.TAMPER: ("a sign of tampering was found", "{n} signs of tampering were found"),
-    NoticeKind.BROKEN: ("{what} is stopped for a while", "{n} sessions or actions are stopped for a while"),
-    NoticeKind.FLOOD: ("a session asks and asks", "{n} sessions ask and ask"),
-    NoticeKind.UNKNOWN: ("{action} may have happened, or not", "{n} runs may have happened, or not"),
-    NoticeKind.LOCKED: ("{action} waits for the vault", "{n} runs wait for the vault"),
-    NoticeKind.APPROVAL: ("{action} waits for your approval", "{n} calls wait for your approval"),
-    NoticeKind.ASKED_ANEW: ("{action} needs your approval once more", "{n} calls need your approval once more"),
-    NoticeKind.PAUSED: ("{whole} is paused", "{n} things are paused"),
-    NoticeKind.RESUMED: ("{whole} is resumed", "{n} things are resumed"),
+    NoticeKind.TAMPER: ("tampering detected", "tampering detected {n} times"),
+    NoticeKind.BROKEN: ("{what} is stopped temporarily", "{n} sessions or actions are stopped temporarily"),
+    NoticeKind.FLOOD: ("a session makes too many requests", "{n} sessions make too many requests"),
+    NoticeKind.UNKNOWN: ("outcome of {action} is unknown", "outcome of {n} runs is unknown"),
+    NoticeKind.LOCKED: ("{action} is waiting for the vault", "{n} runs are waiting for the vault"),
+    NoticeKind.APPROVAL: ("{action} is waiting for your approval", "{n} requests are waiting for your approval"),
+    NoticeKind.ASKED_ANEW: ("{action} needs your approval again", "{n} requests need your approval again"),
+    NoticeKind.PAUSED: ("{whole} is paused", "{n} items are paused"),
+    NoticeKind.RESUMED: ("{whole} is resumed", "{n} items are resumed"),
     NoticeKind.TEST: ("this is a test", "this is a test"),
 }
 """The titles of one notice, and of many; the worst comes first."""
@@ -89,9 +89,9 @@ class MessageComposer:
         waiting, oldest = await _or_else((0, None), self._count_waiting())
         lines = []
         if oldest is not None and waiting > 1:
-            lines.append(f"{waiting} calls wait in all, the oldest for {_age(now, oldest)}.")
+            lines.append(f"{waiting} pending approvals in total, the oldest for {_age(now, oldest)}.")
         if self.vault.state() is VaultState.LOCKED:
-            lines.append("The vault is locked: aileron vault unlock")
+            lines.append("The vault is locked. Unlock it: aileron vault unlock")
         return lines
 
     async def _count_waiting(self) -> tuple[int, datetime | None]:
@@ -183,7 +183,7 @@ def _title(notices: Sequence[Notice], more: int) -> str:
 def _one(notice: Notice) -> str:
     stopped = f"the action {notice.action}" if notice.session_id is None else "a session"
     whole = "everything" if notice.session_id is None else "a session"
-    return _TITLES[notice.kind][0].format(action=notice.action or "a call", what=stopped, whole=whole)
+    return _TITLES[notice.kind][0].format(action=notice.action or "a request", what=stopped, whole=whole)
 
 
 def _lines(notices: Sequence[Notice], more: int, now: datetime) -> Iterable[str]:

@@ -145,6 +145,6 @@ def _to_undelivered(error: Exception) -> Undelivered:
     if isinstance(error, Undelivered):
         return error
     if isinstance(error, TimeoutError):
-        return Undelivered(f"It did not answer within {ATTEMPT_SECONDS:g} s.")
+        return Undelivered(f"No response within {ATTEMPT_SECONDS:g} s.")
     # Not what the error says: that may repeat an address, and an address may be a secret.
     return Undelivered(f"It failed ({type(error).__name__}).")

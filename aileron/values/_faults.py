@@ -53,52 +53,56 @@ class Advice:
         return self.page or self.then
 
 
-_NOTHING_CHANGED = "Nothing was changed by it."
+_NOTHING_CHANGED = "Nothing was changed."
 _NOTHING_SENT = "Nothing was sent."
+_NOTHING_DONE = "Nothing was done."
+_RECORDED = Advice("The attempt is recorded.", "See failed runs: aileron runs list --state failed")
 
 ADVICE: Mapping[str, Advice] = {
     "invalid_request": Advice(_NOTHING_CHANGED),
-    "not_found": Advice(_NOTHING_CHANGED, "See what there is: the same command with `list`.", "Look at what there is."),
+    "not_found": Advice(
+        _NOTHING_CHANGED, "See what exists: run the same command with `list`.", "Look for it in the list."
+    ),
     "conflict": Advice(
         _NOTHING_CHANGED,
-        "Look how it is now: the same command with `show` or `list`.",
-        "This page shows how it is now.",
+        "Check the current state: run the same command with `show` or `list`.",
+        "This page shows the current state.",
     ),
-    "unauthorized": Advice(
-        "Nothing was done.", "Log in anew: give the command once more, or aileron open.", "Run aileron open."
-    ),
-    "forbidden": Advice("Nothing was done.", "What keeps you from it is looked at by: aileron doctor"),
-    "approval_denied": Advice(_NOTHING_SENT, "To let agents ask again: aileron approval forgive ID"),
-    "approval_expired": Advice(_NOTHING_SENT, "It can be asked for again."),
-    "approval_stale": Advice("Nothing was decided.", "Look again: aileron approval show ID", "Look at it again."),
-    "cancelled": Advice(_NOTHING_SENT, "It can be asked for again."),
-    "capability_denied": Advice(_NOTHING_SENT, "See what is declared: aileron connector show NAME"),
-    "binding_required": Advice(_NOTHING_SENT, "See what is bound: aileron binding list"),
-    "binding_failed": Advice("It was not done.", "See what is bound, and for what: aileron binding list"),
-    "hash_mismatch": Advice(_NOTHING_SENT, "Read what is there now, and trust it: aileron action trust"),
-    "signature_failure": Advice("Nothing was done.", "Look at everything: aileron doctor"),
-    "vault_locked": Advice("What waits is kept.", "Unlock it: aileron vault unlock"),
+    "unauthorized": Advice(_NOTHING_DONE, "Log in again: run the command again, or aileron open.", "Run aileron open."),
+    "forbidden": Advice(_NOTHING_DONE, "Check the installation: aileron doctor"),
+    "approval_denied": Advice(_NOTHING_SENT, "To let agents request it again: aileron approval forgive ID"),
+    "approval_expired": Advice(_NOTHING_SENT, "It can be requested again."),
+    "approval_stale": Advice("Nothing was decided.", "Review it again: aileron approval show ID", "Review it again."),
+    "cancelled": Advice(_NOTHING_SENT, "It can be requested again."),
+    "capability_denied": Advice(_NOTHING_SENT, "See what the connector declares: aileron connector show NAME"),
+    "binding_required": Advice(_NOTHING_SENT, "List bindings: aileron binding list"),
+    "binding_failed": Advice("The action was not completed.", "Check the bindings: aileron binding list"),
+    "hash_mismatch": Advice(_NOTHING_SENT, "Review the current file and trust it: aileron action trust"),
+    "signature_failure": Advice(_NOTHING_DONE, "Check the installation: aileron doctor"),
+    "vault_locked": Advice("Pending requests are kept.", "Unlock it: aileron vault unlock"),
     "limit_exceeded": Advice(_NOTHING_SENT, "See your own limits: aileron cap list"),
-    "connector_runtime_error": Advice("What was tried is on record.", "See it: aileron runs list --state failed"),
+    "connector_runtime_error": _RECORDED,
     "outcome_unknown": Advice(
-        "It is not repeated by itself.",
-        "Find out whether it happened, then: aileron runs settle <run> --happened (or --did-not-happen)",
+        "It is not retried automatically.",
+        "Check whether it happened, then record it: aileron runs settle <run> --happened (or --did-not-happen)",
     ),
     "network_error": Advice(
-        "What was not reached got nothing.", "See whether it can be reached: aileron doctor --network"
+        "A service that was not reached received nothing.", "Check the connections: aileron doctor --network"
     ),
-    "external_api_error": Advice("What was tried is on record.", "See it: aileron runs list --state failed"),
-    "resource_limit_exceeded": Advice("What was tried is on record.", "See it: aileron runs list --state failed"),
-    "paused": Advice("Nothing was sent; what waits is kept.", "Go on: aileron resume"),
-    "store_unavailable": Advice("Nothing of it was kept.", "Ask again in a moment; if it stays so: aileron doctor"),
-    "internal_error": Advice("What was done is on record.", "See it: aileron audit list; the daemon's log says more."),
+    "external_api_error": _RECORDED,
+    "resource_limit_exceeded": _RECORDED,
+    "paused": Advice("Nothing was sent. Pending requests are kept.", "Resume: aileron resume"),
+    "store_unavailable": Advice(
+        "Nothing was saved.", "Try again in a moment. If it persists, check the installation: aileron doctor"
+    ),
+    "internal_error": Advice("Completed steps are recorded.", "See the daemon's log: aileron logs"),
 }
 """Closed, as the taxonomy is."""
 
 _COMMAND = "aileron "
 _VAULT = {
-    "missing": "Make a vault first: aileron vault init",
-    "lost": "There is history but no vault file: put secrets.json back from a copy, or begin anew: aileron vault reset",
+    "missing": "Create a vault first: aileron vault init",
+    "lost": "Restore secrets.json from a copy, or start over with an empty vault: aileron vault reset",
 }
 
 
@@ -115,7 +119,7 @@ def what_then(kind: str, message: str, details: Mapping[str, JSON]) -> str:
     if known is None or _COMMAND in message:
         return ""
     if kind == "limit_exceeded" and isinstance(seconds, (int, float)) and seconds > 0:
-        return f"Ask again in {seconds:g} s. {known.then}"
+        return f"Try again in {seconds:g} s. {known.then}"
     return known.then
 
 

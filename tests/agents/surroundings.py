@@ -64,7 +64,7 @@ class TerminalTestCase(ConversationTestCase):
     :cvar tells: how a person is told that a call waits.
     """
 
-    tells: ClassVar[str] = "\x1b\\]9;a call waits for your approval"
+    tells: ClassVar[str] = "\x1b\\]9;1 pending approval"
 
     async def test_terminal(self) -> None:
         """What is typed is asked for and done, the person is told, and the terminal is left as it was."""

@@ -68,7 +68,7 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
         launched.running.press(_LATER)
         await self.approve(approval["id"])
         await self.woken(launched)
-        self.assertNotIn("aileron: a call waits", launched.running.output)
+        self.assertNotIn("aileron: 1 pending approval", launched.running.output)
         await self.left(launched)
         last = launched.llm.script.of(self.kind.model)[-1]
         self.assertEqual(last.headers["authorization"], f"Bearer {SUBSCRIPTION}")
@@ -119,7 +119,7 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
         launched = await self.converse([self.call(GATED, SHIP), Say("It waits.")])
         await self.prompt(launched)
         (approval,) = await self.waiting(seconds=case.SECONDS)
-        await launched.running.expect("\x1b\\]9;a call waits for your approval", 10)
+        await launched.running.expect("\x1b\\]9;1 pending approval", 10)
         await self.requests(launched, 2)
         await self.shown(launched, "Esc to answer later")
         return launched, approval

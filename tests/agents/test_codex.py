@@ -36,10 +36,10 @@ class TerminalTests(surroundings.ConversationTestCase):
         launched.running.press(_CURSOR)
         (approval,) = await self.waiting(seconds=case.SECONDS)
         self.assert_no_secrets(launched)
-        await launched.running.expect("\x1b\\]9;a call waits for your approval", 10)
+        await launched.running.expect("\x1b\\]9;1 pending approval", 10)
         await self.approve(approval["id"])
         await launched.running.expect(re.escape(case.BYE.split()[-1]), 40)
-        self.assertNotIn("aileron: a call waits", launched.running.output)
+        self.assertNotIn("aileron: 1 pending approval", launched.running.output)
         await self.left(launched)
         self.assertIn("C0002", self.results(launched)[-1])
 

@@ -14,7 +14,7 @@ class TerminalTests(surroundings.TerminalTestCase):
     """It prints lines, so that a line of ours may stand among them."""
 
     kind = Goose()
-    tells = "aileron: a call waits for your approval"
+    tells = "aileron: 1 pending approval"
 
 
 class SandboxTests(surroundings.SandboxTestCase):

@@ -391,4 +391,4 @@ class RecordTests(AgentCase):
         self.assertEqual(await self.found(), {**_INSIDE, **dict.fromkeys(_AT_THE_END)})
         for deed in _AT_THE_END:
             await self.do("undo", deed)
-            self.assertIn("not signed yet. A cut or a change there would not show.", await self.said(), deed)
+            self.assertIn("not signed yet. Changes there would not be detected.", await self.said(), deed)

@@ -152,7 +152,7 @@ class BreakoutTests(ProjectTestCase):
         project = self.project("missing", "git config core.fsmonitor tools/monitor")
         script = f"MARKER='{self.marker}'; mkdir -p tools; " + _EVIL_PROGRAM.format("tools/monitor")
         told = await self.refused(self.agent(script, "--sandbox", project=project))
-        self.assertIn(f"names the program {project}/tools/monitor, which does not exist", told)
+        self.assertIn(f"refers to the program {project}/tools/monitor, which does not exist", told)
         self.outside(project, "git status </dev/null")
         self.assertFalse(self.marker.exists())
 
@@ -178,7 +178,7 @@ class BreakoutTests(ProjectTestCase):
         path = f"{command.environment['PATH']}:{tools}"
         command = attrs.evolve(command, environment={**command.environment, "PATH": path})
         told = await self.refused(command)
-        self.assertIn(f"the agent could replace {project}/link, which programs outside obey", told)
+        self.assertIn(f"sandboxed agent could replace {project}/link, which programs outside the sandbox use", told)
         self.outside(project, f"PATH=$PATH:{tools} tool </dev/null")
         self.assertFalse(self.marker.exists())
 
@@ -276,7 +276,7 @@ print(len(held))
             f"MARKER='{self.marker}'; printf '#!/bin/sh\\ntouch '$MARKER >hooks/reference-transaction; chmod +x hooks/*"
         )
         told = await self.refused(self.agent(hook, "--sandbox", project=project))
-        self.assertIn(f"the agent could change {project}, which runs outside", told)
+        self.assertIn(f"sandboxed agent could change {project}, which runs outside the sandbox", told)
         self.outside(project, "git fetch -q ../other HEAD:refs/heads/x")
         self.assertFalse(self.marker.exists())
 

@@ -102,7 +102,7 @@ class NeighbourTests(DoorTestCase):
         """Its fetch gets no answer, and none that the browser would only hide."""
         for path, mode in product(_TARGETS, ("cors", "no-cors", "same-origin")):
             status, text = await self.fetch(self.foreign, self.url + path, mode=mode, credentials="include")
-            self.assertEqual((status, "Agents may ask" in text), (0, False), (path, mode))
+            self.assertEqual((status, "Agents can request" in text), (0, False), (path, mode))
 
     async def change(self) -> None:
         """Nothing that it sends changes anything, whatever it calls it."""

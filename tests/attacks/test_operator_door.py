@@ -19,7 +19,7 @@ from tests.functional.operated import PASSPHRASE
 from tests.functional.process import Running
 from tests.functional.reactor import until
 
-WORDS = "The two words that your page at .* shows: "
+WORDS = "The two words shown at .*: "
 
 # Waits for the file of `aileron open`, posts it before the browser can, and tries all that it then could.
 _STEAL = """
@@ -182,7 +182,7 @@ class HandOverTests(DoorTestCase):
         await opening.expect(WORDS)
         await until(self.reactor, seen.exists, 30, "the browser's file")
         self.assertEqual(await deferToThread(come, seen.read_text()), 409)
-        await opening.expect("Somebody else opened it")
+        await opening.expect("The file was opened twice")
         self.assertEqual((await opening.finish(30)).exit_code, 1)
         (refused,) = await self.events("operator.handover_refused")
         self.assertEqual(refused["reason"], "opened_twice")

@@ -303,9 +303,9 @@ class ProgramTests(SandboxTestCase):
         for entry, words in (
             (".", "PATH has the relative entry ."),
             ("", "PATH has the relative entry (empty)"),
-            (f"{project}/missing", "which does not exist and which the agent could make"),
-            (f"{project}/bin", "it is reached by a symbolic link"),
-            (str(project), "which runs outside: work in another directory"),
+            (f"{project}/missing", "which does not exist and which the agent could create"),
+            (f"{project}/bin", "contains a symbolic link"),
+            (str(project), "which runs outside the sandbox. Work in another directory"),
         ):
             finished = await self.run_command(self.with_path(self.agent([], "--sandbox"), entry), 60)
             self.assertEqual((finished.exit_code, finished.stdout), (1, ""), finished)

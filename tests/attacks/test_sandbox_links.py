@@ -94,7 +94,7 @@ class LinkTests(ProjectTestCase):
         """No agent is started where it could replace a link in the project by way of which C{PATH} leads elsewhere."""
         before = "mkdir ../tools; ln -s ../tools current; ln -s $PWD/current ../bin"
         script = "rm current; " + _PROGRAM.format("current/tool")
-        refused = "could replace {}/current, which programs outside obey"
+        refused = "could replace {}/current, which programs outside the sandbox use"
         await self.tried(before, script, "tool </dev/null || true", path="bin", refused=refused)
 
     async def test_settings_of_the_agent(self) -> None:

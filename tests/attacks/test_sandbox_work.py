@@ -100,7 +100,7 @@ class WorkTests(ProjectTestCase):
         await agent.finish(60)
         self.assertEqual(self.outside(project, "git log --format=%s"), "one\n")
         told = await self.inside(project, "git log --format=%s")
-        self.assertIn("Sandbox: importing the work of an earlier one.", told)
+        self.assertIn("Sandbox: importing the work of an earlier run.", told)
         self.assertEqual(self.outside(project, "git log --format=%s"), "inside\none\n")
         self.assertEqual(list((self.home.aileron / "sandboxes").iterdir()), [])
 

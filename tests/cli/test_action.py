@@ -67,9 +67,14 @@ class ShowTests(CommandCase):
         self.serve()
         preview = {"connector": "builtin://slack", "operation": "read", "shows": ["Topic", "Text"]}
         for name, shown, nothing, told in (
-            ("preview", preview, None, "you are shown  Topic, Text, by read of builtin://slack\n"),
-            ("on_cancel", "withdraw", "keep", "once the agent cancels its call"),
-            ("asks", ["text", "co\x1bunt"], [], "may leave to you: text, co␛unt\n"),
+            ("preview", preview, None, "preview  Topic, Text, by read of builtin://slack\n"),
+            ("on_cancel", "withdraw", "keep", "when the agent cancels its call"),
+            (
+                "asks",
+                ["text", "co\x1bunt"],
+                [],
+                "The agent may ask you for these in a form, if its client supports that: text, co␛unt\n",
+            ),
         ):
             self.assertIn(" ".join(told.split()), " ".join(self.shown(**{name: shown}).split()))
             self.assertNotIn(told.split("  ")[0][:16], self.shown(**{name: nothing}))
@@ -124,7 +129,7 @@ class FilesTests(CommandCase):
     def test_check(self) -> None:
         """A sound file is said to be so; a fault is told with file and line, of a connector's file as well."""
         sound, faulty = self.file(ACTION), self.file(ACTION.replace('version = "1.0.0"', "version = 1", 1))
-        self.assertEqual(self.command("action", "check", str(sound)), (0, f"{sound}: sound\n", ""))
+        self.assertEqual(self.command("action", "check", str(sound)), (0, f"{sound}: OK\n", ""))
         code, out, _ = self.command("action", "check", str(faulty))
         self.assertEqual(code, 1)
         self.assertIn(f"{faulty}:3: ", out)
@@ -139,7 +144,7 @@ class FilesTests(CommandCase):
         self.assertEqual(self.command("action", "add", str(path))[:2], (0, "hello.md was added.\n"))
         added = self.home.actions / "hello.md"
         self.assertEqual((added.read_text(), added.stat().st_mode & 0o777), (ACTION, 0o600))
-        self.assertEqual(self.command("action", "add", str(path))[:2], (0, "hello.md is there already.\n"))
+        self.assertEqual(self.command("action", "add", str(path))[:2], (0, "hello.md is already there.\n"))
 
     def test_add_faulty(self) -> None:
         """With one faulty file nothing is added, nor what the daemon would not look at."""
@@ -205,7 +210,7 @@ class NewTests(CommandCase):
                 code, out, err = self.command("action", "new", name, "--connector", known.fqn, "--op", op, "--gated")
                 self.assertEqual(code, 0, err)
                 self.assertIn("Written: ", out)
-                self.assertIn("does nothing before you trust it", err)
+                self.assertIn("Not active until you trust it", err)
                 text = self.text(name)
                 for each in taken:
                     self.assertIn(f'{each} = "${{args.{each}}}"', text)
@@ -259,11 +264,11 @@ class NewTests(CommandCase):
         whole = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--gated")
         code, _, err = self.command(*whole)
         self.assertEqual((code, path.read_text()), (1, "mine"))
-        self.assertIn("it was left as it is", err)
+        self.assertIn("already exists and was left as it is", err)
 
     def test_edit(self) -> None:
         """With --edit the editor gets it; where no one can be asked for trust the person is told how to go on."""
-        self.environ |= {"EDITOR": "sed -i s/Say.here/Now/", "PATH": "/usr/bin:/bin"}
+        self.environ |= {"EDITOR": "sed -i s/Describe/Now,/", "PATH": "/usr/bin:/bin"}
         words = ("action", "new", "tell", "--connector", "builtin://slack", "--op", "post_message", "--gated", "--edit")
         self.command(*words)
         self.assertIn("Now, for the model", self.text("tell"))

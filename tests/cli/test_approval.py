@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aileron.cli._output import when
 from aileron.errors import ApprovalStale
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
 
@@ -26,15 +27,15 @@ class ShowTests(ApprovalCase):
         self.assertEqual(code, 0)
         for part in (
             "ship-update 1.0.0",
-            "opened by process  7 /bin/x in /w\n",
+            "session opened by                  PID 7, /bin/x in /w\n",
             "  channel  #eng",
             "  summary\n    │ one\n    │ two\\u202e\n",
             "POST https://slack.com/api/chat.postMessage",
             "Content-Type: application/json",
-            "Authorization: (the credential; filled in when it leaves)",
+            "Authorization: (the credential, added when the request is sent)",
             '│ {"channel":"#eng"}',
             "api_key/slack/default (revision 3)",
-            "It claims, and nothing proves:\n    agent      opencode\n    directory  /w\n",
+            "agent (self-reported)              opencode\n  working directory (self-reported)  /w\n",
             f"digest  {DIGEST}",
         ):
             self.assertIn(part, out)
@@ -42,12 +43,12 @@ class ShowTests(ApprovalCase):
     def test_stale(self) -> None:
         """That it changed stands at the top; a step that uses an earlier answer says so and names its host."""
         self.site.answer("GET", ONE, approval(stale="The action was changed since."))
-        self.assertIn("CHANGED SINCE IT WAS FIRST SHOWN: The action", self.as_operator("approval", "show", RUN)[1])
+        self.assertIn("CHANGED since it was first shown: The action", self.as_operator("approval", "show", RUN)[1])
         found = approval()
         found["review"]["steps"][0]["request"] = None
         self.site.answer("GET", ONE, found)
         out = self.as_operator("approval", "show", RUN)[1]
-        self.assertIn("built from what an earlier step answers; it goes to https://slack.com.", out)
+        self.assertIn("Built from the response of an earlier step; sent to https://slack.com.", out)
 
     def test_unread_review(self) -> None:
         """A review in another form, such as of another version, is printed as the daemon sent it."""
@@ -56,7 +57,7 @@ class ShowTests(ApprovalCase):
         self.site.answer("GET", ONE, found)
         code, out, _ = self.as_operator("approval", "show", RUN)
         self.assertEqual(code, 0)
-        self.assertIn("cannot read the review", out)
+        self.assertIn("cannot read this review", out)
         self.assertIn('"more": "than is known\\u202e"', out)
 
     def test_list(self) -> None:
@@ -67,7 +68,7 @@ class ShowTests(ApprovalCase):
         self.assertIn("01RUN  ship-update  pending_approval", out)
         self.assertIn("--cursor c", err)
         self.site.answer("GET", "/v1/action-approvals?state=denied&limit=50", {"items": [], "cursor": None})
-        self.assertEqual(self.as_operator("approval", "list", "--state", "denied")[1], "Nothing waits for you.\n")
+        self.assertEqual(self.as_operator("approval", "list", "--state", "denied")[1], "No pending approvals.\n")
         found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])
         self.assertEqual((found["digest"], found["session"]["agent"]), (DIGEST, "opencode"))
 
@@ -78,18 +79,18 @@ class ApproveTests(ApprovalCase):
         code, out, _ = self.as_operator("approval", "approve", RUN, answers=["y"])
         self.assertEqual(code, 0)
         self.assertIn("POST https://slack.com/api/chat.postMessage", out)
-        self.assertIn("Approved, and done:", out)
+        self.assertIn("Approved and completed:", out)
         self.assertEqual(self.site.bodies("POST", DECIDE), [{"approved": True, "digest": DIGEST}])
 
     def test_nothing_decided(self) -> None:
         """Anything but a yes, another digest and what is decided already decide nothing, and say so."""
         denied = {**approval()["run"], "state": "denied"}
         for words, answers, run, told in (
-            ((), ["n"], approval()["run"], "Nothing was decided; it still waits."),
-            ((), [""], approval()["run"], "Nothing was decided; it still waits."),
-            ((), ["yess"], approval()["run"], "Nothing was decided; it still waits."),
+            ((), ["n"], approval()["run"], "Nothing was decided; it is still pending."),
+            ((), [""], approval()["run"], "Nothing was decided; it is still pending."),
+            ((), ["yess"], approval()["run"], "Nothing was decided; it is still pending."),
             (("--yes", "--digest", "sha256:other"), [], approval()["run"], "nothing was decided"),
-            ((), [], denied, "This is denied already."),
+            ((), [], denied, "Already denied; nothing was decided."),
         ):
             self.site.answer("GET", ONE, approval(run=run))
             code, _, err = self.as_operator("approval", "approve", RUN, *words, answers=answers)
@@ -119,7 +120,7 @@ class ApproveTests(ApprovalCase):
         self.assertRegex(out, r'│ -.*"#eng"')
         self.assertRegex(out, r'│ \+.*"#everyone"')
         self.assertEqual((out.count("│ +"), out.count("│ -")), (2, 2), "more is told to differ than does")
-        self.assertIn("Look again", err)
+        self.assertIn("Review it again", err)
 
     def test_outcome(self) -> None:
         """An approved run that fails is an error; one that takes longer is said to go on."""
@@ -166,18 +167,18 @@ class AfterwardsTests(ApprovalCase):
         self.site.answer("GET", f"{ONE}/result", waits)
         code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--not-before", "2026-03-01T09:00+01:00")
         self.assertEqual(code, 0)
-        self.assertIn(f"it begins at {later}. Until then: aileron approval cancel {RUN}", out)
+        self.assertIn(f"it starts {when(later)}. To cancel it before then: aileron approval cancel {RUN}", out)
         self.assertEqual(self.site.bodies("POST", DECIDE)[0]["not_before"], later)
 
     def test_cancel(self) -> None:
         """It is taken back with a reason, and what was denied is forgiven."""
         self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled", "run_id": RUN})
         code, out, _ = self.as_operator("approval", "cancel", RUN, "--reason", "typo")
-        self.assertEqual((code, out), (0, "Taken back; nothing was sent.\n"))
+        self.assertEqual((code, out), (0, "Cancelled; nothing was sent.\n"))
         self.assertEqual(self.site.bodies("POST", f"{ONE}/withdraw"), [{"reason": "typo"}])
         self.site.answer("POST", f"{ONE}/forgive", approval(approved=False))
         code, out, _ = self.as_operator("approval", "forgive", RUN)
-        self.assertEqual((code, out), (0, "Agents may ask for it again.\n"))
+        self.assertEqual((code, out), (0, "Agents can request it again.\n"))
 
 
 OTHER = "02RUN"
@@ -209,7 +210,7 @@ class SeveralTests(SeveralCase):
     def test_each(self) -> None:
         """Each is shown and confirmed by itself, and decided by its own digest."""
         code, out, _ = self.as_operator("approval", "approve", RUN, OTHER, RUN, answers=["y", "y"])
-        self.assertEqual((code, out.count("What will leave this machine")), (0, 2))
+        self.assertEqual((code, out.count("Request of step")), (0, 2))
         self.assertIn("All 2 were approved.", out)
         for run_id, bodies in zip((RUN, OTHER), self.decided(), strict=True):
             self.assertEqual(bodies, [{"approved": True, "digest": f"{DIGEST}{run_id}"}])
@@ -246,7 +247,7 @@ class DenyTests(SeveralCase):
         """With its session ended all else that it asks is denied, with the same reason."""
         code, out, _ = self.as_operator("approval", "deny", RUN, "--end-session", "--reason", "flood")
         self.assertEqual(code, 0)
-        self.assertIn("The session S is ended; 1 more were denied.", out)
+        self.assertIn("Session S ended. Other requests denied: 1.", out)
         self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
 
     def test_no_session(self) -> None:
@@ -259,9 +260,9 @@ class DenyTests(SeveralCase):
 
     def test_sessions_end(self) -> None:
         """A session is ended by itself; with --deny what it asks is denied too, and what still waited is counted."""
-        self.assertEqual(self.as_operator("sessions", "end", "S")[1], "S is ended.\n")
+        self.assertEqual(self.as_operator("sessions", "end", "S")[1], "Session S ended.\n")
         self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [])
         out = self.as_operator("sessions", "end", "S", "--deny", "--reason", "flood")[1]
-        self.assertIn("1 of its requests were denied", out)
+        self.assertIn("Session S ended. Requests denied: 1.", out)
         self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
         self.assertEqual(self.command("sessions", "end", "S", "--reason", "x")[0], 2)

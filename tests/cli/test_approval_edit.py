@@ -48,7 +48,7 @@ class EditTests(EditCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(self.sent(), [{"args": {"channel": "#eng", "count": 2}, "digest": DIGEST}])
         self.assertIn("POST https://slack.com/api/chat.postMessage", out)
-        self.assertIn(f"Nothing is decided yet. To do so: aileron approval approve {RUN}", err)
+        self.assertIn(f"Nothing is decided yet. To approve it: aileron approval approve {RUN}", err)
         out = self.as_operator("approval", "edit", RUN, "--arg", "channel=#all", "--json")[1]
         self.assertEqual(json.loads(out)["session"]["agent"], "opencode")
 
@@ -69,7 +69,9 @@ class EditTests(EditCase):
         found = asked()
         found["run"]["state"] = "denied"
         self.site.answer("GET", ONE, found)
-        self.assertIn("This is denied already.", self.as_operator("approval", "edit", RUN, "--arg", "count=2")[2])
+        self.assertIn(
+            "Already denied; nothing was decided.", self.as_operator("approval", "edit", RUN, "--arg", "count=2")[2]
+        )
 
 
 class EditorTests(EditCase):
@@ -101,7 +103,7 @@ class EditorTests(EditCase):
         self.typed = ["", "y", PASSPHRASE]
         code, out, err = self.command("approval", "edit", RUN, "--editor")
         self.assertEqual((code, len(self.sent())), (0, 1), err)
-        self.assertIn("This is no JSON", out)
+        self.assertIn("This is not valid JSON", out)
         self.assertIn("must be one JSON object", out)
 
     def test_refused(self) -> None:
@@ -140,19 +142,19 @@ class ShownTests(EditCase):
         ]
         out = self.shown({"status": "shown", "fields": fields})
         for part in (
-            "What builtin://slack shows now",
+            "Preview from builtin://slack",
             "Topic  old\\u202e",
             "  Text\n    │ one\n    │ two\n",
-            "only its beginning; the whole has 70000 bytes",
-            "Owner  (there is none)",
+            "Only the beginning is shown; the full value has 70000 bytes",
+            "Owner  -",
         ):
             self.assertIn(part, out)
 
     def test_no_preview(self) -> None:
         """Why there is none is told, and what that means."""
         out = self.shown({"status": "unavailable", "fault": {"class": "network_error", "message": "Gone."}})
-        self.assertIn("NOT AVAILABLE: Gone. (network_error)", out)
-        self.assertIn("not there yet", self.shown({"status": "fetching"}))
+        self.assertIn("Not available: Gone. (network_error)", out)
+        self.assertIn("Not loaded yet", self.shown({"status": "fetching"}))
         self.assertIn("It cannot be approved", self.shown({"status": "fetching", "lacking": "It cannot be approved."}))
 
     def test_changes(self) -> None:
@@ -174,4 +176,4 @@ class ShownTests(EditCase):
         found["run"]["edited"] = [{"path": "/channel", "kind": "changed", "before": "#all", "after": "#eng"}]
         self.site.answer("GET", ONE, found)
         out = self.as_operator("approval", "show", RUN)[1]
-        self.assertIn("What was edited of what was asked for\n  channel\n    │ - #all\n    │ + #eng\n", out)
+        self.assertIn("Edited since the request\n  channel\n    │ - #all\n    │ + #eng\n", out)

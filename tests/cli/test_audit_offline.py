@@ -46,19 +46,19 @@ class OfflineTests(CommandCase, RecordCase):
 
     def test_said(self) -> None:
         """Each record is told to hold, how far it is signed, and what nobody can tell; one is told as one."""
-        cut_off = "A cut or a change there would not show."
+        cut_off = "Changes there would not be detected."
         for last, signed, says in (
             (6, (2, 4), f"The 2 newest records are not signed yet. {cut_off}"),
             (3, (2,), f"The newest record is not signed yet. {cut_off}"),
-            (3, (3,), "Records that came after 3 and were cut off before they were signed would not show."),
-            (3, (), "Neither checkpoint nor anchor is there"),
+            (3, (3,), "Records after 3 that were removed before they were signed would not be detected."),
+            (3, (), "There are no checkpoints and no anchor"),
             (3, (), f"The 3 newest records are not signed yet. {cut_off}"),
         ):
             self.signer = Signer()
             code, out, err = self.command("audit", "verify", str(self.write(last, signed)))
             self.assertEqual((code, says in err), (0, True), err)
             self.assertEqual("not signed yet" in err, last not in signed)
-            self.assertIn(f"The record holds, from number 1 to {last}.", out)
+            self.assertIn(f"The audit log is intact, from record 1 to {last}.", out)
             self.assertEqual(fingerprint(self.signer.public) in out, bool(signed))
 
     def test_broken(self) -> None:
@@ -69,7 +69,7 @@ class OfflineTests(CommandCase, RecordCase):
         self.alter(self.path, "UPDATE audit_events SET actor_id = 'nobody' WHERE seq = 3")
         code, out, _ = self.command("audit", "verify", str(self.path))
         self.assertEqual(code, 1)
-        self.assertIn("The record is broken: altered, record 3.", out)
+        self.assertIn("The audit log is broken: altered, record 3.", out)
 
     def test_export(self) -> None:
         """An export verifies as the database does, by the key that was noted, also of a record that was cut off."""
@@ -128,7 +128,7 @@ class OfflineTests(CommandCase, RecordCase):
         foreign = Path(self.mktemp())
         foreign.write_text("{}\n", encoding="utf-8")
         self.assertIn("neither a database nor an export", self.command("audit", "verify", str(foreign))[2])
-        self.assertIn("is not there", self.command("audit", "verify", str(foreign) + "x")[2])
+        self.assertIn("does not exist", self.command("audit", "verify", str(foreign) + "x")[2])
         self.assertEqual(self.command("audit", "export", str(foreign))[0], 1)
 
 
@@ -142,7 +142,7 @@ class Writing(MemoryDaemon):
     def probe(self, url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
         """How far it has come."""
         if not self.left:
-            raise CommandError(f"No daemon answers at {url}.")
+            raise CommandError(f"No daemon responds at {url}.")
         sequence = self.left.pop(0)
         return {"record": {"head": {"sequence": sequence, "hash": self._hashes[sequence]}, "tampered": 0}}
 
@@ -185,9 +185,9 @@ class RunningTests(CommandCase, RecordCase):
         """Where the record ends as the daemon knows it that is said, with what is not signed, and what it noticed."""
         code, out, err = self.command("audit", "verify")
         self.assertEqual(code, 0, out)
-        self.assertIn("The running daemon confirms it up to number 6.", out)
+        self.assertIn("The running daemon confirms it up to record 6.", out)
         self.assertIn("The 2 newest records are not signed yet.", err)
-        self.assertNotIn("would not show", err)
+        self.assertNotIn("would not be detected", err)
         found = json.loads(self.command("audit", "verify", "--json")[1])
         self.assertEqual((found["signed"], found["daemon"]["head"]), (4, {"sequence": 6, "hash": self.hashes[6]}))
         self.knows(6, tampered=1)
@@ -202,7 +202,7 @@ class RunningTests(CommandCase, RecordCase):
         release_lock(self.home)
         code, out, err = self.command("audit", "verify")
         self.assertEqual((code, "The running daemon" in out + err), (0, False))
-        self.assertIn("The newest record is not signed yet. A cut or a change there would not show.", err)
+        self.assertIn("The newest record is not signed yet. Changes there would not be detected.", err)
 
     def test_another_end(self) -> None:
         """So is another record in the place of the newest, and one behind it; that is not said before a while."""
@@ -216,7 +216,7 @@ class RunningTests(CommandCase, RecordCase):
         self.site = writing = Writing((4, 5, 5, 6), self.hashes)
         code, out, err = self.command("audit", "verify")
         self.assertEqual((code, writing.left, len(self.waits)), (0, [], 2), out)
-        self.assertIn("A cut or a change after number 4 would not show.", err)
+        self.assertIn("Changes after record 4 would not be detected.", err)
         self.site = writing = Writing((4, 7), {**self.hashes, 7: "of a record that came later"})
         self.assertEqual((self.command("audit", "verify")[0], writing.left), (0, []))
         self.site = Writing((4, 6), {**self.hashes, 6: "another"})
@@ -252,15 +252,15 @@ class RunningTests(CommandCase, RecordCase):
         self.alter(self.home.database, "UPDATE audit_events SET actor_id = 'nobody' WHERE seq = 3")
         self.home.discovery.unlink()
         code, out, err = self.command("audit", "verify")
-        self.assertEqual((code, out.splitlines()[0]), (1, "The record is broken: altered, record 3."))
-        self.assertIn("daemon.json does not lead to it", err)
+        self.assertEqual((code, out.splitlines()[0]), (1, "The audit log is broken: altered, record 3."))
+        self.assertIn("daemon.json does not point to it", err)
 
     def not_confirmed(self) -> None:
         """A daemon runs, and the look is one without it: that is said first, and the exit code is another."""
         code, out, err = self.command("audit", "verify")
         first, second = out.splitlines()[:2]
         self.assertEqual(code, 69)
-        self.assertEqual(first, "Not confirmed: a daemon may be running, and could not be asked for its newest record.")
-        self.assertEqual(second, "The record holds, from number 1 to 6.")
+        self.assertEqual(first, "Not confirmed: a daemon may be running, but could not be asked for its newest record.")
+        self.assertEqual(second, "The audit log is intact, from record 1 to 6.")
         self.assertIn("The newest record is not confirmed.", err)
-        self.assertIn("A cut or a change there would not show.", err)
+        self.assertIn("Changes there would not be detected.", err)

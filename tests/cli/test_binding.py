@@ -42,7 +42,7 @@ class BindingTests(ServedCase):
         self.typed = ["xoxb-canary", PASSPHRASE]
         code, out, err = self.command("binding", "setup", FQN, "--identity", "me", "--account", "a")
         self.assertEqual((code, "canary" in out + err), (0, False))
-        for part in (f"{NAME} is bound to {FQN}.", "opens for nothing but", "chat.invalid:443", "Bearer {key}"):
+        for part in (f"{NAME} is bound to {FQN}.", "can be used only for", "chat.invalid:443", "Bearer {key}"):
             self.assertIn(part, out)
         (body,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual((body["service"], body["secret"], body["identity"]), ("chat", "xoxb-canary", "me"))
@@ -82,7 +82,7 @@ class BindingTests(ServedCase):
         flagged = binding(name="b", flag=flag)
         self.site.answer("GET", "/v1/bindings", {"items": [binding(name="a"), flagged, binding(**MOVED)]})
         _, out, err = self.as_operator("binding", "list")
-        for part in ("bound", "look into it", "must be rebound"):
+        for part in ("bound", "check", "needs rebind"):
             self.assertIn(part, out)
         self.assertIn("b: Its secret came back␛.", err)
         self.assertIn(f"aileron binding rebind {NAME}", err)
@@ -94,7 +94,7 @@ class BindingTests(ServedCase):
         code, out, _ = self.as_operator("binding", "rebind", NAME, answers=["y"])
         self.assertEqual((code, self.rebound()), (0, [{"revision": 3}]))
         self.assertIn("hosts: evil.invalid:443␛[2J\n    before: chat.invalid:443\n", out)
-        self.assertIn("header: Authorization, as before", out)
+        self.assertIn("header: Authorization (unchanged)", out)
         self.assertIn("revision 4", out)
         self.site.answer("GET", PATH, binding(**MOVED))
         self.assertEqual(self.command("binding", "rebind", NAME, "--json")[0], 2)
@@ -107,7 +107,10 @@ class BindingTests(ServedCase):
         for answer in ("", "n"):
             code, _, err = self.as_operator("binding", "rebind", NAME, answers=[answer])
             self.assertEqual((code, "Nothing was rebound" in err), (1, True))
-        for item, said in ((binding(), "nothing was rebound"), (binding(in_force=None, fits=False), "is not there")):
+        for item, said in (
+            (binding(), "nothing was rebound"),
+            (binding(in_force=None, fits=False), "There is no connector"),
+        ):
             self.site.answer("GET", PATH, item)
             code, _, err = self.as_operator("binding", "rebind", NAME)
             self.assertEqual((code, said in err), (1, True), err)
@@ -149,7 +152,7 @@ class NotificationTests(ServedCase):
         self.site.answer("GET", "/v1/notifications", {"items": items})
         code, out, err = self.as_operator("notification", "list")
         self.assertEqual(code, 0, err)
-        for part in ("ready", "not in the vault yet", "failing"):
+        for part in ("ready", "secret missing", "failing"):
             self.assertIn(part, out)
         self.assertIn("aileron notification add mail", err)
         self.assertIn("It answered 500.", err)
@@ -180,7 +183,7 @@ class NotificationTests(ServedCase):
             ({"base_url": "apprise", "header": "address"}, "Address of phone"),
             (
                 {"base_url": "https://example.com/hook", "header": "Aileron-Signature"},
-                "Key that signs what goes to https://example.com/hook",
+                "Key that signs requests to https://example.com/hook",
             ),
         ):
             self.site.answer("POST", "/v1/bindings/target", {"connector": "notice://phone", "scope": scope})

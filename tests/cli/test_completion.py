@@ -83,7 +83,7 @@ class NamesTests(CompletionCase):
         """Where something fails nothing of it is completed, and nothing is said; nobody is asked for a passphrase."""
 
         def away(_url: str, _path: str, _token: str | None) -> Any:
-            raise CommandError("No daemon answers.")
+            raise CommandError("No daemon responds.")
 
         self.serve()
         cli = attrs.evolve(self.cli_context(), probe=away)

@@ -134,7 +134,7 @@ class ProcessTests(SynchronousTestCase):
         """The last lines of its output are told, if it left any."""
         home = Home(Path(self.mktemp()).absolute())
         home.log.mkdir(parents=True)
-        self.assertEqual(last_words(home), "It left no output.")
+        self.assertEqual(last_words(home), "It wrote no output.")
         output_of(home).write_text("".join(f"line {number}\n" for number in range(40)))
         self.assertTrue(last_words(home).endswith("line 38\nline 39"))
         self.assertNotIn("line 20\n", last_words(home))
@@ -144,11 +144,11 @@ class TellTests(CommandCase):
     def test_not_running(self) -> None:
         """Without a daemon: a sentence and 1, or JSON; stopping is no error."""
         code, out, _ = self.command("daemon", "status")
-        self.assertEqual((code, out), (1, f"No daemon runs for {self.home.root}.\n"))
+        self.assertEqual((code, out), (1, f"The daemon is not running for {self.home.root}.\n"))
         code, out, _ = self.command("daemon", "status", "--json")
         self.assertEqual((code, json.loads(out)["running"]), (1, False))
-        self.assertEqual(self.command("daemon", "stop"), (0, "No daemon runs.\n", ""))
-        self.assertEqual(self.command("vault", "status")[1], "missing (no daemon runs)\n")
+        self.assertEqual(self.command("daemon", "stop"), (0, "The daemon is not running.\n", ""))
+        self.assertEqual(self.command("vault", "status")[1], "missing (the daemon is not running)\n")
 
     def test_running(self) -> None:
         """Starting twice is safe: it says where the daemon is, never its key, and hints at what is to do."""
@@ -157,14 +157,14 @@ class TellTests(CommandCase):
             code, out, err = self.command(*arguments)
             self.assertEqual((code, URL in out, OPERATOR_URL in out), (0, True, True))
             self.assertNotIn(LAUNCH_KEY, out + err)
-        self.assertIn(f"pid {os.getpid()}", self.command("daemon", "start")[1])
+        self.assertIn(f"PID {os.getpid()}", self.command("daemon", "start")[1])
         for state, hint in (("locked", "aileron vault unlock"), ("missing", "aileron vault init")):
             self.site.state = state
             self.assertIn(hint, self.command("daemon", "status")[2])
             self.assertEqual(self.command("vault", "status")[1], f"{state}\n")
         found = json.loads(self.home.discovery.read_text())
         self.home.discovery.write_text(json.dumps({**found, "version": "9.9.9"}))
-        self.assertIn("That daemon is version 9.9.9", self.command("daemon", "start")[2])
+        self.assertIn("The daemon is version 9.9.9", self.command("daemon", "start")[2])
 
     def test_status(self) -> None:
         """The status counts what waits, says where to look, and has one line of what agents asked their models."""
@@ -174,15 +174,15 @@ class TellTests(CommandCase):
         self.site.answer("GET", "/v1/status", answer)
         code, out, err = self.command("status")
         self.assertEqual(code, 0)
-        self.assertIn("has run for 1 h 1 min.", out)
-        self.assertRegex(out, r"waiting for you +2\n")
+        self.assertIn("running for 1 h 1 min.", out)
+        self.assertRegex(out, r"pending approvals +2\n")
         self.assertIn("aileron approval list", err)
         self.assertEqual(json.loads(self.command("status", "--json")[1]), answer)
         answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
         for requests, shown in ((0, False), (1234, True)):
             totals = {"requests": requests, "input_tokens": 1234567, "output_tokens": 89, "providers": []}
             self.site.answer("GET", "/v1/status", {**answer, "gateway": {"totals": totals}})
-            line = "  LLM calls                1 234 (tokens: 1 234 567 in, 89 out)\n"
+            line = "  LLM calls          1 234 (tokens: 1 234 567 in, 89 out)\n"
             self.assertEqual(line in self.command("status")[1], shown)
         self.site.answer("GET", "/v1/status", answer)
         self.assertNotIn("LLM calls", self.command("status")[1])
@@ -194,9 +194,9 @@ class TellTests(CommandCase):
         self.site.answer("GET", "/v1/status", {**answer, "gateway": UPSTREAMS})
         out = self.command("status")[1]
         self.assertRegex(out, r"  vault +unlocked\n")
-        self.assertRegex(out, r"  provider vault +https://a.test/␛ \(at /vault, by config.yaml\)\n")
+        self.assertRegex(out, r"  provider vault +https://a.test/␛ \(at /vault, set by config.yaml\)\n")
         self.assertRegex(
-            out, r"  provider anthropic +https://api.anthropic.com \(at /anthropic, with the vault's key\)\n"
+            out, r"  provider anthropic +https://api.anthropic.com \(at /anthropic, key from the vault\)\n"
         )
         self.assertRegex(out, r"  https_proxy +http://p.test:1\n +no_proxy +x.test\n")
         self.assertNotIn("api.openai.com", out)
@@ -208,7 +208,7 @@ class TellTests(CommandCase):
     def test_unlocked_already(self) -> None:
         """Unlocking what is open asks for nothing, and a vault that is there is never made anew."""
         self.serve()
-        self.assertEqual(self.command("vault", "unlock"), (0, "The vault is unlocked already.\n", ""))
+        self.assertEqual(self.command("vault", "unlock"), (0, "The vault is already unlocked.\n", ""))
         self.home.secrets.write_text("{}")
         code, _, err = self.command("vault", "init")
         self.assertEqual((code, "left as it is" in err), (1, True))
@@ -233,7 +233,7 @@ class LaunchTests(CommandCase):
         self.environ["AILERON_VAULT_PASSPHRASE"] = "canary"
         for arguments, expected, says in (
             (("nobody",), 2, "opencode"),
-            (("--json", "opencode"), 2, "--json goes with --print"),
+            (("--json", "opencode"), 2, "--json requires --print"),
             (("opencode",), 1, "AILERON_VAULT_PASSPHRASE is set"),
         ):
             code, out, err = self.command("launch", *arguments)
@@ -247,7 +247,7 @@ class LaunchTests(CommandCase):
         (programs / "opencode").chmod(0o755)
         self.environ |= {"PATH": str(programs), "HOME": str(programs), "OPENAI_API_KEY": "sk-canary"}
         code, out, err = self.command("launch", "--print", "opencode", "run", "hi")
-        self.assertEqual((code, "No daemon runs" in err), (0, True))
+        self.assertEqual((code, "The daemon is not running" in err), (0, True))
         self.assertIn(f"  │ {programs}/opencode\n  │ run\n  │ hi\n", out)
         self.assertIn("<the session's token>", out)
         self.assertNotIn("canary", out)

@@ -21,7 +21,7 @@ TYPED = re.compile(r"^(?:\$ )?(aileron .*)$", re.MULTILINE)
 SPAN = re.compile(r"`(aileron(?: [^`]*)?)`")
 NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+)?)")
 NO_COMMANDS = {  # what is said of Aileron, labels of keys, and a command with a sentence behind it
-    *("aileron package again", "aileron cannot start", "aileron version", "aileron {} serves", "aileron {}"),
+    *("aileron package", "aileron cannot start", "aileron version", "aileron {} serves", "aileron {}"),
     *("aileron control id", "aileron control v", "aileron vault entries", "aileron vault file", "aileron sealed parts"),
     "aileron approval in",
 }

@@ -84,15 +84,15 @@ class FilesTests(SynchronousTestCase):
         self.home.secrets.touch()
         for path, mode in ((self.home.secrets, 0o640), (self.home.root, 0o755), (self.home.connectors, 0o702)):
             path.chmod(mode)
-            self.assertIn(f"{path} is open to others", self.found())
+            self.assertIn(f"{path} is accessible to other users", self.found())
             self.assertEqual(stat.S_IMODE(path.stat().st_mode), mode)
         (self.home.root / "elsewhere").touch(mode=0o600)
         self.home.secrets.unlink()
         self.home.secrets.symlink_to("elsewhere")
         (self.home.actions / "a.md").symlink_to("/etc/passwd")
         found = self.found()
-        self.assertIn(f"{self.home.secrets} is no file", found)
-        self.assertIn("a.md is not plainly yours", found)
+        self.assertIn(f"{self.home.secrets} is not a file", found)
+        self.assertIn("a.md is a link, belongs to another user, or can be written by everybody", found)
 
     def test_another_user(self) -> None:
         """What belongs to somebody else is told, also above the home."""
@@ -107,9 +107,9 @@ class FilesTests(SynchronousTestCase):
         self.home = Home(outer / "inner" / "home")
         prepare(self.home)
         outer.chmod(0o777)
-        self.assertIn(f"Others may write {outer}, above", self.found())
+        self.assertIn(f"Other users can write {outer}, above", self.found())
         outer.chmod(0o1777)
-        self.assertNotIn(f"Others may write {outer}", self.found())
+        self.assertNotIn(f"Other users can write {outer}", self.found())
 
     def test_program(self) -> None:
         """Code that others may write is wrong; code that the user may write is noted, for an agent may then too."""
@@ -122,7 +122,7 @@ class FilesTests(SynchronousTestCase):
         package.chmod(0o775)
         found = _told(program(package, executable, _UID))
         for what in ("the directory of Aileron's commands", "Aileron's own code"):
-            self.assertIn((Severity.WRONG, f"Others may write {what}: {package} chmod go-w {package}"), found)
+            self.assertIn((Severity.WRONG, f"Other users can write {what}: {package} chmod go-w {package}"), found)
         noted = [text for severity, text in found if severity is Severity.NOTE]
         self.assertEqual(len([text for text in noted if "runs as you" in text]), 2 if _UID else 0)
 
@@ -135,7 +135,7 @@ class SearchPathTests(SynchronousTestCase):
         for path in (":", ":/x", "/x:", "/x::/y", ".", "src", "/x:src"):
             ((severity, text),) = _told(search_path({"PYTHONPATH": path}))
             self.assertIs(severity, Severity.NOTE)
-            self.assertIn("PYTHONPATH has an empty or a relative part", text)
+            self.assertIn("PYTHONPATH has an empty or relative entry", text)
         for environ in ({}, {"PYTHONPATH": ""}, {"PYTHONPATH": "/x"}, {"PYTHONPATH": "/x:/y"}):
             self.assertEqual(list(search_path(environ)), [])
 
@@ -216,10 +216,10 @@ class AuthorityTests(SynchronousTestCase):
         for given, severity, says in (
             ({"trust": [{**action, "state": "new"}]}, waits, "aileron action trust ship"),
             ({"trust": [{**action, "state": "changed"}]}, waits, "changed since"),
-            ({"trust": [{**action, "state": "gone", "path": None}]}, Severity.NOTE, "gone"),
+            ({"trust": [{**action, "state": "gone", "path": None}]}, Severity.NOTE, "missing"),
             ({"trust": [config]}, waits, "aileron config trust"),
             ({"load_errors": [error], "problems": [error]}, wrong, "/c.toml:3: no such key"),
-            ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "never"),
+            ({"trust": [{**action, "state": "new"}], "load_errors": [untrusted]}, waits, "is not trusted"),
             ({"load_errors": [untrusted]}, waits, "next start"),
             ({"actions": [_ACTION], "connectors": [_CONNECTOR]}, waits, "aileron binding setup local://me/slack"),
             ({"bindings": [{**_BINDING, "in_force": None, "fits": False}]}, waits, "not trusted"),
@@ -284,8 +284,8 @@ class CommandTests(CommandCase):
         before = sorted(self.home.root.rglob("*"))
         said = self.texts()
         self.assertIn("waits for you There is no vault yet", said)
-        self.assertIn("waits for you No daemon runs", said)
-        self.assertIn("was not looked at", said)
+        self.assertIn("waits for you The daemon is not running", said)
+        self.assertIn("were not checked", said)
         self.assertEqual(sorted(self.home.root.rglob("*")), before)
 
     def test_tracing(self) -> None:
@@ -315,17 +315,17 @@ class CommandTests(CommandCase):
         self.home.root.chmod(0o755)
         code, out, _ = self.command("doctor", "--offline")
         self.assertEqual(code, 1)
-        self.assertTrue(out.startswith("wrong: "), out)
-        self.assertIn("    Start it: aileron daemon start\n", out)
+        self.assertTrue(out.startswith("problem: "), out)
+        self.assertIn("    Start it:\n      aileron daemon start\n", out)
 
     def test_notifications(self) -> None:
         """A notification that fails is wrong; with the passphrase trust is looked at, and nobody stays logged in."""
         self.whole()
         self.site.answer("GET", "/v1/status", {"notifications": {"channels": 2, "failing": ["phone"]}})
-        self.assertIn("wrong You are not told by the notification phone", self.texts("--offline"))
+        self.assertIn("wrong Notifications by phone are failing", self.texts("--offline"))
         item = {"kind": "action", "name": "ship", "state": "new", "path": "/a"}
         self.site.answer("GET", "/v1/trust", {"items": [item]})
-        self.assertIn("The action ship was never trusted", self.texts(answers=(PASSPHRASE,)))
+        self.assertIn("The action ship is not trusted", self.texts(answers=(PASSPHRASE,)))
         self.assertEqual(self.site.logins, [])
         self.assertNotIn("ship", self.texts("--offline"))
 
@@ -337,7 +337,7 @@ class CommandTests(CommandCase):
             self.home.secrets, keys.create(self.home.secrets, PASSPHRASE), "https://0x7f.1", "https://x.test"
         )
         (found,) = [each for each in self.found("--offline")[1] if "api_key/slack/" in each["says"]]
-        self.assertIn("api_key/slack/at-0 does not open", found["says"])
+        self.assertIn("api_key/slack/at-0 cannot be used", found["says"])
         self.assertIn("must have a proper address", found["says"])
         self.assertEqual(found["severity"], "wrong")
         self.assertIn("aileron binding revoke api_key/slack/at-0", found["do"])
@@ -373,7 +373,7 @@ class CommandTests(CommandCase):
     def test_lost(self) -> None:
         """A vault that is gone is wrong, with or without a daemon that knows."""
         self.home.database.touch(mode=0o600)
-        self.assertIn("wrong There is a database but no vault file", self.texts())
+        self.assertIn("wrong There is a database, but no vault file", self.texts())
         self.serve()
         self.site.state = "lost"
         self.assertIn("wrong The vault is lost", self.texts())
@@ -383,23 +383,21 @@ class CommandTests(CommandCase):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             save_ports(self.home, Ports(agent=port))
-            self.assertIn(f"listens on its port, {port}", self.texts())
-        self.assertNotIn("listens on its port", self.texts())
+            self.assertIn(f"uses its port, {port}", self.texts())
+        self.assertNotIn("uses its port", self.texts())
         acquire_lock(self.home)
         self.addCleanup(release_lock, self.home)
-        self.assertIn("daemon.json does not lead to it", self.texts())
+        self.assertIn("daemon.json does not point to it", self.texts())
 
     def test_gateway(self) -> None:
         """Where agents' models are, and by which proxy, is noted if it is not as it comes; no note is a fault."""
         self.whole()
-        self.assertNotIn("What agents send", self.texts("--offline"))
+        self.assertNotIn("LLM traffic", self.texts("--offline"))
         moved = {**UPSTREAMS["providers"][0], "base_url": "https://evil.test", "source": "environment"}
         self.site.answer("GET", "/v1/status", {"gateway": {**UPSTREAMS, "providers": [moved]}})
         notes = {each["says"]: each["do"] for each in self.found("--offline")[1] if each["severity"] == "note"}
-        says = "What agents send to openai goes to https://evil.test (at /openai, by AILERON_OPENAI_BASE_URL)."
+        says = "LLM traffic to openai goes to https://evil.test (at /openai, set by AILERON_OPENAI_BASE_URL)."
         self.assertIn("unset AILERON_OPENAI_BASE_URL", notes[says])
-        self.assertIn(
-            "unset it", notes["The gateway reaches providers through the proxy http://p.test:1 (HTTPS_PROXY)."]
-        )
+        self.assertIn("unset it", notes["The gateway uses the proxy http://p.test:1 (HTTPS_PROXY)."])
         self.site.answer("GET", "/v1/status", {"gateway": UPSTREAMS})
-        self.assertIn("What agents send to anthropic goes to https://api.anthropic.com", self.texts("--offline"))
+        self.assertIn("LLM traffic to anthropic goes to https://api.anthropic.com", self.texts("--offline"))

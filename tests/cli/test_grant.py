@@ -72,12 +72,12 @@ class ApproveTests(GrantCase):
         """Before the answer it is said what will be allowed, and what must stay; what could be is shown."""
         out = self.approve("--grant", "--allow", "summary=any", "--allow", "share=equals:2")[1]
         for part in (
-            "And from now on, without asking you",
+            "Also allowed, without asking you",
             "up to 1 more calls of this session, until ",
             "    summary: ANY VALUE AT ALL, and none\n",
             "    share: exactly 2\n",
             "channel: exactly  #eng",
-            "and no other argument is given",
+            "and no other arguments",
         ):
             self.assertIn(part, out)
         suggested = [{"argument": "to", "kind": "domain", "given": ["a.org", "b.org"]}]
@@ -123,10 +123,10 @@ class GrantTests(GrantCase):
         self.assertIn("3 of 5", out)
         self.assertIn("all sessions", out)
         self.site.answer("GET", "/v1/grants", {"items": []})
-        self.assertIn("You have granted nothing.", "".join(self.as_operator("grant", "list")[1:]))
+        self.assertIn("No grants.", "".join(self.as_operator("grant", "list")[1:]))
         self.site.answer("DELETE", "/v1/grants/01GRANT", {**GRANT, "state": "revoked"})
         code, out, _ = self.as_operator("grant", "revoke", "01GRANT")
-        self.assertEqual((code, out), (0, "01GRANT is revoked; you are asked again.\n"))
+        self.assertEqual((code, out), (0, "01GRANT is revoked. Such calls need your approval again.\n"))
 
     def test_show(self) -> None:
         """One is shown whole, what would not be seen made visible, and why it allows nothing at the top."""
@@ -134,7 +134,7 @@ class GrantTests(GrantCase):
         self.assertIn('channel: one of "#eng", "#ops\\u202e"', out)
         self.assertIn("summary: exactly  one␊two", out)
         self.site.answer("GET", "/v1/grants/01GRANT", {**GRANT, "suspended": "It was changed."})
-        self.assertIn("IT ALLOWS NOTHING NOW: It was changed.", self.as_operator("grant", "show", "01GRANT")[1])
+        self.assertIn("Suspended, allows nothing: It was changed.", self.as_operator("grant", "show", "01GRANT")[1])
 
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -165,7 +165,7 @@ class PauseTests(ServedCase):
         pause = {"since": "2026-01-01T00:00:00.000000Z", "by": "o", "reason": None, "session_id": None}
         self.site.answer("POST", "/v1/pause", {"pause": pause, "under_way": RUNS})
         code, out, err = self.as_operator("pause", "--reason", "look")
-        self.assertEqual((code, "Nothing more begins" in out, RUN in out), (0, True, True))
+        self.assertEqual((code, "No run starts until you resume" in out, RUN in out), (0, True, True))
         self.assertIn("aileron resume", err)
         self.assertEqual(self.site.bodies("POST", "/v1/pause"), [{"session": None, "reason": "look"}])
         self.site.answer("POST", "/v1/resume", {"asked_anew": RUNS})
@@ -181,12 +181,12 @@ class CapTests(ServedCase):
         self.site.answer("POST", "/v1/caps", {"items": [{**item, "set_at": "2026-01-01", "set_by": "o"}]})
         code, out, _ = self.as_operator("cap", "set", "mail", "--per-hour", "3", "--per-session", "--argument", "to")
         self.assertEqual(code, 0)
-        self.assertIn("mail    3     an hour  value of to, session  2026-01-01", out)
+        self.assertIn("mail    3      an hour  value of to, session  2026-01-01", out)
         sent = {"action": "mail", "per_hour": 3, "per_session": True, "argument": "to"}
         self.assertEqual(self.site.bodies("POST", "/v1/caps"), [sent])
         self.site.answer("DELETE", "/v1/caps", {"items": []})
         code, out, _ = self.as_operator("cap", "remove", "--per-day")
-        self.assertEqual((code, out), (0, "You have set no limits of your own.\n"))
+        self.assertEqual((code, out), (0, "No limits of your own.\n"))
         self.assertEqual(self.site.bodies("DELETE", "/v1/caps"), [{"window": "per_day", "per_session": False}])
         for words in (("set", "mail"), ("remove", "mail"), ("set", "--argument", "to", "--per-hour", "1")):
             self.assertEqual(self.as_operator("cap", *words)[0], 2, words)

@@ -29,6 +29,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import Conversation, Links
+from aileron.cli._output import when
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
 from aileron.cli.approvals.reading import age, columns, rows_of
 from aileron.cli.approvals.watch import converse
@@ -157,10 +158,10 @@ class ListTests(ScreenCase):
             self.waits(approval(), approval(id="02RUN"))
 
         shown = self.view("", more, self.waits)
-        self.assertEqual(shown[0].split("\n")[0], "Aileron: 1 waiting for you")
+        self.assertEqual(shown[0].split("\n")[0], "Aileron: 1 pending")
         self.assertEqual(shown[0].split("\n")[1].split(), [">", "1m", "opencode", "ship-update"])
-        self.assertIn("2 waiting for you", shown[2])
-        self.assertIn("Nothing waits for you.", shown[3])
+        self.assertIn("2 pending", shown[2])
+        self.assertIn("No pending approvals.", shown[3])
         self.assertEqual(self.sent.count("\a"), 1)
         self.view(more, bell=False)
         self.assertNotIn("\a", self.sent)
@@ -169,7 +170,7 @@ class ListTests(ScreenCase):
             self.site.answer("GET", LIST, StoreUnavailable("The database is busy."))
 
         shown = self.view(away, lambda: self.waits(approval()))
-        self.assertIn("The database is busy. It is asked again.", shown[1])
+        self.assertIn("The database is busy. Retrying.", shown[1])
         self.assertNotIn("busy", shown[2])
 
     def test_select(self) -> None:
@@ -235,10 +236,10 @@ class ReadTests(ScreenCase):
         self.rows = 30
         shown = self.view("\r", "y", "y", "l", "y", *"   ", "b", "\x1b[H", "y", "y")
         for each in shown[2:6]:
-            self.assertIn("Read it to its end first", each)
-        self.assertIn("Space shows more", shown[7])
-        self.assertIn("all of it read", shown[8])
-        self.assertIn("rows 1 to 27 of 86: all of it read", shown[11])
+            self.assertIn("Scroll to the end first", each)
+        self.assertIn("Space for more", shown[7])
+        self.assertIn("read to the end", shown[8])
+        self.assertIn("rows 1 to 27 of 85: read to the end", shown[11])
         self.assertEqual(len(self.decided()), 1)
         self.view("\r", "d", "\r")
         self.assertEqual([body["approved"] for body in self.decided()], [True, False])
@@ -248,13 +249,13 @@ class ReadTests(ScreenCase):
         self.long()
         self.rows = 30
         shown = self.view("\r", " " * 9, "\x1b[6~" * 2 + "y", "jjjjjj", "j", "y")
-        self.assertIn("rows 28 to 54 of 86", shown[2])
-        self.assertIn("rows 55 to 81 of 86", shown[3])
-        self.assertIn("Read it to its end first", shown[3])
-        self.assertIn("all of it read", shown[4])
+        self.assertIn("rows 28 to 54 of 85", shown[2])
+        self.assertIn("rows 55 to 81 of 85", shown[3])
+        self.assertIn("Scroll to the end first", shown[3])
+        self.assertIn("read to the end", shown[4])
         seen = "".join(shown)
         self.assertEqual([number for number in range(60) if f"<{number}>" not in seen], [])
-        self.assertIn("Let exactly this run?", shown[-1])
+        self.assertIn("Approve exactly this?", shown[-1])
 
     def test_resized(self) -> None:
         """In another width what was read stays read; what was not is begun again. A question is kept."""
@@ -281,7 +282,7 @@ class ReadTests(ScreenCase):
 
         self.site.answer("GET", ONE, shrink)
         shown = self.view("\r", "y", "y")
-        self.assertIn("Space shows more", shown[1])
+        self.assertIn("Space for more", shown[1])
         self.assertEqual(self.decided(), [])
 
     def test_tiny(self) -> None:
@@ -316,22 +317,22 @@ class DecideTests(ScreenCase):
         """y and y approve what was read, by the digest that was shown; the outcome is told."""
         shown = self.view("\r", "y", "y")
         self.assertEqual(self.decided(), [{"approved": True, "digest": DIGEST}])
-        self.assertIn("Let exactly this run? [y/N]", shown[2])
-        self.assertIn("Approved, and done.", shown[-1])
+        self.assertIn("Approve exactly this? [y/N]", shown[2])
+        self.assertIn("Approved and completed.", shown[-1])
 
     def test_anything_else(self) -> None:
         """Anything else decides nothing, and Escape alone is such a key."""
         for key in ("n", "\r", "\x1b", "q", " "):
             shown = self.view("\r", "y", key)
             self.assertIn("rows 1 to", shown[-1])
-            self.assertIn("Nothing was decided; it still waits.", shown[-1])
+            self.assertIn("Nothing was decided; it is still pending.", shown[-1])
         self.assertEqual(self.decided(), [])
 
     def test_at_once(self) -> None:
         """Keys that come all at once, as from a paste, confirm nothing, also where the terminal marks a paste."""
         for keys in (("yy",), ("xy",), ("l+2h\ry",), ("y\0y",), ("y", "yy"), ("y", "y\0y"), ("y", PASTE.format("y"))):
             shown = self.view("\r", *keys)
-            self.assertIn("That came all at once, so nothing was decided.", shown[-1])
+            self.assertIn("Several keys arrived at once, so nothing was decided.", shown[-1])
         self.assertEqual(self.decided(), [])
 
     @settings(max_examples=15, deadline=None)
@@ -349,7 +350,7 @@ class DecideTests(ScreenCase):
         shown = self.view("\r", *keys)
         for body in self.decided()[before:]:
             if body["approved"]:
-                asked = next(number for number, each in enumerate(shown) if "Let exactly this run" in each)
+                asked = next(number for number, each in enumerate(shown) if "Approve exactly this" in each)
                 self.assertIn("y", keys[asked - 1 :])
                 self.assertTrue(any("all of it" in each for each in shown[:asked]))
 
@@ -358,8 +359,8 @@ class DecideTests(ScreenCase):
         waiting: Deferred[Any] = Deferred()
         self.patch(Operator, "decide", lambda *_given, **_named: waiting)
         shown = self.view("\r", "y", "y", "yyq", "q", lambda: waiting.callback(approval(approved=True)), "y")
-        self.assertIn("Approved, and done.", shown[6])
-        self.assertIn("1 waiting for you", shown[7])
+        self.assertIn("Approved and completed.", shown[6])
+        self.assertIn("1 pending", shown[7])
 
     def test_sequences(self) -> None:
         """A sequence that nobody knows is no key, and none of its letters is one either, in pieces or not."""
@@ -385,15 +386,15 @@ class DecideTests(ScreenCase):
         self.site.answer("POST", f"{ONE}/withdraw", {"status": "cancelled"})
         shown = self.view("u", "\r", "l", "+3\x7f2h\r", "y", "\r", "d", "u", "\x1b", "u", "u")
         self.assertEqual(self.decided()[0]["not_before"], "2026-01-01T02:01:40.000000Z")
-        self.assertIn("from +2h on?", shown[4])
-        self.assertIn(f"it begins at {begins}", shown[5])
-        self.assertIn("u take back", shown[5])
-        self.assertIn("Taken back; nothing was sent.", shown[10])
+        self.assertIn("starting +2h?", shown[4])
+        self.assertIn(f"it starts {when(begins)}", shown[5])
+        self.assertIn("u undo approval", shown[5])
+        self.assertIn("Undone; nothing was sent.", shown[10])
         self.assertEqual(len(self.site.bodies("POST", f"{ONE}/withdraw")), 1)
 
     def test_no_moment(self) -> None:
         """A moment that cannot be read, or none, decides nothing."""
-        self.assertIn("is neither such as +2h", self.view("\r", "l", "soon\r", "y")[-1])
+        self.assertIn("is not a time such as +2h", self.view("\r", "l", "soon\r", "y")[-1])
         self.assertIn("Nothing was decided", self.view("\r", "l", "\r", "y", "n")[-1])
         self.assertEqual(self.decided(), [])
 
@@ -410,9 +411,9 @@ class DecideTests(ScreenCase):
         """x ends the session, and all that it asks is denied; of the operator's own run there is none to end."""
         self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": ["02RUN"], "left": []})
         shown = self.view("\r", "x", "n", "x", "y")
-        self.assertIn("Deny all that session S asks, and end it? [y/N]", shown[2])
+        self.assertIn("Deny all requests of session S, and end it? [y/N]", shown[2])
         self.assertEqual(len(self.site.bodies("POST", "/v1/sessions/S/deny")), 1)
-        self.assertIn("Denied, with 1 more; the session S is ended", shown[-1])
+        self.assertIn("Denied. Session S ended. Other requests denied: 1.", shown[-1])
         self.waits(approval(run={**approval()["run"], "session_id": None}))
         self.assertIn("there is none to end", self.view("\r", "x", "y")[2])
         self.assertEqual(len(self.decided()), 1)
@@ -420,7 +421,7 @@ class DecideTests(ScreenCase):
     def test_back(self) -> None:
         """q and Escape go back to the list; of keys that come at once those behind one that asks do nothing."""
         for key in ("q", "\x1b"):
-            self.assertIn("1 waiting for you", self.view("\r", key)[-1])
+            self.assertIn("1 pending", self.view("\r", key)[-1])
         self.assertIn("rows 1 to", self.view("\rq")[-1])
 
     def test_changed_meanwhile(self) -> None:
@@ -434,8 +435,8 @@ class DecideTests(ScreenCase):
             self.waits(approval())
             keys = ("y", "y", "l", "\r", "d", "\r", "x", "y", "e")
             shown = self.view("\r", "y", lambda changed=changed: self.waits(approval(**changed)), *keys)  # type: ignore[misc]
-            self.assertIn("Nothing can be decided. Look anew: r", shown[3])
-            self.assertIn("Look anew: r", shown[-1])
+            self.assertIn("Press r to reload before you decide.", shown[3])
+            self.assertIn("Press r to reload", shown[-1])
             self.assertEqual(self.decided(), [])
         self.waits(approval())
         self.view("\r", lambda: self.waits(approval(digest="sha256:other")), "r", "y", "y")
@@ -446,7 +447,7 @@ class DecideTests(ScreenCase):
         self.view("\r", "y", lambda: self.waits(approval(), approval(id="02RUN", digest="x")), "y")
         self.assertEqual(len(self.decided()), 1)
         self.site.answer("GET", ONE, approval(run={**approval()["run"], "state": "denied"}))
-        self.assertIn("This is denied already.", self.view("\r")[-1])
+        self.assertIn("Already denied; nothing was decided.", self.view("\r")[-1])
         self.site.answer("GET", ONE, NotFound("There is no such run."))
         self.assertIn("There is no such run.", self.view("\r")[-1])
 
@@ -460,7 +461,7 @@ class DecideTests(ScreenCase):
         self.site.answer("POST", DECIDE, changed)
         shown = self.view("\r", "y", "y", "y", "y")
         self.assertEqual(len(self.decided()), 1)
-        self.assertIn("Look anew: r", shown[-1])
+        self.assertIn("Press r to reload", shown[-1])
 
     def test_edit(self) -> None:
         """The editor gets the terminal; what was written is sent with the digest that was shown, and shown anew."""
@@ -576,7 +577,7 @@ class WatchTests(CommandCase):
         self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("approval", "watch")
         self.assertEqual((code, self.site.asked), (1, []))
-        self.assertIn("There is no terminal to watch in; nothing was decided.", err)
+        self.assertIn("Cannot watch approvals: no terminal. Nothing was decided.", err)
         self.assertIn("aileron approval list", err)
 
     def test_no_library(self) -> None:
@@ -628,16 +629,16 @@ class ConverseTests(CommandCase):
         self.converse("1", "d", "too loud", "q")
         self.assertEqual(self.decided()[1:], [{"approved": False, "digest": DIGEST, "reason": "too loud"}])
         self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": [], "left": []})
-        self.assertIn("the session S is ended", self.converse("1", "x", "", "q"))
+        self.assertIn("Session S ended. Other requests denied: 0.", self.converse("1", "x", "", "q"))
 
     def test_nothing(self) -> None:
         """Anything else decides nothing and lists again."""
         shown = self.converse("", "7", "x", "1", "", "1", "y", "n", "q")
         self.assertEqual((self.decided(), shown.count("ship-update  01RUN")), ([], 6))
-        self.assertIn("Nothing was decided; it still waits.", shown)
+        self.assertIn("Nothing was decided; it is still pending.", shown)
 
     def test_later(self) -> None:
         """l asks when; what is no moment decides nothing."""
-        self.assertIn("is neither such as +2h", self.converse("1", "l", "soon", "q"))
+        self.assertIn("is not a time such as +2h", self.converse("1", "l", "soon", "q"))
         self.converse("1", "l", "+2h", "y", "q")
         self.assertEqual([body["not_before"] for body in self.decided()], ["2026-01-01T02:01:40.000000Z"])

@@ -97,9 +97,9 @@ class ReportTests(SynchronousTestCase):
         self.assertEqual(code, 1)
         self.assertIn("It may ␛[2Jhave happened.", text)
         self.assertIn("aileron runs settle", text)
-        self.assertIn("The run is kept: aileron runs show R1", text)
+        self.assertIn("See the run:\n    aileron runs show R1\n", text)
         self.assertIn("Nothing was sent", told(DaemonUnreachable("Away."))[1])
-        self.assertIn("may have arrived", told(DaemonUnreachable("Away.", sent=True))[1])
+        self.assertIn("may have been received", told(DaemonUnreachable("Away.", sent=True))[1])
         self.assertEqual(told(AnswerNotUnderstood("Odd.", 200)), (1, "aileron: Odd.\n"))
 
     def test_own_fault(self) -> None:

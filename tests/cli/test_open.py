@@ -79,7 +79,7 @@ class OpenTests(CommandCase):
         self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("open")
         self.assertEqual(code, 1)
-        self.assertIn("two words must be typed in a terminal", err)
+        self.assertIn("Cannot ask for the browser's two words", err)
         self.assertEqual(self.site.asked, [])
 
 
@@ -170,7 +170,7 @@ class LettingInTests(CommandCase):
         """The words are asked for until they are typed, naming the address, and sent; what the daemon says is told."""
         ended, shown = self.let_in(["made", "made", "opened", "opened", "opened"], None, None, "Blue tower")
         self.assertEqual((ended, self.confirmed()), (None, ["Blue tower"]))
-        self.assertEqual(shown, [f"The two words that your page at {OPERATOR_URL}/ shows: "])
+        self.assertEqual(shown, [f"The two words shown at {OPERATOR_URL}/: "])
         self.assertIn('value="c0de"', self.pages[0])
         ended, shown = self.let_in(["opened"], "", "  ", "blue tower")
         self.assertEqual((ended, self.confirmed(), len(shown)), (None, ["Blue tower", "blue tower"], 3))
@@ -181,14 +181,14 @@ class LettingInTests(CommandCase):
     def test_ended(self) -> None:
         """If somebody else opened it, nobody came or the words did not, the person is told, and nothing is sent."""
         for states, lines, says in (
-            (["opened", "opened_twice"], [None], "Somebody else opened it"),
-            (["made", "opened_twice"], [None], "Somebody else opened it"),
-            (["made", "made", "late"], ["early"], "No browser came within a minute"),
-            (["opened", "opened", "late"], [None, None], "not typed within two minutes"),
+            (["opened", "opened_twice"], [None], "The file was opened twice"),
+            (["made", "opened_twice"], [None], "The file was opened twice"),
+            (["made", "made", "late"], ["early"], "No browser opened the file within a minute"),
+            (["opened", "opened", "late"], [None, None], "not entered within two minutes"),
         ):
             ended, shown = self.let_in(states, *lines)
             self.assertIn(says, str(ended))
-            self.assertEqual((ended.hint, len(shown)), ("Again: aileron open", int("opened" in states)))
+            self.assertEqual((ended.hint, len(shown)), ("Try again: aileron open", int("opened" in states)))
         self.assertEqual(self.confirmed(), [])
 
     def test_login_is_ended(self) -> None:

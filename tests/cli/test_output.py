@@ -7,13 +7,16 @@ import json
 import unicodedata
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from datetime import datetime, timedelta
 
+import click
+from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli import _output
-from aileron.values import JSON
+from aileron.values import JSON, timestamp
 
 WILD = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b\x07\r\n\t\x7f\x9b\u202e\u200b\u2028[]{}%│")), max_size=40
@@ -82,7 +85,53 @@ class ForeignTextTests(SynchronousTestCase):
         self.assertEqual(json.loads(shown), value)
 
 
+@frozen
+class Clock:
+    """What a command knows of the time."""
+
+    wall: Callable[[], float]
+
+
+class TimesTests(SynchronousTestCase):
+    """Times as people read them."""
+
+    NOW = datetime(2026, 3, 10, 12, 0).astimezone()
+
+    def told(self, ago: timedelta, *, exact: bool = False, relative: bool = True) -> str:
+        """What is printed of a time so long ago, in a command that was given C{--utc} or not."""
+        context = click.Context(click.Command("x"), obj=Clock(self.NOW.timestamp))
+        _output.keep_exact(context, click.Option(["--utc"]), exact)
+        with context:
+            return _output.when(timestamp(self.NOW - ago), relative=relative)
+
+    def test_relative(self) -> None:
+        """A time of the last hour is relative, one near today names the day, any other the date, all in local time."""
+        for ago, told in (
+            ({"seconds": 59}, "just now"),
+            ({"minutes": 2, "seconds": 30}, "2 min ago"),
+            ({"hours": 1}, "today 11:00"),
+            ({"hours": -1}, "today 13:00"),
+            ({"hours": 13}, "yesterday 23:00"),
+            ({"hours": -12}, "tomorrow 00:00"),
+            ({"days": 4}, "2026-03-06 12:00"),
+        ):
+            self.assertEqual(self.told(timedelta(**ago)), told)
+        self.assertEqual(self.told(timedelta(minutes=2), relative=False), "today 11:58")
+
+    def test_exact(self) -> None:
+        """With --utc the time is printed as it is stored; no time is a dash, and what is no time stays as it is."""
+        stored = timestamp(self.NOW - timedelta(minutes=2))
+        self.assertEqual(self.told(timedelta(minutes=2), exact=True), stored)
+        self.assertEqual((_output.when(None), _output.when("soon")), ("-", "soon"))
+
+
 class LayoutTests(SynchronousTestCase):
+    def test_nothing(self) -> None:
+        """Nothing is printed as a dash: in a line, beside a label and in a table."""
+        self.assertEqual(printed(lambda: _output.say("exit {code}", code=None)), "exit -\n")
+        self.assertEqual(printed(lambda: _output.value("exit", None)), "exit  -\n")
+        self.assertEqual(printed(lambda: _output.table(("EXIT",), [(None,)])), "EXIT\n-\n")
+
     def test_columns(self) -> None:
         """Columns stay below each other; a value of one line stands beside its label, one of many below it."""
         shown = printed(lambda: _output.table(("NAME", "N"), [("日本", 1), ("ab", None)])).splitlines()

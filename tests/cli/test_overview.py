@@ -31,7 +31,7 @@ class OverviewTests(CommandCase):
             ("locked", {"pending_approvals": 1}, "aileron vault unlock"),
             ("unlocked", {"pending_approvals": 1, "actions": 1}, "aileron approval watch, or aileron open"),
             ("unlocked", {"actions": 0}, "aileron action add FILE, or aileron action new NAME"),
-            ("unlocked", {"actions": 1}, "aileron launch claude, codex, goose, opencode or pi"),
+            ("unlocked", {"actions": 1}, "aileron launch AGENT (claude, codex, goose, opencode or pi)"),
         ):
             status: dict[str, Any] = {"vault_state": state, "counts": counts, "uptime_seconds": 61}
             self.site.answer("GET", "/v1/status", status)
@@ -47,6 +47,6 @@ class SuggestionTests(CommandCase):
         """A command that is nearly one of ours is a usage error that names it; another is not guessed at."""
         code, out, err = self.command("aproval", "list")
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("There is no command 'aproval'. Did you mean 'approval'?", err)
+        self.assertIn("Unknown command 'aproval'. Did you mean 'approval'?", err)
         self.assertNotIn("mean", self.command("xyzzy")[2])
-        self.assertNotIn("There is no command", self.command("--statu")[2])
+        self.assertNotIn("Unknown command", self.command("--statu")[2])

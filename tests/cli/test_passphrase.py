@@ -128,12 +128,12 @@ class TerminalTests(SynchronousTestCase):
         for answer, prompt in (
             ("short\n", "New passphrase: "),
             (f"{CANARY}\n", "New passphrase: "),
-            ("x\n", "again: "),
+            ("x\n", "Repeat the passphrase: "),
         ):
             person.sees(prompt)
             person.types(answer)
-        person.sees("The two differ.")
-        for answer, prompt in ((f"{CANARY}\n", "New passphrase: "), (f"{CANARY}\n", "again: ")):
+        person.sees("The passphrases do not match.")
+        for answer, prompt in ((f"{CANARY}\n", "New passphrase: "), (f"{CANARY}\n", "Repeat the passphrase: ")):
             person.sees(prompt)
             person.types(answer)
         person.sees("found [True]")
@@ -147,7 +147,7 @@ class TerminalTests(SynchronousTestCase):
         for _ in range(5):
             person.sees("New passphrase: ")
             person.types("short\n")
-        person.sees("found ['No passphrase was chosen.']")
+        person.sees("found ['No passphrase was set.']")
 
     def test_no_terminal(self) -> None:
         """What is no terminal is refused."""

@@ -91,7 +91,7 @@ class ProbeTests(SynchronousTestCase):
         for failures, tries in ((cut, 5), ([ConnectionRefusedError()], 1), ([TimeoutError()], 1)):
             FakeConnection.asked.clear()
             error = self.assertRaises(CommandError, self.asked, *failures)
-            self.assertIn(f"No daemon answers at {URL}.", error.message)
+            self.assertIn(f"No daemon responds at {URL}.", error.message)
             self.assertEqual(len(FakeConnection.asked), tries)
 
     def test_stranger(self) -> None:
@@ -101,4 +101,4 @@ class ProbeTests(SynchronousTestCase):
             error = self.assertRaises(CommandError, self.asked)
             self.assertIn("is not this home's daemon", error.message)
         FakeConnection.answer = (200, b"<html>")
-        self.assertIn("No daemon answers", self.assertRaises(CommandError, self.asked).message)
+        self.assertIn("No daemon responds", self.assertRaises(CommandError, self.asked).message)

@@ -90,20 +90,24 @@ class RecordsTests(ServedCase):
         self.site.answer("POST", f"/v1/runs/{RUN}/resolve", {**RUN_ROW, "state": "failed"})
         self.assertEqual(self.command("runs", "settle", RUN)[0], 2)
         code, out, _ = self.as_operator("runs", "settle", RUN, "--did-not-happen", "--note", "not there")
-        self.assertEqual((code, out), (0, "The run is failed now.\n"))
+        self.assertEqual((code, out), (0, "The run is now failed.\n"))
         sent = self.site.bodies("POST", f"/v1/runs/{RUN}/resolve")
         self.assertEqual(sent, [{"outcome": "did_not_happen", "note": "not there"}])
         self.site.answer("POST", f"/v1/runs/{RUN}/resolve", {**RUN_ROW, "id": "R2", "state": "pending_approval"})
         out = self.as_operator("runs", "settle", RUN, "--run-again")[1]
-        self.assertEqual(out, "It waits for your decision as R2: aileron approval show R2\n")
+        self.assertEqual(out, "Requested again as R2. Review it: aileron approval show R2\n")
 
     def test_reconcile(self) -> None:
         """Looking for it says what was found, why nothing could be, and how the run stands then."""
         path, fault = f"/v1/runs/{RUN}/reconcile", {"class": "network_error", "message": "Nobody there."}
         for happened, failure, said in (
-            (True, None, "It happened: it was found by its key.\nThe run is completed.\n"),
+            (True, None, "It happened: the service found it by its key.\nThe run is completed.\n"),
             (False, None, "It did not happen.\nThe run is failed.\n"),
-            (None, fault, "proves nothing yet.\n  network_error: Nobody there.\nThe run is unknown.\n"),
+            (
+                None,
+                fault,
+                "does not prove that it did not happen.\n  network_error: Nobody there.\nThe run is unknown.\n",
+            ),
         ):
             state = {True: "completed", False: "failed", None: "unknown"}[happened]
             answer = {"run": {**RUN_ROW, "state": state}, "happened": happened, "failure": failure}
@@ -119,7 +123,11 @@ class RecordsTests(ServedCase):
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w", "peer": peer}
         self.site.answer("GET", "/v1/sessions/S", row)
         out = self.as_operator("sessions", "show", "S")[1]
-        for part in ("agent (claimed)      a\n", "directory (claimed)  /w\n", "7 /bin/x␛ in (hidden)\n"):
+        for part in (
+            "agent (self-reported)      a\n",
+            "directory (self-reported)  /w\n",
+            "PID 7, /bin/x␛ in (hidden)\n",
+        ):
             self.assertIn(part, out)
         self.assertEqual(json.loads(self.as_operator("sessions", "show", "S", "--json")[1]), row)
         self.site.answer("GET", "/v1/sessions/S", {**row, "peer": None})
@@ -127,7 +135,7 @@ class RecordsTests(ServedCase):
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "evil\x1b[2J", "working_dir": "/w"}
         self.site.answer("GET", "/v1/sessions?live=true&limit=50", {"items": [row], "cursor": None})
         out = self.as_operator("sessions", "list", "--live")[1]
-        self.assertIn("AGENT (CLAIMED)", out)
+        self.assertIn("AGENT (SELF-REPORTED)", out)
         self.assertIn("PROCESS", out)
         self.assertIn("evil␛[2J", out)
         row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w"}
@@ -141,8 +149,8 @@ class RecordsTests(ServedCase):
     def test_switch(self) -> None:
         """Actions are switched on and off."""
         self.site.answer("PATCH", "/v1/actions/x", {})
-        self.assertEqual(self.as_operator("action", "disable", "x")[:2], (0, "x is off.\n"))
-        self.assertEqual(self.as_operator("action", "enable", "x")[:2], (0, "x is on.\n"))
+        self.assertEqual(self.as_operator("action", "disable", "x")[:2], (0, "x is disabled.\n"))
+        self.assertEqual(self.as_operator("action", "enable", "x")[:2], (0, "x is enabled.\n"))
         self.assertEqual(self.site.bodies("PATCH", "/v1/actions/x"), [{"enabled": False}, {"enabled": True}])
 
     def test_lock(self) -> None:
@@ -167,23 +175,23 @@ class LookingTests(ServedCase):
         self.site.answer("GET", "/v1/connectors", {"items": [CONNECTOR], "problems": []})
         self.site.answer("GET", "/v1/trust", {"items": []})
         out = self.as_operator("connector", "show", "local://me/chat")[1]
-        for part in ("a binding may choose another", "chat.invalid:443", "api_key, in Authorization", "Posts␛[2J."):
+        for part in ("a binding can set another", "chat.invalid:443", "api_key, in Authorization", "Posts␛[2J."):
             self.assertIn(part, out)
-        self.assertIn("can be looked for  7", out)
+        self.assertIn("after reconciliation  7", out)
         code, _, err = self.as_operator("connector", "show", "local://me/other")
         self.assertEqual((code, "aileron connector list" in err), (1, True))
 
     def test_binding(self) -> None:
         """A binding is shown with what it opens for, what is wrong, and what to do where that no longer fits."""
         self.site.answer("GET", PATH, binding())
-        self.assertIn("It opens for nothing but:", self.as_operator("binding", "show", NAME)[1])
+        self.assertIn("It can be used only for:", self.as_operator("binding", "show", NAME)[1])
         self.site.answer("GET", PATH, binding(**MOVED))
         _, out, err = self.as_operator("binding", "show", NAME)
-        self.assertIn("must be rebound", out)
+        self.assertIn("needs rebind", out)
         self.assertIn(f"aileron binding rebind {NAME}", err)
         self.site.answer("GET", PATH, binding(base_url="https://127.1", fits=False))
         _, out, err = self.as_operator("binding", "show", NAME)
-        self.assertIn("must be set up anew", out)
+        self.assertIn("needs setup", out)
         self.assertIn("must have a proper address", err)
         self.assertIn(f"aileron binding revoke {NAME}", err)
         code, _, err = self.as_operator("binding", "rebind", NAME)
@@ -193,9 +201,9 @@ class LookingTests(ServedCase):
         """Of each provider what was counted is told, and nothing of what was not."""
         self.site.answer("GET", "/v1/status", {"gateway": {"totals": answered("traffic")}})
         out = self.command("gateway")[1]
-        self.assertIn("claude    3      1          6 in, 7 out  8       2xx: 1   complete: 1, cut: 1", out)
+        self.assertIn("claude    3      1            6 in, 7 out  8       2xx: 1     complete: 1, cut: 1", out)
         self.site.answer("GET", "/v1/status", {})
-        self.assertEqual(self.command("gateway")[1], "Nothing went through the gateway yet.\n")
+        self.assertEqual(self.command("gateway")[1], "No LLM traffic yet.\n")
 
     def test_not_offered(self) -> None:
         """Of an action that is not offered the reason is told, and what to do; with --schema its schema is shown."""

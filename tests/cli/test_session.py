@@ -20,7 +20,7 @@ class OperatorTests(ServedCase):
     def test_logged_in(self) -> None:
         """The command asks with a fresh operator token, ended afterwards; neither passphrase nor key is sent."""
         code, out, _ = self.as_operator("binding", "list")
-        self.assertEqual((code, out), (0, "Nothing is bound yet: aileron binding setup CONNECTOR\n"))
+        self.assertEqual((code, out), (0, "No bindings yet. Add one: aileron binding setup CONNECTOR\n"))
         used = {asked.path: asked.bearer for asked in self.site.asked}
         self.assertEqual((used["/v1/bindings"], used["/v1/operator/logout"]), (TOKEN, TOKEN))
         self.assertNotIn("/v1/vault/status", used)
@@ -48,12 +48,12 @@ class OperatorTests(ServedCase):
         self.typed = [PASSPHRASE]
         code, _, err = self.command("binding", "list")
         self.assertEqual((code, self.site.cut_off), (1, 997))
-        self.assertIn("was cut off", err)
+        self.assertIn("was lost", err)
         self.site.cut_off, self.site.refuses = 1000, True
         self.typed = [PASSPHRASE]
         code, _, err = self.command("binding", "list")
         self.assertEqual((code, self.site.cut_off), (1, 999))
-        self.assertIn("No Aileron daemon answers", err)
+        self.assertIn("No Aileron daemon responds", err)
 
     def test_logged_out_after_failure(self) -> None:
         """A command that fails logs out as well; while the vault is locked no passphrase is asked for."""
@@ -65,7 +65,7 @@ class OperatorTests(ServedCase):
         self.site.state = "locked"
         code, _, err = self.command("binding", "list")
         self.assertEqual(code, 1)
-        self.assertIn("Unlock it: aileron vault unlock", err)
+        self.assertIn("Unlock it:\n    aileron vault unlock\n", err)
 
     def test_no_proof(self) -> None:
         """Who does not know the key, or answers no proof, gets none of ours; a wrong passphrase sends nothing."""
@@ -89,7 +89,7 @@ class NotRunningTests(CommandCase):
         for command in (("approval", "list"), ("action", "list"), ("status",), ("open",)):
             code, out, err = self.command(*command)
             self.assertEqual((code, out), (1, ""), command)
-            self.assertIn("Start it: aileron daemon start", err)
+            self.assertIn("Start it:\n    aileron daemon start\n", err)
 
 
 class SessionTests(ServedCase):
@@ -97,7 +97,7 @@ class SessionTests(ServedCase):
         """Listing actions opens a session named cli with the launch key, uses its token, and ends it in any case."""
         self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": []})
         code, out, _ = self.command("action", "list")
-        self.assertEqual((code, out, self.site.sessions), (0, "There are no actions yet.\n", []))
+        self.assertEqual((code, out, self.site.sessions), (0, "No actions yet. Add one: aileron action add FILE\n", []))
         opened = self.site.asked[0]
         self.assertEqual((opened.path, opened.bearer, opened.body["agent"]), ("/v1/sessions", LAUNCH_KEY, "cli"))
         self.assertEqual([asked.bearer for asked in self.site.asked[1:]], [AGENT_TOKEN, AGENT_TOKEN])
@@ -149,15 +149,15 @@ class PasskeysTests(ServedCase):
         added = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 0}
         self.site.answer("POST", f"{PASSKEYS}/confirm", added)
         self.typed = ["baby engage", PASSPHRASE]
-        self.assertIn("The passkey Mine counts from now on.", self.command("operator", "passkey", "add")[1])
+        self.assertIn("Passkey Mine added.", self.command("operator", "passkey", "add")[1])
         self.assertIn({"words": "baby engage"}, [each.body for each in self.site.asked])
         item = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 3}
         self.site.answer("GET", PASSKEYS, {"items": [item], "rule": RULE})
         shown = self.as_operator("operator", "passkey", "list")[1]
         self.assertIn("Mine", shown)
-        self.assertIn("Approvals of these actions need a passkey: post, mail-*.", shown)
+        self.assertIn("Approvals of these actions require a passkey: post, mail-*.", shown)
         self.site.answer("DELETE", PASSKEYS, {"items": [], "rule": {"everything": False, "actions": []}})
         self.assertEqual(
             self.as_operator("operator", "passkey", "reset")[:2],
-            (0, "No passkey counts any more, and no approval needs one.\n"),
+            (0, "All passkeys removed. No approval requires one.\n"),
         )

@@ -125,17 +125,17 @@ class TrustTests(TrustCase):
         self.site.answer("POST", "/v1/trust", Conflict("It changed.", {"items": [word("a")]}))
         code, _, err = self.as_operator("action", "trust", "a", answers=["y"])
         self.assertEqual(code, 1)
-        self.assertIn("action a changed while you looked.", err)
+        self.assertIn("action a changed while you were reading.", err)
         self.assertIn("Nothing was trusted.", err)
         self.lying(item("a"), item("b", state="gone", path=None))
         for name in ("x", "b"):
             code, _, err = self.as_operator("action", "trust", "a", name)
-            self.assertEqual((code, f"no sound action {name}" in err, len(self.sent())), (1, True, 1))
+            self.assertEqual((code, f"no valid action {name}" in err, len(self.sent())), (1, True, 1))
 
     def test_nothing_new(self) -> None:
         """What is trusted already is not asked about again."""
         self.lying(item("a", state="trusted"))
-        self.assertEqual(self.as_operator("action", "trust")[:2], (0, "There is nothing new to trust.\n"))
+        self.assertEqual(self.as_operator("action", "trust")[:2], (0, "Nothing new to trust.\n"))
         self.assertEqual(len(self.prompts), 1)
 
     def test_unsound_configuration(self) -> None:
@@ -151,9 +151,7 @@ class TrustTests(TrustCase):
         self.lying(item("a", state="trusted"))
         self.faulty(("parse_error", "/h/b.md", 1, "no TOML"), ("untrusted", "/h/c.md", None, "new"))
         code, out, err = self.as_operator("action", "trust")
-        self.assertEqual(
-            (code, out, err), (0, "There is nothing new to trust.\n", "did not load: /h/b.md:1: no TOML\n")
-        )
+        self.assertEqual((code, out, err), (0, "Nothing new to trust.\n", "Error: /h/b.md:1: no TOML\n"))
         self.lying(item("config.yaml", "config", "trusted"))
         self.faulty(("untrusted", "/h/config.yaml", None, "it counts from the next start"))
         self.assertIn("it counts from the next start", self.as_operator("config", "trust")[2])
@@ -166,7 +164,7 @@ class TrustTests(TrustCase):
         self.assertIn("the configuration, config.yaml: new", out)
         self.assertEqual(self.sent(), [[word(CONNECTOR, "connector")], [word("config.yaml", "config")]])
         self.site.answer("DELETE", "/v1/trust", word("a"))
-        self.assertEqual(self.as_operator("action", "distrust", "a")[:2], (0, "a is not trusted any more.\n"))
+        self.assertEqual(self.as_operator("action", "distrust", "a")[:2], (0, "a is no longer trusted.\n"))
         self.assertEqual(self.site.bodies("DELETE", "/v1/trust"), [{"kind": "action", "name": "a"}])
 
     def test_for_programs(self) -> None:
@@ -181,9 +179,7 @@ class TrustTests(TrustCase):
     def test_list(self) -> None:
         """The lists of actions and connectors tell which files are not trusted or not sound, and what to do."""
         self.faulty(("untrusted", "a.md", None, "is new"), ("parse_error", "b.md", 3, "no TOML"))
-        self.assertEqual(
-            self.command("action", "list")[2], "not trusted: a.md: is new\ndid not load: b.md:3: no TOML\n"
-        )
+        self.assertEqual(self.command("action", "list")[2], "Not trusted: a.md: is new\nError: b.md:3: no TOML\n")
         one: dict[str, Any] = {"version": "1.0.0", "hosts": [], "operations": [], "credential": None}
         shipped, own = {**one, "name": "builtin://slack"}, {**one, "name": CONNECTOR}
         self.site.answer("GET", "/v1/connectors", {"items": [shipped, own], "problems": []})
@@ -244,13 +240,13 @@ class AddedTests(TrustCase):
         """Where nobody can be asked the file is there all the same, and what is missing is said."""
         self.assertIn("there is no vault", self.command("action", "add", self.file())[2])
         self.home.secrets.write_text("{}")
-        self.assertIn("no daemon runs", self.command("action", "add", self.file())[2])
+        self.assertIn("the daemon is not running", self.command("action", "add", self.file())[2])
         self.serve()
         self.assertIn("no terminal", self.command("action", "add", self.file())[2])
         self.site.state = "locked"
         code, _, err = self.command("action", "add", self.file())
         self.assertEqual((code, "the vault is locked" in err, self.prompts), (0, True, []))
-        self.assertIn("After that: aileron action trust", err)
+        self.assertIn("Then trust it: aileron action trust", err)
 
     def test_first_vault(self) -> None:
         """Without a vault one is made first, and its key serves for the login: no passphrase is asked for again."""
@@ -269,7 +265,7 @@ class AddedTests(TrustCase):
         code, out, err = self.command("action", "add", self.file())
         self.assertEqual((code, made, self.sent()), (0, [1], [[word("hello")]]), err)
         self.assertEqual(self.prompts, ["New passphrase", "Trust this, exactly as shown? [y/N] "])
-        self.assertIn("The vault is made", out)
+        self.assertIn("Vault created", out)
         self.assertEqual(self.site.logins, [])
 
     def test_lost_vault(self) -> None:
@@ -278,7 +274,7 @@ class AddedTests(TrustCase):
         self.serve()
         self.site.state = "lost"
         before = self.command("action", "add", self.file())
-        self.assertEqual((before[0], "the vault's file is gone" in before[2]), (0, True), before)
+        self.assertEqual((before[0], "the vault file is missing" in before[2]), (0, True), before)
         self.typed = [PASSPHRASE]
         code, _, err = self.command("action", "add", self.file())
         self.assertEqual((code, "aileron vault reset" in err, self.prompts), (1, True, []), err)
@@ -343,15 +339,17 @@ class EditTests(TrustCase):
             code, _, err = self.command("action", "edit", name)
             self.assertEqual((code, "There is no action" in err), (1, True), name)
         for name in ("../hello", "x/y", "Hello"):
-            self.assertIn("is no name", self.command("action", "edit", "--new", name)[2])
+            self.assertIn("is not a valid name", self.command("action", "edit", "--new", name)[2])
         self.path.write_text(ACTION)
         self.environ["EDITOR"] = "false"
         code, _, err = self.command("action", "edit", "hello")
-        self.assertEqual((code, "The editor ended" in err, self.prompts), (1, True, []))
+        self.assertEqual((code, "The editor exited" in err, self.prompts), (1, True, []))
         for editor in ('vi "', "\\", "''", "/nowhere/vi"):
             self.environ["EDITOR"] = editor
             code, _, err = self.command("action", "edit", "hello")
-            self.assertEqual((code, "editor" in err.lower(), "fault of Aileron" in err), (1, True, False), editor)
+            self.assertEqual(
+                (code, "editor" in err.lower(), "Internal error in Aileron" in err), (1, True, False), editor
+            )
         elsewhere = Path(self.mktemp())
         elsewhere.write_text(ACTION)
         self.path.unlink()
@@ -363,4 +361,4 @@ class EditTests(TrustCase):
         self.path.write_text(ACTION)
         self.site.state = "locked"
         code, _, err = self.command("action", "edit", "hello")
-        self.assertEqual((code, "Not trusted yet" in err, self.prompts), (0, True, []))
+        self.assertEqual((code, "Not active until you trust it" in err, self.prompts), (0, True, []))

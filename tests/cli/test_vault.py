@@ -79,10 +79,10 @@ class ChangeTests(CommandCase):
         """The daemon ends, the file is written, the daemon starts with the new key; what follows is said before."""
         said = self.given("change", PASSPHRASE)
         self.assertEqual(self.done, ["stop", f"change {PASSPHRASE} to {_NEW}", "start new"])
-        self.assertIn("asked again", said)
+        self.assertIn("need your approval again", said)
         self.assertNotIn(_NEW, said)
         self.fails = {"start"}
-        self.assertIn("The passphrase is changed", self.given("change", PASSPHRASE, StoreUnavailable))
+        self.assertIn("Passphrase changed", self.given("change", PASSPHRASE, StoreUnavailable))
 
     def test_refused(self) -> None:
         """With a wrong passphrase, a new one that is weak, or another word than the one asked, nothing is stopped."""
@@ -114,7 +114,7 @@ class ChangeTests(CommandCase):
         """It says what is void before it asks, and begins anew."""
         said = self.given("reset", "reset")
         self.assertEqual(self.done, ["stop", f"reset to {_NEW}", "start new"])
-        for word in ("credential", "trust", "approval", "put it back instead"):
+        for word in ("credential", "trust", "approval", "restore it instead"):
             self.assertIn(word, said)
         self.home.secrets.write_text("{}")
         self.assertIn("before-reset", self.given("reset", "reset"))
@@ -140,7 +140,7 @@ class LostTests(CommandCase):
 
     def test_status(self) -> None:
         """The status says lost, and what to do; without a daemon it does not guess."""
-        self.assertEqual(self.command("vault", "status")[1], "no vault file (no daemon runs)\n")
+        self.assertEqual(self.command("vault", "status")[1], "no vault file (the daemon is not running)\n")
         self.serve()
         self.site.state = "lost"
         for arguments in (("vault", "status"), ("daemon", "status")):

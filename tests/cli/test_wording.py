@@ -76,7 +76,7 @@ class ClassesTests(SynchronousTestCase):
 
     def test_details(self) -> None:
         """How long to wait, and what state a vault is in, are told from the details."""
-        self.assertIn("Ask again in 30 s.", what_then("limit_exceeded", "Too many.", {"retry_after": 30}))
+        self.assertIn("Try again in 30 s.", what_then("limit_exceeded", "Too many.", {"retry_after": 30}))
         self.assertIn("vault init", what_then("vault_locked", "It is missing.", {"state": "missing"}))
         self.assertIn("vault reset", what_then("vault_locked", "It is lost.", {"state": "lost"}))
         self.assertEqual(what_then("another_daemons_class", "Odd.", {}), "")

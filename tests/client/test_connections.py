@@ -342,10 +342,10 @@ class WhyTests(SynchronousTestCase):
     def test_certificate(self) -> None:
         """What is wrong with a certificate is told apart; broken TLS was never spoken, or says nothing of whom."""
         for error in (UNVERIFIED, NotConnected(UNVERIFIED)):
-            self.assertIn("an authority that is not trusted here", str(why_untrusted(error)))
+            self.assertIn("not from a trusted authority", str(why_untrusted(error)))
         for named in (VerificationError(), NotConnected(VerificationError())):
             self.assertIn("another name", str(why_untrusted(named)))
-        self.assertIn("does not speak TLS", str(why_untrusted(NotConnected(BROKEN))))
+        self.assertIn("does not use TLS", str(why_untrusted(NotConnected(BROKEN))))
         self.assertIsNone(why_untrusted(BROKEN))
         self.assertIsNone(why_untrusted(NotConnected(ConnectionDone())))
         self.assertIsNone(why_untrusted(ConnectionDone()))

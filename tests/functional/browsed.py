@@ -81,7 +81,7 @@ class BrowsedTestCase(OperatedTestCase):
     async def type_words(self, running: Running, page: Page) -> None:
         """Carry the two words from the page to the terminal, as the person does."""
         words = await page.text("#words")
-        await running.expect("The two words that your page at .* shows: ")
+        await running.expect("The two words shown at .*: ")
         running.send(words)
 
     async def ask(self, summary: str = "Dark mode", channel: str = "#general") -> str:

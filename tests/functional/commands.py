@@ -72,7 +72,7 @@ class CommandLine:
     async def log_in(self, home: Home, passphrase: str) -> str:
         """A token of the operator's; what answers must prove that it is the daemon."""
         found = live_discovery(home)
-        assert found is not None, "no daemon runs"
+        assert found is not None, "the daemon is not running"
         key = operator_key(keys.open_vault(home.secrets, passphrase))
         connections = Connections(self._reactor)
         try:
@@ -150,4 +150,4 @@ def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | No
 
 
 def _nobody(*_: object) -> Any:
-    raise InvalidRequest("There is no terminal to ask in: use --passphrase-fd.")
+    raise InvalidRequest("Cannot ask for the passphrase: no terminal. Pass it with --passphrase-fd.")

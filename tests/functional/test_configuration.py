@@ -39,7 +39,7 @@ class ConfigurationTests(OperatedTestCase):
         self.state.config.write_text(text + "hosts: [evil.test]\n")
         await self.restart()
         found = await self.operator("doctor", code=0)
-        self.assertIn("config.yaml was changed since you trusted it", found.stdout)
+        self.assertIn("config.yaml changed since you trusted it", found.stdout)
 
 
 class GatewayTests(OperatedTestCase):
@@ -69,7 +69,9 @@ class GatewayTests(OperatedTestCase):
         self.assertEqual(await self.upstream("openai"), ("http://127.0.0.1:9/evil", "/openai", "environment"))
         shown, found = await self.command("status"), await self.operator("doctor", code=0)
         self.assertRegex(shown.stdout, r"https_proxy +http://127.0.0.1:3128\n +no_proxy +localhost,.x.test\n")
-        self.assertIn("openai goes to http://127.0.0.1:9/evil (at /openai, by AILERON_OPENAI_BASE_URL)", found.stdout)
+        self.assertIn(
+            "openai goes to http://127.0.0.1:9/evil (at /openai, set by AILERON_OPENAI_BASE_URL)", found.stdout
+        )
         self.assertIn("proxy http://127.0.0.1:3128", found.stdout)
         for text in (shown.stdout, found.stdout, str(await self.gateway()), told.stderr):
             self.assertNotIn(_CANARY, text)

@@ -36,7 +36,7 @@ from tests.installed import seldom
 LARGE = 300_000
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
 COMING = {"begins": timedelta(days=1), "ends": timedelta(days=9)}
-NAME, CHAIN = "for another name", "not trusted here, or not valid now"
+NAME, CHAIN = "for another name", "not from a trusted authority"
 
 
 class Peer(TlsPeer):
@@ -239,7 +239,7 @@ class RefusedTests(ElsewhereCase):
         peers = Peers(self.authority.issue("localhost"), Breaking)
         lost = await self.lost(self.listening(peers))
         self.assertIn(b"ail_a_test", peers.met[0].received)
-        self.assertIn("cut off", str(lost))
+        self.assertIn("was lost", str(lost))
         self.assertEqual((lost.sent, lost.misdirected), (True, False))
 
     async def lost(self, url: str) -> DaemonUnreachable:

@@ -52,8 +52,8 @@ class StaleTests(OperatedTestCase):
         await self.kill_daemon()
         path.write_text(left.replace(str(old), str(os.getpid())))
         status = await self.command("daemon", "status", code=1)
-        self.assertIn("No daemon runs", status.stdout)
-        self.assertEqual((await self.command("daemon", "stop")).stdout.strip(), "No daemon runs.")
+        self.assertIn("The daemon is not running", status.stdout)
+        self.assertEqual((await self.command("daemon", "stop")).stdout.strip(), "The daemon is not running.")
         await self.command("daemon", "start")
         self.assertNotEqual(self.home.discovery()["pid"], old)
 
@@ -75,7 +75,7 @@ class TwistdTests(OperatedTestCase):
         """It serves, is found by the commands, and ends on SIGTERM with nothing left to mislead."""
         running = await self.serving()
         self.assertEqual((await self.status())["vault_state"], "missing")
-        self.assertIn(f"pid {running.pid}", (await self.command("daemon", "status")).stdout)
+        self.assertIn(f"PID {running.pid}", (await self.command("daemon", "status")).stdout)
         finished = await running.signal(signal.SIGTERM)
         # twistd cleans up and then dies of the signal that it was sent.
         self.assertEqual((finished.exit_code, finished.signal), (None, signal.SIGTERM))

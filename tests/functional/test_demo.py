@@ -40,9 +40,9 @@ class DemoTests(FunctionalTestCase):
         for part in (
             "Trusted: local://demo/team-chat, ship-update",
             "ship_update",
-            "Authorization: (the credential; filled in when it leaves)",
-            "In the chat, #releases now says:\n     │ Shipped: The new parser is out.",
-            'The agent was told:\n     │ {"number":1,"channel":"#releases"}',
+            "Authorization: (the credential, added when the request is sent)",
+            "New message in #releases of the chat:\n     │ Shipped: The new parser is out.",
+            'The agent received:\n     │ {"number":1,"channel":"#releases"}',
             "approval.requested",
             "approval.approved",
             "execution.succeeded",
@@ -58,11 +58,11 @@ class DemoTests(FunctionalTestCase):
         await playing.expect(_PROMPT)
         playing.send("b")
         page = await playing.expect(r"within a minute: (\S+\.html)")
-        approval = re.search(r"as a page: (\S+/approvals/(\w+))", playing.output)
+        approval = re.search(r"in the browser: (\S+/approvals/(\w+))", playing.output)
         assert approval is not None
         browser = await deferToThread(come, Path(page.group(1)).read_text())
         assert isinstance(browser, Browser)
-        await playing.expect("The two words that your page at .* shows: ")
+        await playing.expect("The two words shown at .*: ")
         playing.send(await deferToThread(browser.words))
         await playing.expect(_PROMPT)
         site = approval.group(1).partition("/approvals")[0]

@@ -11,7 +11,7 @@ from tests.functional.operated import PASSPHRASE
 from tests.functional.process import Running
 from tests.functional.reactor import until
 
-WORDS = "The two words that your page at .* shows: "
+WORDS = "The two words shown at .*: "
 KEY_ID = "import('/static/store.js').then(({ read }) => read('current')).then(({ id }) => id)"
 NOTHING = "No pending approvals."
 WATCH = """(() => { const known = window.fetch; window.sent = [];
@@ -130,7 +130,7 @@ class EnteringTests(PagesTestCase):
         await other.shows("This login was used twice")
         await self.keep(other, "twice")
         await page.shows("This login was used twice")
-        await running.expect("Somebody else opened it")
+        await running.expect("The file was opened twice")
         self.assertEqual((await running.finish(30)).exit_code, 1)
 
     async def test_again(self) -> None:

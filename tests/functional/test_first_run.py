@@ -9,7 +9,7 @@ from aileron.home import prepare
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
 from tests.functional.process import Command, Finished
 
-QUESTION = re.compile(r"New passphrase: |The same again: |Secret for .+?: |Passphrase of the vault: |\[y/N\] ")
+QUESTION = re.compile(r"New passphrase: |Repeat the passphrase: |Secret for .+?: |Passphrase of the vault: |\[y/N\] ")
 
 
 class FirstRunTests(OperatedTestCase):
@@ -51,7 +51,7 @@ class FirstRunTests(OperatedTestCase):
         self.write_connector()
         added = str(self.action_file(GATED, gated=True))
         shown = await self.succeeding("action", "add", added, answers=(PASSPHRASE, PASSPHRASE, "y"))
-        self.assertIn("The daemon runs with the vault unlocked", shown)
+        self.assertIn("The daemon is running and the vault is unlocked", shown)
         self.assertIn(f"Trusted: {CONNECTOR}, {GATED}", shown)
         await self.succeeding("binding", "setup", CONNECTOR, answers=(self.workspace.token, PASSPHRASE))
         asked = await self.at_terminal("action", "run", GATED, *self.arguments())
@@ -60,10 +60,10 @@ class FirstRunTests(OperatedTestCase):
         assert approval_id is not None
         shown = await self.succeeding("approval", "approve", approval_id[1], answers=(PASSPHRASE, "y"))
         self.assertIn(SHIP["summary"], shown)
-        self.assertIn("Approved, and done", shown)
+        self.assertIn("Approved and completed", shown)
         self.assertEqual([message.text for message in self.workspace.messages], [SHIP["summary"]])
-        self.assertEqual(self.questions, ["New passphrase: ", "The same again: ", "[y/N] ", *self.after_that()])
-        self.assertIn("No daemon runs", await self.stopped())
+        self.assertEqual(self.questions, ["New passphrase: ", "Repeat the passphrase: ", "[y/N] ", *self.after_that()])
+        self.assertIn("The daemon is not running", await self.stopped())
 
     async def test_launched(self) -> None:
         """Where there is no vault yet a launch makes one on the way; the exit code is the agent's, and nothing more."""
@@ -74,7 +74,7 @@ class FirstRunTests(OperatedTestCase):
         path = f"{program.parent}:{self.home.environment()['PATH']}"
         launched = self.plain(self.home.on_terminal("aileron", "launch", "opencode", "--", "-x", "--json", PATH=path))
         running = self.start(launched)
-        for prompt in ("New passphrase: ", "The same again: "):
+        for prompt in ("New passphrase: ", "Repeat the passphrase: "):
             await running.expect(prompt)
             running.send(PASSPHRASE)
         await running.expect("agent got -x --json")

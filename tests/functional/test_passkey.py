@@ -26,7 +26,7 @@ class PasskeyTests(PagesTestCase):
         await page.shows("type these two words")
         await self.keep(page, "passkey-words")
         adding = self.start(self.home.on_terminal("aileron", "operator", "passkey", "add"))
-        await adding.expect("The two words that the page shows: ")
+        await adding.expect("The two words shown on the page: ")
         adding.send(await page.text("#passkey-words"))
         await adding.expect("Passphrase of the vault: ")
         adding.send(PASSPHRASE)

@@ -69,8 +69,8 @@ class RecordTests(OperatedTestCase):
         )
         self.assertTrue((await self.verify())["sound"])
         unlocked: Finished = await self.operator("vault", "unlock")
-        self.assertIn("tampered with", unlocked.stderr)
-        self.assertIn("tampered with", (await self.command("status")).stderr)
+        self.assertIn("Signs of tampering", unlocked.stderr)
+        self.assertIn("Signs of tampering", (await self.command("status")).stderr)
         (found,) = [record for record in await self.audit() if record["type"] == "tamper.detected"]
         self.assertIn("are gone", found["payload"]["found"][0])
 

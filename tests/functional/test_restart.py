@@ -83,7 +83,7 @@ class KilledUnderWayTests(OperatedTestCase):
         told = (await self.result(session, runs[0])).body
         self.assertEqual((told["status"], told["failure"]["class"]), ("unknown", "outcome_unknown"))
         again = await self.operator("approval", "approve", runs[0], "--yes", code=1)
-        self.assertIn("unknown already", again.stderr)
+        self.assertIn("Already unknown", again.stderr)
 
     async def assert_settled(self, session: AgentSession, happened: str, did_not: str) -> None:
         """Each as the operator found it, once, with a note, and no third request."""

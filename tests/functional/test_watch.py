@@ -34,9 +34,9 @@ class WatchTests(OperatedTestCase):
         await running.expect(GATED)
         await self.read(running, "The parser is out.")
         running.press("y")
-        await running.expect(r"Let exactly this run\? \[y/N\]")
+        await running.expect(r"Approve exactly this\? \[y/N\]")
         running.press("y")
-        await running.expect("Approved, and done")
+        await running.expect("Approved and completed")
         self.assertEqual([each.text for each in self.workspace.messages], ["The parser is out."])
         await self.asked(session, "turned \u202e round")
         await running.expect("\a")
@@ -44,7 +44,7 @@ class WatchTests(OperatedTestCase):
         running.press("x")
         await running.expect(r"and end it\? \[y/N\]")
         running.press("y")
-        await running.expect(f"the session {session.id} is ended")
+        await running.expect(f"Session {session.id} ended")
         running.press("q")
         await running.expect(GIVEN_BACK)
         self.assertEqual((await running.finish(30)).exit_code, 0)
@@ -55,9 +55,9 @@ class WatchTests(OperatedTestCase):
         """Open the first, and read it to its end."""
         before = len(running.output)
         running.press("\r")
-        await running.expect("Space shows more|all of it read")
+        await running.expect("Space for more|read to the end")
         patience = Patience(self.reactor, 30)
-        while "all of it read" not in running.output[before:]:
+        while "read to the end" not in running.output[before:]:
             self.assertFalse(patience.is_over, running)
             running.press(" ")
             await self.pause(0.1)
@@ -67,7 +67,7 @@ class WatchTests(OperatedTestCase):
         """Ctrl-C gives the terminal back, and ends the login."""
         await self.furnish()
         running = await self.watching("xterm")
-        await running.expect("Nothing waits for you.")
+        await running.expect("No pending approvals.")
         before = await self.told("operator", "list")
         finished = await running.signal(signal.SIGINT)
         self.assertRegex(finished.stdout, GIVEN_BACK)

@@ -21,7 +21,7 @@ class BellTests(SynchronousTestCase):
         A screen gets one sequence, which ends with a bell.  tmux and screen drop it, its end included, and are told by
         a bell of its own.  Without a terminal it is a line, and nothing that only a terminal understands.
         """
-        line, sequence = ["aileron: a call waits"], "\x1b]9;a call waits\a"
+        line, sequence = ["aileron: 1 pending approval"], "\x1b]9;1 pending approval\a"
         for terminal, full_screen, multiplexed, told in (
             (True, True, False, ([], [sequence])),
             (True, True, True, ([], [sequence + "\a"])),
@@ -33,7 +33,7 @@ class BellTests(SynchronousTestCase):
             said: list[str] = []
             written: list[str] = []
             bell = Bell(said.append, written.append, terminal, multiplexed)
-            bell.ring("a call waits", full_screen=full_screen)
+            bell.ring("1 pending approval", full_screen=full_screen)
             self.assertEqual((said, written), told)
 
     def test_multiplexed(self) -> None:
@@ -43,10 +43,8 @@ class BellTests(SynchronousTestCase):
 
     def test_words(self) -> None:
         """What is written raw is ours, whatever the address of the daemon is said to be."""
-        self.assertEqual(
-            format_waiting(1, "http://localhost:7"), "a call waits for your approval: http://localhost:7/approvals"
-        )
-        self.assertIn("3 calls wait", format_waiting(3, "http://localhost:7"))
+        self.assertEqual(format_waiting(1, "http://localhost:7"), "1 pending approval: http://localhost:7/approvals")
+        self.assertIn("3 pending approvals", format_waiting(3, "http://localhost:7"))
         self.assertNotIn("\x1b", format_waiting(1, "http://\x1b]0;x\a"))
 
 

@@ -149,9 +149,7 @@ class RunTests(LaunchCase):
         asked = self.site.asked[-1]
         self.assertEqual((asked.path, asked.headers["authorization"]), ("/v1/status", "Bearer ail_a_secret"))
         self.site.answer(200, {"counts": {"pending_approvals": 2}})
-        self.assertEqual(
-            self.said[-2:], ["\a", "aileron: 2 calls wait for your approval: http://localhost:10/approvals"]
-        )
+        self.assertEqual(self.said[-2:], ["\a", "aileron: 2 pending approvals: http://localhost:10/approvals"])
         self.machine.exit(0)
         self.site.answer(200, {})
         self.assertEqual(self.successResultOf(launching), 0)
@@ -361,8 +359,8 @@ class LaunchedTests(LaunchCase):
         self.assertEqual(
             self.said[-3:],
             [
-                "aileron: session S ended after 1 min 1 s: 3 calls, 1 approved, 1 done, 1 waiting for you",
-                "aileron: to its models: 1 request, 7 tokens in, 8 out",
-                "aileron: what waits can still be decided: aileron approval list",
+                "aileron: session S ended after 1 min 1 s: 3 calls, 1 approved, 1 completed, 1 pending",
+                "aileron: LLM traffic: 1 request, 7 tokens in, 8 out",
+                "aileron: pending approvals can still be decided: aileron approval list",
             ],
         )

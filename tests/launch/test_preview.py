@@ -51,7 +51,7 @@ class ForeseeTests(LaunchCase):
         ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])
         self.assertEqual(ours["mcp"]["aileron"]["environment"]["AILERON_TOKEN"], "<the session's token>")
         self.assertIn("<the session's gateway key>", found.added["OPENCODE_CONFIG_CONTENT"])
-        upstreams = {"openai": "https://o.test, with the vault's key"}
+        upstreams = {"openai": "https://o.test, key from the vault"}
         self.assertEqual(found.gateway, {"url": FACTS.url, "upstreams": upstreams})
         self.assertEqual(found.notes, ("aileron: through the gateway: openai",))
         self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))

@@ -58,5 +58,9 @@ def notice(kind: NoticeKind = NoticeKind.APPROVAL, number: int = 1, **more: Any)
 
 def message(number: int = 1, **more: Any) -> Message:
     """One message."""
-    said = {"title": "Aileron: ship-update waits for your approval", "lines": ("One line.",), "url": f"{PAGE}/run-1"}
+    said = {
+        "title": "Aileron: ship-update is waiting for your approval",
+        "lines": ("One line.",),
+        "url": f"{PAGE}/run-1",
+    }
     return Message(**{"id": f"message-{number}", "at": AT, "notices": (notice(),), **said, **more})

@@ -66,8 +66,10 @@ class AppriseTests(SynchronousTestCase):
     def test_failed(self) -> None:
         """What the service refuses is said in our words, and so is what the library raises."""
         done = self.deliver()
-        self.threads[0][2].callback("The service did not take it.")
-        self.assertEqual(self.failureResultOf(done, Undelivered).value.problem, "The service did not take it.")
+        self.threads[0][2].callback("The service did not accept the message.")
+        self.assertEqual(
+            self.failureResultOf(done, Undelivered).value.problem, "The service did not accept the message."
+        )
         done = self.deliver()
         self.threads[1][2].errback(Failure(ValueError("canary")))
         self.assertEqual(self.failureResultOf(done, Undelivered).value.problem, "It failed (ValueError).")
@@ -116,7 +118,7 @@ class LibraryTests(SynchronousTestCase):
         root.addHandler(ear)
         self.addCleanup(root.removeHandler, ear)
         for address in ("canary", "canary://canary/canary"):
-            self.assertEqual(notify(address, message()), "What is bound to it is no address that apprise knows.")
+            self.assertEqual(notify(address, message()), "Its secret is not an address that apprise supports.")
         self.assertEqual(ear.heard, [])
 
 

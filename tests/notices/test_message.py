@@ -29,16 +29,16 @@ class MessageTests(SynchronousTestCase):
     def test_one(self) -> None:
         """Of one call it is said what, by whom, and since when; the page is its own."""
         told = said(notice(agent="opencode"))
-        self.assertEqual(told.title, "Aileron: ship-update waits for your approval")
+        self.assertEqual(told.title, "Aileron: ship-update is waiting for your approval")
         self.assertEqual(told.url, f"{PAGE}/run-1")
         (line,) = told.lines
-        self.assertEqual(line, "Ship-update waits for your approval, by opencode, session session-1, 1 min ago.")
+        self.assertEqual(line, "Ship-update is waiting for your approval, by opencode, session session-1, 1 min ago.")
         self.assertTrue(said(notice(at=AT - timedelta(hours=3))).lines[0].endswith(", 3 h ago."))
 
     def test_many(self) -> None:
         """A burst is said as a number, alike calls in one line, and the page is the list."""
         told = said(*(notice(number=number) for number in range(12)))
-        self.assertEqual((told.title, told.url), ("Aileron: 12 calls wait for your approval", PAGE))
+        self.assertEqual((told.title, told.url), ("Aileron: 12 requests are waiting for your approval", PAGE))
         (line,) = told.lines
         self.assertIn("(12 times)", line)
         self.assertEqual(to_json(told)["count"], 12)
@@ -46,7 +46,7 @@ class MessageTests(SynchronousTestCase):
     def test_worst_first(self) -> None:
         """What is wrong stands first, and makes the message urgent."""
         told = said(notice(), notice(NoticeKind.TAMPER, action=None, why="The vault was put back."))
-        self.assertEqual(told.title, "Aileron: a sign of tampering was found, and 1 more")
+        self.assertEqual(told.title, "Aileron: tampering detected, and 1 more")
         self.assertTrue(told.lines[0].endswith("The vault was put back."))
         self.assertEqual((told.urgent, said(notice()).urgent), (True, False))
 

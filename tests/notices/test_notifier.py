@@ -127,10 +127,10 @@ class NotifierTests(NotifierCase):
         self.wait()
         for channel in (0, 1):
             (message,) = self.told(channel)
-            self.assertEqual(message.title, "Aileron: 7 calls wait for your approval")
+            self.assertEqual(message.title, "Aileron: 7 requests are waiting for your approval")
             self.assertEqual(message.url, "http://localhost:7001/approvals")
             self.assertIn("claude", message.lines[0])
-            self.assertRegex(message.lines[1], "^7 calls wait in all, the oldest for 1 min.$")
+            self.assertRegex(message.lines[1], "^7 pending approvals in total, the oldest for 1 min.$")
             self.assertNotIn(CANARY, json.dumps(to_json(message)) + repr(message))
         self.wait(1000)
         self.assertEqual(len(self.told()), 1)

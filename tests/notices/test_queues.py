@@ -140,7 +140,7 @@ class DeliveryTests(SynchronousTestCase):
         for answer, problem, attempts in (
             (Undelivered("The vault is locked.", again=False), "The vault is locked.", 1),
             (secret, "It failed (ValueError).", 2),
-            (Deferred(), f"It did not answer within {ATTEMPT_SECONDS:g} s.", 2),
+            (Deferred(), f"No response within {ATTEMPT_SECONDS:g} s.", 2),
         ):
             self.begin()
             self.channel.answers = [answer]

@@ -11,7 +11,7 @@ from twisted.logger import LogLevel, capturedLogs
 from aileron.api import PROOF
 from aileron.errors import StoreUnavailable
 from aileron.testing import SigningBrowser
-from aileron.values import Approval, Page, RunQuery
+from aileron.values import ADVICE, Approval, Page, RunQuery
 from aileron.web._table import FRAGMENTS
 from tests.api.case import NOW
 
@@ -116,7 +116,10 @@ class FailureTests(WebCase):
         heard = self.fragment("/approvals")
         self.assertEqual(
             (heard.status, heard.text),
-            (503, "The disk is full\\u202e. Ask again in a moment; if it stays so: aileron doctor"),
+            (
+                503,
+                f"The disk is full\\u202e. {ADVICE['store_unavailable'].on_page}",
+            ),
         )
         self.assertEqual(heard.headers["content-type"], "text/plain; charset=utf-8")
 

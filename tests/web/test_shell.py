@@ -55,7 +55,7 @@ class ShellTests(WebCase):
         """For every class of failure the shell says what was kept, and what to do on a page."""
         given = next(each["data-advice"] for _, each in read(self.get("/").text).tags if each.get("id") == "advice")
         self.assertEqual(set(json.loads(given)), set(ADVICE))
-        self.assertEqual(json.loads(given)["conflict"], [ADVICE["conflict"].kept, "This page shows how it is now."])
+        self.assertEqual(json.loads(given)["conflict"], [ADVICE["conflict"].kept, "This page shows the current state."])
 
     def test_policy(self) -> None:
         """The shell runs our own files alone, talks to us alone, posts no form and is framed by nobody."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def action() -> None:
-    """Look at, add, trust and run actions."""
+    """List, add, trust and run actions."""
 
 
 action.add_command(add)
@@ -39,20 +39,26 @@ action.add_command(run_action)
 @_options.as_json
 @pass_cli
 def list_actions(cli: CliContext, as_json: bool) -> None:
-    """List the actions, and what could not be loaded and why."""
+    """List actions, and files with errors."""
     answer = as_session(cli, lambda daemon: daemon.actions())
     rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in answer["items"])
-    listed(as_json, answer, ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"), rows, "There are no actions yet.")
+    listed(
+        as_json,
+        answer,
+        ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"),
+        rows,
+        "No actions yet. Add one: aileron action add FILE",
+    )
     if not as_json:
         _tell_load_errors(answer)
 
 
 @action.command("show")
 @click.argument("name", shell_complete=_completion.actions)
-@click.option("--schema", is_flag=True, help="Also the schema of its arguments, as the model is given it.")
+@click.option("--schema", is_flag=True, help="Also show the JSON Schema of its arguments.")
 @operator_command
 def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
-    """Show one action: its arguments, its connectors, and the words that the model reads; or why it is not offered."""
+    """Show one action: arguments, connectors, and the description for the model; or why it is not offered."""
     item = command.ask(lambda operator: _find_offered(operator, name))
     if command.as_json:
         say_json(item)
@@ -72,10 +78,10 @@ def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
         "  ",
     )
     _show_arguments(item["input_schema"], item.get("asks", ()))
-    heading("What the model reads")
+    heading("Description for the model")
     block(item["description"])
     if schema:
-        heading("By which schema")
+        heading("Schema")
         block(in_words(item["input_schema"]))
 
 
@@ -84,9 +90,9 @@ def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
 @_options.passphrase_fd
 @pass_cli
 def enable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
-    """Switch an action on."""
+    """Enable an action."""
     as_operator(cli, passphrase_fd, lambda operator: operator.set_enabled(name, True))
-    say("{name} is on.", name=name)
+    say("{name} is enabled.", name=name)
 
 
 @action.command("disable")
@@ -94,9 +100,9 @@ def enable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
 @_options.passphrase_fd
 @pass_cli
 def disable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
-    """Switch an action off: agents no longer see it, and what waits of it does not run."""
+    """Disable an action: agents no longer see it, and its pending requests do not run."""
     as_operator(cli, passphrase_fd, lambda operator: operator.set_enabled(name, False))
-    say("{name} is off.", name=name)
+    say("{name} is disabled.", name=name)
 
 
 async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
@@ -118,10 +124,10 @@ async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
             raise
     if found["kind"] == "untrusted":
         raise CommandError(
-            f"{name} is not offered: {found['message']}", f"Read it, and trust it: aileron action trust {name}"
+            f"{name} is not offered: {found['message']}", f"Review and trust it: aileron action trust {name}"
         )
     raise CommandError(
-        f"{name} is not offered: {_place(found)}: {found['message']}", f"Mend it: aileron action edit {name}"
+        f"{name} is not offered: {_place(found)}: {found['message']}", f"Fix it: aileron action edit {name}"
     )
 
 
@@ -129,22 +135,22 @@ def _show_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
     if preview is None:
         return {}
     shows = ", ".join(preview["shows"])
-    return {"you are shown": f"{shows}, by {preview['operation']} of {preview['connector']}"}
+    return {"preview": f"{shows}, by {preview['operation']} of {preview['connector']}"}
 
 
 def _gate(item: Mapping[str, Any]) -> str:
-    return "asked" if item["gated"] else "not asked"
+    return "required" if item["gated"] else "not required"
 
 
 def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what its file says of taking back, of asking again, and of how often."""
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
-        rules["can be taken back for"] = f"{item['undo_seconds']:g} s"
+        rules["undo period"] = f"{item['undo_seconds']:g} s"
     if item["gated"] and "cool_down_seconds" in item:
-        rules["once denied, refused for"] = f"{item['cool_down_seconds']:g} s"
+        rules["refused after a denial for"] = f"{item['cool_down_seconds']:g} s"
     if item.get("on_cancel") == "withdraw":
-        rules["once the agent cancels its call"] = "taken back, if it still waits for you"
+        rules["when the agent cancels its call"] = "withdrawn, if still pending"
     if item.get("limits"):
         rules["limits"] = "; ".join(map(_limit, item["limits"]))
     return rules
@@ -157,7 +163,7 @@ def _limit(limit: Mapping[str, Any]) -> str:
 
 
 def _on(item: Mapping[str, Any]) -> str:
-    return "on" if item["enabled"] else "off"
+    return "enabled" if item["enabled"] else "disabled"
 
 
 def _show_arguments(schema: Mapping[str, Any], asks: Collection[str]) -> None:
@@ -169,15 +175,15 @@ def _show_arguments(schema: Mapping[str, Any], asks: Collection[str]) -> None:
         (name, about.get("type"), "required" if name in required else "optional", about.get("description"))
         for name, about in properties.items()
     )
-    table(("NAME", "TYPE", "", "MEANING"), rows)
+    table(("NAME", "TYPE", "", "DESCRIPTION"), rows)
     if asks:
-        say("Where its client can show you a form, the agent may leave to you: {names}", names=", ".join(asks))
+        say("The agent may ask you for these in a form, if its client supports that: {names}", names=", ".join(asks))
 
 
 def _tell_load_errors(answer: Mapping[str, Any]) -> None:
     for error in answer.get("load_errors", ()):
         place = _place(error)
-        what = "not trusted" if error["kind"] == "untrusted" else "did not load"
+        what = "Not trusted" if error["kind"] == "untrusted" else "Error"
         note("{what}: {place}: {message}", what=what, place=place, message=error["message"])
 
 

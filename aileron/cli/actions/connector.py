@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def connector() -> None:
-    """Look at, add and trust connectors."""
+    """List, add and trust connectors."""
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
@@ -41,7 +41,7 @@ connector.add_command(distrust_command("connector"))
 @connector.command("list")
 @operator_command
 def list_connectors(command: OperatorCommand) -> None:
-    """List connectors, what they may talk to, and why others did not load."""
+    """List connectors, their hosts, and files with errors."""
     answer, states = command.ask(_with_states)
     rows = (
         (
@@ -55,23 +55,25 @@ def list_connectors(command: OperatorCommand) -> None:
         for item in answer["items"]
     )
     titles = ("NAME", "VERSION", "STATE", "HOSTS", "CREDENTIAL", "OPERATIONS")
-    listed(command.as_json, answer, titles, rows, "There are no connectors.")
+    listed(command.as_json, answer, titles, rows, "No connectors.")
     if not command.as_json:
         for problem in answer.get("problems", ()):
-            note("did not load: {file}: {message}", file=problem["file"], message=problem["message"])
+            note("Error: {file}: {message}", file=problem["file"], message=problem["message"])
         if not {"new", "changed"}.isdisjoint(states.values()):
-            note("What is new or changed does nothing before you trust it: aileron connector trust")
+            note("New and changed connectors are not active until you trust them: aileron connector trust")
 
 
 @connector.command("show")
 @click.argument("name", shell_complete=_completion.all_connectors)
 @operator_command
 def show_connector(command: OperatorCommand, name: str) -> None:
-    """Show one connector: where it may send, with which credential, and each thing that it can do."""
+    """Show one connector: its hosts, credential and operations."""
     answer, states = command.ask(_with_states)
     found = next((item for item in answer["items"] if item["name"] == name), None)
     if found is None:
-        raise CommandError(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
+        raise CommandError(
+            f"There is no connector {name}, or its file has errors.", "List connectors: aileron connector list"
+        )
     command.show(found, lambda _: show_one(found, states.get(name)))
 
 
@@ -87,19 +89,19 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
     :param state: how its file stands to what is trusted, or L{None}: it comes with the program.
     """
     heading("{name} {version}", name=found["name"], version=found["version"])
-    chosen = " (a binding may choose another)" if found["bindable"] else ""
+    chosen = " (a binding can set another)" if found["bindable"] else ""
     values(
         {
-            "state": state or "comes with Aileron or a plugin",
+            "state": state or "built in, or from a plugin",
             "content": found["content_hash"],
             "address": f"{found['base_url']}{chosen}",
-            "may send to": ", ".join(found["hosts"]),
+            "hosts": ", ".join(found["hosts"]),
             "credential": _credential(found.get("credential")),
         },
         "  ",
     )
-    heading("What it can do")
-    table(("OPERATION", "EFFECT", "ONCE MORE", "SECONDS", "MEANING"), [_row(each) for each in found["operations"]])
+    heading("Operations")
+    table(("OPERATION", "EFFECT", "RETRY", "TIMEOUT (S)", "DESCRIPTION"), [_row(each) for each in found["operations"]])
 
 
 def _credential(need: Mapping[str, Any] | None) -> str:
@@ -107,7 +109,7 @@ def _credential(need: Mapping[str, Any] | None) -> str:
 
 
 def _row(operation: Mapping[str, Any]) -> tuple[object, ...]:
-    found = "can be looked for" if operation["reconcilable"] else "never by itself"
-    again = "does no harm" if operation["idempotent"] else found
+    found = "after reconciliation" if operation["reconcilable"] else "never"
+    again = "safe" if operation["idempotent"] else found
     seconds = f"{operation['timeout_seconds']:g}"
     return (operation["name"], operation["effect"], again, seconds, operation["description"] or None)

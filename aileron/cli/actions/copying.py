@@ -39,7 +39,7 @@ class Sort:
 def check_command(sort: Sort) -> click.Command:
     """C{aileron <kind> check}."""
 
-    @click.command("check", help=f"Say what is wrong with {sort.kind} files; needs no daemon.")
+    @click.command("check", help=f"Check {sort.kind} files for errors. Needs no daemon.")
     @click.argument("files", nargs=-1, required=True, type=_FILES)
     @_options.as_json
     @click.pass_context
@@ -55,10 +55,10 @@ def check_command(sort: Sort) -> click.Command:
 def add_command(sort: Sort) -> click.Command:
     """C{aileron <kind> add}."""
 
-    @click.command("add", help=f"Check {sort.kind} files, copy them into the home, and ask you to trust them.")
+    @click.command("add", help=f"Check {sort.kind} files, copy them into your home, and ask you to trust them.")
     @click.argument("files", nargs=-1, required=True, type=_FILES)
-    @click.option("--force", is_flag=True, help="Replace a file of the same name that is different.")
-    @click.option("--no-trust", is_flag=True, help="Copy only.")
+    @click.option("--force", is_flag=True, help="Replace a different file of the same name.")
+    @click.option("--no-trust", is_flag=True, help="Copy only; do not ask for trust.")
     @yes
     @operator_command
     def add(command: OperatorCommand, /, files: tuple[Path, ...], force: bool, no_trust: bool, yes: bool) -> None:
@@ -89,7 +89,7 @@ def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> N
         return
     for path, each in faults.items():
         if not each:
-            say("{path}: sound", path=path)
+            say("{path}: OK", path=path)
         for fault in each:
             say("{fault}", fault=tell_fault(fault))
 
@@ -104,20 +104,22 @@ def _add(home: Home, sort: Sort, files: Sequence[Path], force: bool, *, quiet: b
     for fault in faults:
         note("{fault}", fault=tell_fault(fault))
     if faults:
-        raise CommandError("Nothing was added: a file has faults.")
+        raise CommandError("Nothing was added: a file has errors.")
     return [_copy(path, home, sort, force, quiet=quiet) for path in files]
 
 
 def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Path:
     if path.suffix != sort.suffix:
-        raise CommandError(f"{path} was not added: the name of such a file ends in {sort.suffix}.")
+        raise CommandError(f"{path} was not added: its name must end with {sort.suffix}.")
     target = sort.directory(home) / path.name
     wanted, there = path.read_bytes(), read_private(target, _MAX_BYTES)
-    done = "is there already"
+    done = "is already there"
     if there != wanted:
         if there is not None and not force:
             _show_difference(there, wanted)
-            raise CommandError(f"{target} is different and was left as it is.", "To replace it: add --force")
+            raise CommandError(
+                f"{target} exists with different contents and was left as it is.", "To replace it, add --force."
+            )
         atomic_write(target, wanted, replace=there is not None)
         done = "was added" if there is None else "was replaced"
     if not quiet:
@@ -127,4 +129,4 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
 
 def _show_difference(there: bytes, wanted: bytes) -> None:
     before, after = (data.decode("utf-8", "replace").splitlines() for data in (there, wanted))
-    block("\n".join(difflib.unified_diff(before, after, "there", "new", lineterm="")))
+    block("\n".join(difflib.unified_diff(before, after, "existing", "new", lineterm="")))

@@ -13,17 +13,17 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 _TEXT = """\
 +++
-# What agents call it; as a tool, hyphens and dots become underscores.
+# Name for agents; in the tool name, hyphens and dots become underscores.
 name = "{name}"
 version = "1.0.0"
 
-# What it may use, and of that only these operations.
+# Connector, and the operations that this action may use.
 [[requires.connectors]]
 name = "{connector}"
 version = "{version}"
 capabilities = ["{op}"]
 {inputs}
-# What is done, in order; ${{args.…}} is what the agent gave.
+# Steps, in order; ${{args.…}} is an argument from the agent.
 [[execute]]
 id = "{step}"
 connector = "{connector}"
@@ -31,23 +31,23 @@ op = "{op}"
 inputs = {{ {given} }}
 
 [approval]
-# Whether you are asked before each run. Beside it: expires_after = "24h", undo_seconds = 30.
+# Whether each run needs your approval. Also: expires_after = "24h", undo_seconds = 30.
 required = {gated}
 
-# How often at most.
+# Maximum number of runs.
 # [limits]
 # per_day = 50
 +++
 # {title}
 
-Say here, for the model that reads it, what this action does and when to use it.
+Describe for the model what this action does and when to use it.
 """
 
 _INPUT = """
 [[inputs]]
 name = "{name}"
 type = "{type}"
-# For the model: what to give, and in which form.
+# For the model: what to pass, and in which format.
 description = "{words}"
 {more}"""
 
@@ -86,12 +86,12 @@ class Draft:
         :raises InvalidRequest: it would be no action.
         """
         if not _FQN(self.connector) or not _VERSION(self.version):
-            raise InvalidRequest(f"{self.connector}@{self.version} names no connector with its version.")
+            raise InvalidRequest(f"{self.connector}@{self.version} is not a connector with a version.")
         if not _KEY(self.op):
-            raise InvalidRequest(f"{self.op} is no name of an operation.")
+            raise InvalidRequest(f"{self.op} is not a valid name of an operation.")
         names = [each.name for each in self.inputs]
         if len(set(names)) != len(names):
-            raise InvalidRequest("An input is named twice.")
+            raise InvalidRequest("Two inputs have the same name.")
 
 
 def wanted(text: str) -> Wanted:
@@ -103,7 +103,9 @@ def wanted(text: str) -> Wanted:
     name, kind = parts[0], parts[1] if len(parts) > 1 else "string"
     need = parts[2] if len(parts) > 2 else "required"
     if not _KEY(name) or kind not in TYPES or need not in ("required", "optional") or len(parts) > 3:
-        raise InvalidRequest(f"{text!r} is no input: want name:type, or name:type:optional; types: {', '.join(TYPES)}.")
+        raise InvalidRequest(
+            f"{text!r} is not an input: use name:type or name:type:optional; types: {', '.join(TYPES)}."
+        )
     return Wanted(name, kind, need == "required")
 
 

@@ -38,13 +38,13 @@ add = add_command(ACTIONS)
 
 @click.command("edit")
 @click.argument("name", shell_complete=_completion.actions)
-@click.option("--new", is_flag=True, help="Begin a new one.")
+@click.option("--new", is_flag=True, help="Create a new action.")
 @_options.passphrase_fd
 @pass_cli
 def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> None:
-    """Open an action of your home in your editor; when you close it, it is checked and you are asked to trust it.
+    """Open an action of your home in your editor, then check it and ask you to trust it.
 
-    The editor is the one that VISUAL or EDITOR names.
+    The editor is set by VISUAL or EDITOR.
     """
     prepare(cli.home)
     path = begin(cli.home, _example(name)) if new else _find(cli.home, name)
@@ -61,7 +61,11 @@ def edit_and_trust(cli: CliContext, path: Path, passphrase_fd: int | None) -> No
     while faults := _faults(path):
         for fault in faults:
             note("{fault}", fault=tell_fault(fault))
-        ask_again(cli, "It has faults, so it does nothing. Edit it again?", "It was left as it is, and is not trusted.")
+        ask_again(
+            cli,
+            "The file has errors, so it has no effect. Edit it again?",
+            "The file was left as it is, and is not trusted.",
+        )
         edit_file(path, cli.environ)
     trusted = trust_added(cli, passphrase_fd, TrustRequest("action", paths=(path,)))
     if trusted is not None:
@@ -75,15 +79,15 @@ def begin(home: Home, draft: Draft) -> Path:
     """
     if not _name(draft.name):
         raise CommandError(
-            f"{draft.name} is no name for an action, so nothing was written: "
-            "want a-z, 0-9, hyphens, dots and underscores."
+            f"{draft.name} is not a valid name for an action; nothing was written.",
+            "Use a-z, 0-9, hyphens, dots and underscores.",
         )
     path = home.actions / f"{draft.name}{_SUFFIX}"
     try:
         atomic_write(path, text_of(draft).encode(), replace=False)
     except FileExistsError:
         raise CommandError(
-            f"There is {path.name} already; it was left as it is.", f"To change it: aileron action edit {draft.name}"
+            f"{path.name} already exists and was left as it is.", f"To change it: aileron action edit {draft.name}"
         ) from None
     return path
 
@@ -104,22 +108,24 @@ def _find(home: Home, name: str) -> Path:
     for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
         if _completion.name_in(other) == name:
             return other
-    raise CommandError(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
+    raise CommandError(f"There is no action {name} in {home.actions}.", f"To create it: aileron action new {name}")
 
 
 @click.command("new")
 @click.argument("name")
-@click.option("--connector", metavar="NAME[@VERSION]", help="What it uses.", shell_complete=_completion.all_connectors)
-@click.option("--op", help="The operation of that connector.")
-@click.option("--gated/--ungated", default=None, help="Whether you are asked before each run.")
+@click.option(
+    "--connector", metavar="NAME[@VERSION]", help="Connector to use.", shell_complete=_completion.all_connectors
+)
+@click.option("--op", help="Operation of that connector.")
+@click.option("--gated/--ungated", default=None, help="Whether each run needs your approval.")
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     metavar="NAME:TYPE[:optional]",
-    help="What it takes; repeat for more. Without one: what the operation takes, as text.",
+    help="An input; can be repeated. Default: the inputs of the operation, as text.",
 )
-@click.option("--edit", is_flag=True, help="Open it in your editor; then it is checked, and you are asked to trust it.")
+@click.option("--edit", is_flag=True, help="Open it in your editor, then check it and ask for trust.")
 @_options.passphrase_fd
 @pass_cli
 def new(
@@ -133,9 +139,9 @@ def new(
     edit: bool,
     passphrase_fd: int | None,
 ) -> None:
-    """Begin an action of your home, from an operation of a connector.
+    """Create an action in your home from an operation of a connector.
 
-    What is not said is asked for. Nothing is overwritten, and what is written does nothing before you trust it.
+    Missing options are asked for. Nothing is overwritten, and the action is not active until you trust it.
     """
     prepare(cli.home)
     description, takes = _connector(cli, connector)
@@ -154,7 +160,9 @@ def new(
     if edit:
         edit_and_trust(cli, path, passphrase_fd)
         return
-    note("It does nothing before you trust it. Put it into words, then: aileron action edit {name}", name=name)
+    note(
+        "Not active until you trust it. Complete the description, then trust it: aileron action edit {name}", name=name
+    )
 
 
 def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription, Mapping[str, Sequence[str]]]:
@@ -172,8 +180,8 @@ def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription
         return evolve(found, version=version or found.version), takes
     if not version:
         raise CommandError(
-            f"There is no sound file of a connector {name} here; nothing was written.",
-            f"Of a plugin's name its version: --connector {name}@1.0.0",
+            f"There is no valid connector file for {name}; nothing was written.",
+            f"For a connector of a plugin, add its version: --connector {name}@1.0.0",
         )
     return ConnectorDescription(name, version, "", None, bindable=False, hosts=(), operations={}), {}
 
@@ -185,12 +193,12 @@ def _operation(
 
     :raises CommandError: the connector has no such operation.
     """
-    choices = "It has: " + ", ".join(f"{each.name} ({each.effect})" for each in operations.values())
+    choices = "Operations: " + ", ".join(f"{each.name} ({each.effect})" for each in operations.values())
     if named is None and operations:
         note("{choices}", choices=choices)
     name = named or _ask(cli, "op", "Which operation? ")
     if operations and name not in operations:
-        raise CommandError(f"There is no operation {name} of that connector; nothing was written.", choices)
+        raise CommandError(f"The connector has no operation {name}; nothing was written.", choices)
     return name, takes.get(name, ())
 
 
@@ -198,11 +206,11 @@ def _is_gated(cli: CliContext, said: bool | None) -> bool:
     """Tell whether it is gated; where nobody can be asked, it is."""
     if said is not None or not cli.interactive():
         return said is not False
-    return cli.ask("Ask you before each run? [Y/n] ").strip().lower() not in {"n", "no"}
+    return cli.ask("Require your approval before each run? [Y/n] ").strip().lower() not in {"n", "no"}
 
 
 def _ask(cli: CliContext, option: str, question: str) -> str:
     answer = cli.ask(question).strip() if cli.interactive() else ""
     if not answer:
-        raise click.UsageError(f"Say it by --{option}; nothing was written.")
+        raise click.UsageError(f"Missing option --{option}; nothing was written.")
     return answer

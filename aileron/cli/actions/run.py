@@ -23,9 +23,9 @@ _BOOLEANS = {"true": True, "false": False}
 
 @click.command("run")
 @click.argument("name", shell_complete=_completion.actions)
-@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One argument, as text; repeat for more.")
+@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One argument, as text; can be repeated.")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
-@click.option("--wait", type=click.FloatRange(0, 3600), metavar="S", help="Wait so many seconds for a decision.")
+@click.option("--wait", type=click.FloatRange(0, 3600), metavar="S", help="Seconds to wait for a decision.")
 @_options.as_json
 @click.pass_context
 @pass_cli
@@ -38,9 +38,9 @@ def run_action(
     wait: float | None,
     as_json: bool,
 ) -> None:
-    """Run an action and print its result; the exit code is 75 while it waits for approval."""
+    """Run an action and print its result. The exit code is 75 if it is pending approval."""
     if pairs and whole is not None:
-        raise click.UsageError("Give either --arg or --args, not both.")
+        raise click.UsageError("Use either --arg or --args, not both.")
     given = _object(whole) if whole is not None else None
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
@@ -66,7 +66,7 @@ def typed(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
         name, equals, text = pair.partition("=")
         if not equals or name not in properties:
             takes = ", ".join(properties) or "none"
-            raise click.UsageError(f"--arg {pair!r}: want NAME=TEXT, with a name of the action's arguments: {takes}.")
+            raise click.UsageError(f"--arg {pair!r}: expected NAME=TEXT. Arguments of this action: {takes}.")
         if name in found:
             raise click.UsageError(f"--arg {name} is given twice.")
         found[name] = _value(name, text, str(properties[name].get("type")))
@@ -79,7 +79,7 @@ def _value(name: str, text: str, kind: str) -> JSON:
     try:
         value = _BOOLEANS[text] if kind == "boolean" else loads_strict(text.encode())
     except (KeyError, ValueError):
-        raise click.UsageError(f"--arg {name}: want a value of type {kind}, written as JSON.") from None
+        raise click.UsageError(f"--arg {name}: expected a value of type {kind}, as JSON.") from None
     return value
 
 
@@ -89,7 +89,7 @@ def _object(text: str) -> Mapping[str, JSON]:
     except ValueError as error:
         raise click.UsageError(f"--args: {error}.") from None
     if not isinstance(value, Mapping):
-        raise click.UsageError("--args: want one JSON object.")
+        raise click.UsageError("--args: expected a JSON object.")
     return value
 
 
@@ -100,7 +100,7 @@ def _tell(body: Mapping[str, Any], as_json: bool) -> None:
     if "result" not in body:
         say("{message}", message=body.get("message"))
         return
-    note("Done (run {run}).", run=body.get("run_id"))
+    note("Completed (run {run}).", run=body.get("run_id"))
     result = body["result"]
     output, attachments = set_apart(result.get("output") if isinstance(result, Mapping) else result)
     text = in_words(output)
@@ -109,4 +109,4 @@ def _tell(body: Mapping[str, Any], as_json: bool) -> None:
     else:
         say("{text}", text=text)
     if attachments:
-        note("To have what is attached: aileron runs save {run} DIRECTORY", run=body.get("run_id"))
+        note("To save the attachments: aileron runs save {run} DIRECTORY", run=body.get("run_id"))

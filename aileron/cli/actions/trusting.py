@@ -28,9 +28,9 @@ _UNTRUSTED = frozenset(("new", "changed"))
 _LONG_LINES = 200
 _SUFFIXES = {"action": ".md", "connector": ".toml", "config": ".yaml"}
 _SEE = {
-    "action": "What is there, and what is wrong with it: aileron action list",
-    "connector": "What is there, and what is wrong with it: aileron connector list",
-    "config": "It is config.yaml. What is wrong with it: aileron doctor",
+    "action": "List actions and files with errors: aileron action list",
+    "connector": "List connectors and files with errors: aileron connector list",
+    "config": "The file is config.yaml. Check it: aileron doctor",
 }
 _WHAT = {
     "action": "action {name}",
@@ -83,7 +83,7 @@ def tell(trusted: Sequence[Item]) -> None:
     if trusted:
         say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
     else:
-        say("There is nothing new to trust.")
+        say("Nothing new to trust.")
 
 
 def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
@@ -109,10 +109,10 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
     faults = [error for error in ours if error["kind"] != "untrusted"]
     for error in ours if kind == "config" else faults:
         place = f"{error['file']}:{error['line']}" if error["line"] else error["file"]
-        what = "did not load: " if error in faults else ""
+        what = "Error: " if error in faults else ""
         note("{what}{place}: {message}", what=what, place=place, message=error["message"])
     if kind == "config" and faults:
-        raise CommandError("The configuration has a fault, so it does nothing and cannot be trusted.")
+        raise CommandError("The configuration has an error, so it was not trusted and has no effect.")
 
 
 def _is_meant(item: Item, request: TrustRequest) -> bool:
@@ -126,9 +126,7 @@ def _refuse_unknown(found: Iterable[Item], request: TrustRequest) -> None:
     missing = [name for name in request.names if name not in names]
     missing += [path.name for path in request.paths if path.name not in places]
     if missing:
-        raise CommandError(
-            f"There is no sound {request.kind} {missing[0]} here; nothing was trusted.", _SEE[request.kind]
-        )
+        raise CommandError(f"There is no valid {request.kind} {missing[0]}; nothing was trusted.", _SEE[request.kind])
 
 
 def _show(cli: CliContext, items: Sequence[Item]) -> None:
@@ -155,11 +153,11 @@ def what(item: Item) -> str:
 def _how(item: Item) -> str:
     size = f"{item['lines']} lines, {item['bytes']} bytes"
     if item["state"] == "new":
-        return f"new, all of its {size}"
+        return f"new, {size}"
     return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
 
 
-def confirm(cli: CliContext, question: str, done: str, hint: str = "Without asking: --yes") -> None:
+def confirm(cli: CliContext, question: str, done: str, hint: str = "To skip the question, add --yes.") -> None:
     """Go on only at a clear yes.
 
     :param done: what else was not done, as a participle.
@@ -169,7 +167,7 @@ def confirm(cli: CliContext, question: str, done: str, hint: str = "Without aski
     try:
         answer = cli.ask(question)
     except InvalidRequest:
-        raise CommandError(f"There is no terminal to ask you in; nothing was {done}.", hint) from None
+        raise CommandError(f"Cannot ask for confirmation: no terminal. Nothing was {done}.", hint) from None
     if answer.strip().lower() not in {"y", "yes"}:
         raise CommandError(f"Nothing was {done}.")
 
@@ -184,28 +182,28 @@ async def _send(operator: Operator, items: Sequence[Item]) -> None:
             raise
         moved = fault.fault.details.get("items")
         for item in moved if isinstance(moved, (list, tuple)) else ():
-            note("{what} changed while you looked.", what=what(item))
-        raise CommandError(fault.message, "Nothing was trusted. Look again with the same command.") from None
+            note("{what} changed while you were reading.", what=what(item))
+        raise CommandError(fault.message, "Nothing was trusted. Run the same command to review it again.") from None
 
 
 _COMPLETING = {"action": _completion.actions, "connector": _completion.connectors}
 
-yes = click.option("--yes", is_flag=True, help="Do not ask: trust what is shown.")
+yes = click.option("--yes", is_flag=True, help="Trust what is shown, without asking.")
 
 
 def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
     """C{aileron <kind> trust}."""
 
-    @click.command("trust", help=f"Show what is new or changed, ask once, and trust exactly that. {_NOTE[kind]}")
-    @click.argument("names", nargs=-1, metavar=f"[{metavar}]...", shell_complete=_COMPLETING.get(kind))
-    @click.option(
-        "--all", "everything", is_flag=True, help="All that is not trusted, which without a name is meant too."
+    @click.command(
+        "trust", help=f"Show new and changed files, ask once, and trust exactly what was shown. {_NOTE[kind]}"
     )
+    @click.argument("names", nargs=-1, metavar=f"[{metavar}]...", shell_complete=_COMPLETING.get(kind))
+    @click.option("--all", "everything", is_flag=True, help="All untrusted files; the default if no name is given.")
     @yes
     @operator_command
     def trust_named(command: OperatorCommand, /, names: tuple[str, ...], everything: bool, yes: bool) -> None:
         if yes and not names and not everything and kind != "config":
-            raise click.UsageError("To trust without being asked, name what you mean or add --all.")
+            raise click.UsageError("--yes requires names or --all.")
         refuse_unasked(command.as_json, yes)
         request = TrustRequest(kind, names, all=everything or not names, sure=yes, as_json=command.as_json)
         found = command.ask(lambda operator: trust(command.cli, operator, request))
@@ -217,12 +215,14 @@ def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
 def distrust_command(kind: str) -> click.Command:
     """C{aileron <kind> distrust}."""
 
-    @click.command("distrust", help="Take trust back: it does nothing any more, and what waits of it becomes stale.")
+    @click.command(
+        "distrust", help="Revoke trust: the file has no effect any more, and its pending requests become stale."
+    )
     @click.argument("name", shell_complete=_COMPLETING.get(kind))
     @operator_command
     def distrust_named(command: OperatorCommand, name: str) -> None:
         gone = command.ask(lambda operator: operator.distrust(kind, name))
-        command.say(gone, "{name} is not trusted any more.", name=gone["name"])
+        command.say(gone, "{name} is no longer trusted.", name=gone["name"])
 
     return distrust_named
 
@@ -233,7 +233,7 @@ def refuse_unasked(as_json: bool, sure: bool) -> None:
     :raises click.UsageError: a program wants to trust what no person is shown or asked about.
     """
     if as_json and not sure:
-        raise click.UsageError("--json shows nothing to a person: add --yes.")
+        raise click.UsageError("--json shows nothing for review: add --yes.")
 
 
 def trust_added(cli: CliContext, descriptor: int | None, request: TrustRequest) -> list[Item] | None:
@@ -249,12 +249,12 @@ def trust_added(cli: CliContext, descriptor: int | None, request: TrustRequest) 
         from aileron.cli.vault.command import make_vault
 
         refuse_lost(cli)
-        note("There is no vault yet. It keeps your keys, and what you trust; let us make one.")
+        note("There is no vault yet. It stores your credentials, and what you trust. Creating one now.")
         key = make_vault(cli, None)
     obstacle = _obstacle(cli, descriptor)
     if obstacle is not None:
-        note("Not trusted yet, so it does nothing: {obstacle}", obstacle=obstacle)
-        note("After that: aileron {kind} trust", kind=request.kind)
+        note("Not active until you trust it; {obstacle}", obstacle=obstacle)
+        note("Then trust it: aileron {kind} trust", kind=request.kind)
         return None
     return as_operator(cli, descriptor, lambda operator: trust(cli, operator, request), key=key)
 
@@ -266,26 +266,26 @@ def _obstacle(cli: CliContext, descriptor: int | None) -> str | None:
     try:
         state = vault_state(cli, cli.running())
     except CommandError:
-        return "no daemon runs. Start it: aileron daemon start"
+        return "the daemon is not running. Start it: aileron daemon start"
     if state != "unlocked":
         return f"the vault is {state}. Unlock it: aileron vault unlock"
     if descriptor is None and not cli.interactive():
-        return "there is no terminal to ask you in. Go to one"
+        return "there is no terminal to ask in. Use a terminal."
     return None
 
 
-_NO_VAULT = "there is no vault. Make one: aileron vault init"
-_GONE = "the vault's file is gone. What can be done: aileron vault status"
+_NO_VAULT = "there is no vault. Create one: aileron vault init"
+_GONE = "the vault file is missing. Check it: aileron vault status"
 _NOTE = {
-    "action": "Connectors that an action needs are asked about with it.",
-    "connector": "A connector says where your credentials may go.",
-    "config": "The configuration says which services the daemon talks to.",
+    "action": "Connectors that an action needs are included.",
+    "connector": "A connector defines where your credentials may be sent.",
+    "config": "The configuration defines which services the daemon connects to.",
 }
 
 
 @click.group()
 def config() -> None:
-    """Trust the configuration, config.yaml in your home."""
+    """Trust the configuration file, config.yaml in your home."""
 
 
 config.add_command(trust_command("config", "FILE"))

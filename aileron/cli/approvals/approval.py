@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._output import when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.approvals import grant as granting
 from aileron.cli.approvals.deciding import DecisionRequest, decide_each, deny_with_sessions, look
@@ -18,8 +19,8 @@ from aileron.cli.approvals.watch import watch
 from aileron.cli.records.runs import cancel
 from aileron.values import timestamp, utc
 
-_REASON = click.option("--reason", help="Why; the agent is told.")
-_DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")
+_REASON = click.option("--reason", help="Reason; shown to the agent if you deny.")
+_DIGEST = click.option("--digest", help="Decide only if the request has this digest.")
 _WAIT = click.option(
     "--wait", type=click.FloatRange(0, 3600), default=10.0, show_default=True, help="Seconds to wait for the outcome."
 )
@@ -27,53 +28,57 @@ _WAIT = click.option(
 
 @click.group()
 def approval() -> None:
-    """See, approve or deny what agents ask for."""
+    """List, approve and deny requests of agents."""
 
 
 @approval.command("list")
 @click.option(
     "--state", help="Another state than pending_approval, such as completed.", shell_complete=_completion.states
 )
-@click.option("--session", help="Of this session only.")
+@click.option("--session", help="Only this session.")
 @_options.paged
+@_options.exact_times
 @operator_command
 def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
-    """List what waits for you, oldest first."""
+    """List pending approvals, oldest first."""
     command.list(
         lambda operator: operator.approvals(_options.filter_query(**filters)),
-        ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"),
+        ("ID", "ACTION", "STATE", "REQUESTED", "NOTE"),
         _row,
-        "Nothing waits for you.",
+        "No pending approvals.",
     )
 
 
 @approval.command("show")
 @click.argument("approval_id", metavar="ID")
+@_options.exact_times
 @operator_command
 def show_approval(command: OperatorCommand, approval_id: str) -> None:
-    """Show one whole: who asks, every argument, and the request that will leave."""
+    """Show one request in full: who made it, its arguments, and the HTTP requests to be sent."""
     found, session = command.ask(lambda operator: look(operator, approval_id))
     command.show({**found, "session": session}, lambda _: show_review(found, session))
 
 
 @approval.command("approve")
 @click.argument("approval_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask: approve what is shown.")
+@click.option("--yes", is_flag=True, help="Approve what is shown, without asking.")
 @_DIGEST
 @_REASON
-@click.option("--not-before", metavar="WHEN", help="Begin no sooner: 2026-03-01T09:00 or +2h, at most 30 days ahead.")
+@click.option(
+    "--not-before", metavar="WHEN", help="Start no earlier than 2026-03-01T09:00 or +2h; at most 30 days ahead."
+)
 @_WAIT
 @granting.options
 @operator_command
 def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: bool, **how: Any) -> None:
-    """Show each whole, ask, and approve exactly what was shown; with --grant also more calls like it."""
+    """Show each request in full, ask, and approve exactly what was shown. With --grant also allow similar calls."""
     as_json = command.as_json
     if as_json and not yes:
-        raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
+        raise click.UsageError("--json shows nothing for review: add --yes, and preferably --digest.")
     _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"], "--grant": how["grant"]})
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
-    when = how.pop("not_before")
-    not_before = None if when is None else timestamp(moment_of(when, utc(command.cli.wall())))
+    begins = how.pop("not_before")
+    not_before = None if begins is None else timestamp(moment_of(begins, utc(command.cli.wall())))
     grant_request = granting.read_grant_request(**granted)
     requests = [
         DecisionRequest(
@@ -88,12 +93,14 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
 @click.argument("approval_ids", metavar="ID...", nargs=-1, required=True)
 @_DIGEST
 @_REASON
-@click.option("--end-session", is_flag=True, help="End the session that asks, and deny all else that it asks.")
+@click.option(
+    "--end-session", is_flag=True, help="Also end the session that made the request, and deny its other requests."
+)
 @operator_command
 def deny(command: OperatorCommand, /, approval_ids: tuple[str, ...], end_session: bool, **how: Any) -> None:
-    """Deny one, or several: nothing is sent."""
+    """Deny one or more requests. Nothing is sent."""
     if command.as_json and end_session:
-        raise click.UsageError("--json tells of one denial: leave --end-session out.")
+        raise click.UsageError("--json reports a single denial: remove --end-session.")
     _refuse_many(approval_ids, {"--json": command.as_json, "--digest": how["digest"]})
     requests = [
         DecisionRequest(each, approved=False, sure=True, as_json=command.as_json, **how)
@@ -114,9 +121,9 @@ approval.add_command(cancel)
 @click.argument("approval_id", metavar="ID")
 @operator_command
 def forgive(command: OperatorCommand, /, approval_id: str) -> None:
-    """Let agents ask again, at once, what you denied."""
+    """Allow agents to repeat a request that you denied, at once."""
     answer = command.ask(lambda operator: operator.forgive(approval_id))
-    command.say(answer, "Agents may ask for it again.")
+    command.say(answer, "Agents can request it again.")
 
 
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
@@ -126,9 +133,9 @@ def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -
     """
     named = [name for name, given in options.items() if given]
     if len(approval_ids) > 1 and named:
-        raise click.UsageError(f"{named[0]} is about one: name one alone.")
+        raise click.UsageError(f"{named[0]} works with a single ID.")
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
     run = item["run"]
-    return (item["id"], run["action"], run["state"], item["requested_at"], item.get("stale") or "")
+    return (item["id"], run["action"], run["state"], when(item["requested_at"]), item.get("stale") or "")

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, report
-from aileron.cli._output import block, heading, in_words, note, say, say_json
+from aileron.cli._output import block, heading, in_words, note, say, say_json, when
 from aileron.cli.actions.trusting import confirm
 from aileron.cli.approvals.grant import GrantRequest, show_grant_request
 from aileron.cli.approvals.review import show_review
@@ -79,9 +79,9 @@ async def decide_shown(cli: CliContext, operator: Operator, request: DecisionReq
         show_grant_request(grant, arguments)
     _refuse_other(shown, request)
     if not request.sure:
-        allow = "" if grant is None else ", and allow those calls"
-        hint = "To approve what was shown: add --yes and --digest."
-        confirm(cli, f"Let exactly this run{allow}? [y/N] ", "decided; it still waits", hint)
+        allow = "" if grant is None else ", and allow similar calls"
+        hint = "To approve what was shown without a terminal, add --yes and --digest."
+        confirm(cli, f"Approve exactly this{allow}? [y/N] ", "decided; it is still pending", hint)
     try:
         decided = await cast(operator, request, shown, grant)
     except DaemonFault as fault:
@@ -115,13 +115,13 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """
     status, approval_id = result.get("status"), decided["id"]
     if status == "completed":
-        return f"Approved, and done. See: aileron runs show {approval_id}"
+        return f"Approved and completed. See the result: aileron runs show {approval_id}"
     if status in _WENT_WRONG:
-        return f"Approved; it ended as {status}: {(result.get('failure') or {}).get('message')}"
+        return f"Approved, but it ended as {status}: {(result.get('failure') or {}).get('message')}"
     if result.get("begins_at"):
         begins = decided["run"].get("start_after")
-        return f"Approved; it begins at {begins}. Until then: aileron approval cancel {approval_id}"
-    return f"Approved; it is {status}. Look later: aileron runs show {approval_id}"
+        return f"Approved; it starts {when(begins)}. To cancel it before then: aileron approval cancel {approval_id}"
+    return f"Approved; it is {status}. Check it later: aileron runs show {approval_id}"
 
 
 def refuse_decided(shown: Mapping[str, Any]) -> None:
@@ -131,7 +131,7 @@ def refuse_decided(shown: Mapping[str, Any]) -> None:
     """
     state = shown["run"]["state"]
     if state != _PENDING:
-        raise CommandError(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
+        raise CommandError(f"Already {state}; nothing was decided.", f"See the run: aileron runs show {shown['id']}")
 
 
 def refuse_ended(error: Exception) -> None:
@@ -145,8 +145,8 @@ def refuse_ended(error: Exception) -> None:
 def _refuse_other(shown: Mapping[str, Any], request: DecisionRequest) -> None:
     if request.digest is not None and request.digest != shown["digest"]:
         raise CommandError(
-            "What would run is not what that digest binds; nothing was decided.",
-            f"Look again: aileron approval show {request.approval_id}",
+            "The request has a different digest; nothing was decided.",
+            f"Review it again: aileron approval show {request.approval_id}",
         )
 
 
@@ -155,15 +155,15 @@ async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapp
     import difflib
 
     now = await operator.approval(request.approval_id)
-    heading("It changed while you looked; this is the difference")
+    heading("It changed while you were reading")
     if now.get("stale"):
         say("  {why}", why=now["stale"])
     before, after = (in_words(each.get("review"), sort_keys=True).splitlines() for each in (shown, now))
     if comparing_steps(before, after) > _MOST_STEPS:
-        note("It is too long to be compared here; the page shows what changed.")
+        note("The difference is too long to show here. See it on the page: aileron open")
     else:
-        block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
-    note("Nothing was decided. Look again: aileron approval approve {id}", id=request.approval_id)
+        block("\n".join(difflib.unified_diff(before, after, "as shown", "now", lineterm="")), "  ")
+    note("Nothing was decided. Review it again: aileron approval approve {id}", id=request.approval_id)
 
 
 async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[str, Any]) -> None:
@@ -174,19 +174,19 @@ async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[s
             say("Denied; nothing was sent.")
         return
     if decided.get("grant") and not request.as_json:
-        say("Granted: {id}. To take it back: aileron grant revoke {id}", id=decided["grant"]["id"])
+        say("Grant {id} created. To revoke it: aileron grant revoke {id}", id=decided["grant"]["id"])
     begins = decided["run"].get("start_after")
     result = await operator.result(request.approval_id, 0.0 if begins else request.wait)
     status = result.get("status")
     if request.as_json:
         say_json({"approval": decided, "result": result})
     elif status == "completed":
-        say("Approved, and done:")
+        say("Approved and completed:")
         block(in_words((result.get("result") or {}).get("output")), "  ")
     elif status not in _WENT_WRONG:
         say("{told}", told=outcome(decided, result))
     if status in _WENT_WRONG:
-        raise CommandError(outcome(decided, result), f"The run is kept: aileron runs show {request.approval_id}")
+        raise CommandError(outcome(decided, result), f"See the run: aileron runs show {request.approval_id}")
 
 
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
@@ -200,7 +200,7 @@ async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[De
     done = [await _decide_or_report(cli, operator, request) for request in requests]
     word = "approved" if requests[0].approved else "denied"
     if not all(done):
-        raise CommandError(f"{sum(done)} of {len(done)} were {word}, as told above; the others were left as they are.")
+        raise CommandError(f"{sum(done)} of {len(done)} were {word}; the others were left as they are (see above).")
     say("All {count} were {word}.", count=len(done), word=word)
 
 
@@ -212,11 +212,13 @@ async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequ
     runs = [(await operator.approval(request.approval_id))["run"] for request in requests]
     lone = [run["id"] for run in runs if run.get("session_id") is None]
     if lone:
-        raise CommandError(f"No agent's session asks for {lone[0]}; nothing was denied.", "Leave --end-session out.")
+        raise CommandError(
+            f"{lone[0]} was not requested in an agent session; nothing was denied.", "Remove --end-session."
+        )
     await decide_each(cli, operator, requests)
     for session in dict.fromkeys(run["session_id"] for run in runs):
         others = await deny_all_of(operator, session, requests[0].reason)
-        say("The session {session} is ended; {others} more were denied.", session=session, others=others)
+        say("Session {session} ended. Other requests denied: {others}.", session=session, others=others)
 
 
 async def _decide_or_report(cli: CliContext, operator: Operator, request: DecisionRequest) -> bool:

@@ -44,13 +44,13 @@ def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
         path = environ.get("PATH", os.defpath)
         chosen = next((name for name in _USUAL if shutil.which(name, path=path)), "")
         if not chosen:
-            raise CommandError("There is no editor here.", "Name one in EDITOR.")
+            raise CommandError("No editor found; nothing was changed.", "Set EDITOR to the editor to use.")
     try:
         words = tuple(shlex.split(chosen))
     except ValueError:
         words = ()
     if not words or not words[0]:
-        raise CommandError("What VISUAL or EDITOR names is no command line, so no editor was started.")
+        raise CommandError("VISUAL or EDITOR is not a valid command line, so no editor was started.")
     return words
 
 
@@ -65,10 +65,11 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
             status = subprocess.run((*command, str(path)), env=dict(environ), check=False).returncode
     except OSError as error:
         raise CommandError(
-            f"The editor {command[0]} could not be started: {error.strerror}.", "Name another in EDITOR."
+            f"Cannot start the editor {command[0]}: {error.strerror}. Nothing was changed.",
+            "Set EDITOR to another editor.",
         ) from None
     if status != 0:
-        raise CommandError(f"The editor ended with {status}; what it held was left alone.")
+        raise CommandError(f"The editor exited with status {status}; nothing was changed.")
 
 
 @contextmanager
@@ -87,18 +88,18 @@ Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 
 @click.command("edit")
 @click.argument("approval_id", metavar="ID")
-@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One argument instead, as text; repeat for more.")
-@click.option("--without", multiple=True, metavar="K", help="Leave this optional argument out; repeat for more.")
-@click.option("--editor", is_flag=True, help="Open all arguments in your editor; asks for the passphrase twice.")
+@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="Replace an argument, as text; can be repeated.")
+@click.option("--without", multiple=True, metavar="K", help="Remove an optional argument; can be repeated.")
+@click.option("--editor", is_flag=True, help="Edit all arguments in your editor; asks for the passphrase twice.")
 @operator_command
 def edit(
     command: OperatorCommand, /, approval_id: str, pairs: tuple[str, ...], without: tuple[str, ...], editor: bool
 ) -> None:
-    """Ask for other arguments than the agent did.  They are checked as its own were; nothing is decided."""
+    """Edit the arguments of a request. They are checked like the agent's; nothing is decided."""
     if editor is bool(pairs or without):
-        raise click.UsageError("Say what to edit: --arg and --without, or --editor.")
+        raise click.UsageError("Specify what to edit: --arg and --without, or --editor.")
     if editor and command.passphrase_fd is not None:
-        raise click.UsageError("--editor reads the passphrase twice, which a descriptor gives once.")
+        raise click.UsageError("--editor needs the passphrase twice, so it does not work with --passphrase-fd.")
     if editor:
         edited, session = _in_editor(command.cli, approval_id)
     else:
@@ -107,7 +108,7 @@ def edit(
         say_json({**edited, "session": session})
     else:
         show_review(edited, session)
-        note("Nothing is decided yet. To do so: aileron approval approve {id}", id=edited["id"])
+        note("Nothing is decided yet. To approve it: aileron approval approve {id}", id=edited["id"])
 
 
 async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], without: Sequence[str]) -> Looked:
@@ -117,7 +118,7 @@ async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], w
     wanted = {**shown["run"]["arguments"], **typed(pairs, schema)}
     for name in without:
         if wanted.pop(name, None) is None:
-            raise click.UsageError(f"--without {name}: there is no such argument to leave out.")
+            raise click.UsageError(f"--without {name}: the request has no such argument.")
     return await _edit(operator, shown, wanted)
 
 
@@ -145,11 +146,11 @@ def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[s
     wanted = _read_edited(cli, path)
     if in_words(wanted, sort_keys=True) == in_words(before, sort_keys=True):
         path.unlink()
-        raise CommandError("Nothing was edited; it waits as it was.")
+        raise CommandError("Nothing was edited; the request is still pending.")
     try:
         yield wanted
     except Exception:
-        note("What you wrote is kept in {path}", path=path)
+        note("Your changes are saved in {path}", path=path)
         raise
     path.unlink()
 
@@ -162,7 +163,7 @@ def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
     arguments = command("approval", "show", "--json", "--", approval_id)
     ended = subprocess.run(arguments, env=dict(cli.environ), stdout=subprocess.PIPE, check=False)
     if ended.returncode != 0:
-        raise CommandError("So there is nothing to edit.")
+        raise CommandError("Cannot read the request, so nothing was edited.")
     found: Mapping[str, Any] = json.loads(ended.stdout)
     return found
 
@@ -182,13 +183,13 @@ def _read_edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
         try:
             wanted = loads_strict(path.read_bytes())
         except ValueError as error:
-            problem = f"This is no JSON: {error}."
+            problem = f"This is not valid JSON: {error}."
         else:
             if isinstance(wanted, Mapping):
                 return wanted
             problem = "The arguments must be one JSON object."
         say("{problem}", problem=problem)
-        ask_again(cli, "Edit it again?", "Nothing was edited; it waits as it was.")
+        ask_again(cli, "Edit it again?", "Nothing was edited; the request is still pending.")
 
 
 def ask_again(cli: CliContext, question: str, refusal: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from attrs import frozen
 
-from aileron.cli._output import heading, say, value, values
+from aileron.cli._output import heading, say, value, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.values import JSON, Predicate, PredicateKind, timestamp, to_json
 
@@ -27,17 +27,19 @@ _AHEAD = re.compile(r"\+([0-9]{1,6})([smhd])")
 def options(command: F) -> F:
     """Add C{--grant} and what goes with it."""
     for option in (
-        click.option("--grant", is_flag=True, help="And from now on allow calls like it, without asking you."),
-        click.option("--uses", type=click.IntRange(1, 1000), help="With --grant: how many more.  [default: 1]"),
-        click.option("--for", "lasting", metavar="8h", help="With --grant: for so long (s, m, h, d).  [default: 1h]"),
-        click.option("--session/--all-sessions", default=None, help="With --grant: this session's calls (default)."),
+        click.option("--grant", is_flag=True, help="Also allow similar calls without asking you."),
+        click.option("--uses", type=click.IntRange(1, 1000), help="With --grant: number of calls.  [default: 1]"),
+        click.option("--for", "lasting", metavar="8h", help="With --grant: how long (s, m, h, d).  [default: 1h]"),
+        click.option(
+            "--session/--all-sessions", default=None, help="With --grant: calls of this session (default) or of all."
+        ),
         click.option(
             "--allow",
             "allowed",
             multiple=True,
             metavar="NAME=KIND:VALUE",
-            help="With --grant: what this argument may be, such as to=domain:example.com, channel=one-of:#a,#b,"
-            " title=pattern:v[0-9]+, amount=range:1..50, note=any. All others stay as they are.",
+            help="With --grant: allowed values of an argument, such as to=domain:example.com, channel=one-of:#a,#b,"
+            " title=pattern:v[0-9]+, amount=range:1..50, note=any. All other arguments must be equal.",
         ),
     ):
         command = option(command)
@@ -76,16 +78,21 @@ def read_grant_request(
     """
     if not grant:
         if uses or lasting or session is not None or allowed:
-            raise click.UsageError("--uses, --for, --session, --all-sessions and --allow go with --grant.")
+            raise click.UsageError("--uses, --for, --session, --all-sessions and --allow require --grant.")
         return None
     return GrantRequest(uses or 1, _duration(lasting or "1h"), session is not False, tuple(allowed))
 
 
 def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
     """Say what will be allowed, before it is."""
-    heading("And from now on, without asking you")
+    heading("Also allowed, without asking you")
     whose = "calls of this session" if asked["session"] else "calls of ALL sessions"
-    say("  up to {uses} more {whose}, until {until}, where", uses=asked["uses"], whose=whose, until=asked["not_after"])
+    say(
+        "  up to {uses} more {whose}, until {until}, with",
+        uses=asked["uses"],
+        whose=whose,
+        until=when(asked["not_after"]),
+    )
     show_allowed(asked["predicates"], arguments)
 
 
@@ -98,13 +105,13 @@ def show_allowed(predicates: Sequence[Mapping[str, Any]], arguments: Mapping[str
     for name, given in arguments.items():
         if name not in named:
             value(f"{name}: exactly", given, "    ")
-    say("    and no other argument is given")
+    say("    and no other arguments")
 
 
 def _duration(text: str) -> timedelta:
     match = _FOR(text)
     if match is None:
-        raise click.UsageError(f"{text!r} is no time such as 30m, 8h or 7d.")
+        raise click.UsageError(f"{text!r} is not a duration such as 30m, 8h or 7d.")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -115,7 +122,7 @@ def _predicate(text: str, arguments: Mapping[str, JSON]) -> Predicate:
         raise click.UsageError(f"{text!r} is not NAME=KIND:VALUE with a kind of {', '.join(kinds)}.")
     name, kind, rest = match[1], kinds[match[2]], match[3]
     if (rest is None) != (kind is PredicateKind.ANY):
-        raise click.UsageError(f"{text!r}: any takes no value, and every other kind takes one.")
+        raise click.UsageError(f"{text!r}: any takes no value, every other kind requires one.")
     return Predicate(name, kind, None if rest is None else _read_given(kind, rest, arguments.get(name)))
 
 
@@ -134,7 +141,7 @@ def _read_given(kind: PredicateKind, text: str, like: JSON) -> JSON:
 def _bounds(text: str) -> JSON:
     minimum, dots, maximum = text.rpartition("..")
     if not (dots and _BOUND(minimum) and _BOUND(maximum)):
-        raise click.UsageError(f"{text!r} is no range such as 1..50, 1.. or ..50.")
+        raise click.UsageError(f"{text!r} is not a range such as 1..50, 1.. or ..50.")
     return {name: _read(bound) for name, bound in (("minimum", minimum), ("maximum", maximum)) if bound}
 
 
@@ -147,7 +154,7 @@ def _read(text: str) -> JSON:
     try:
         found: JSON = json.loads(text)
     except ValueError:
-        raise click.UsageError(f"{text!r} is no JSON.") from None
+        raise click.UsageError(f"{text!r} is not valid JSON.") from None
     return found
 
 
@@ -162,23 +169,23 @@ def moment_of(text: str, now: datetime) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise click.BadParameter(f"{text!r} is neither such as +2h nor such as 2026-03-01T09:00.") from None
+        raise click.BadParameter(f"{text!r} is not a time such as +2h or 2026-03-01T09:00.") from None
 
 
 @click.group()
 def grant() -> None:
-    """See and revoke what you allowed beforehand; make one with `aileron approval approve ID --grant`."""
+    """List and revoke grants. Create one with `aileron approval approve ID --grant`."""
 
 
 @grant.command("list")
 @operator_command
 def list_grants(command: OperatorCommand, /) -> None:
-    """List standing grants, oldest first."""
+    """List grants, oldest first."""
     command.list(
         lambda operator: operator.grants(),
         ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"),
         _row,
-        "You have granted nothing.",
+        "No grants.",
     )
 
 
@@ -186,7 +193,7 @@ def list_grants(command: OperatorCommand, /) -> None:
 @click.argument("grant_id", metavar="ID")
 @operator_command
 def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
-    """Show one whole: what it allows, and whether it does now."""
+    """Show one grant: what it allows, and whether it is active."""
     found = command.ask(lambda operator: operator.grant(grant_id))
     command.show(found, _show)
 
@@ -195,37 +202,37 @@ def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
 @click.argument("grant_id", metavar="ID")
 @operator_command
 def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
-    """Revoke one: nothing more begins by it."""
+    """Revoke a grant: it allows no further runs."""
     found = command.ask(lambda operator: operator.revoke_grant(grant_id))
-    command.say(found, "{id} is {state}; you are asked again.", id=found["id"], state=_state(found))
+    command.say(found, "{id} is {state}. Such calls need your approval again.", id=found["id"], state=_state(found))
 
 
 def _show(found: Mapping[str, Any]) -> None:
     heading("{action}", action=found["action"])
     if found["suspended"]:
-        say("  IT ALLOWS NOTHING NOW: {why}", why=found["suspended"])
+        say("  Suspended, allows nothing: {why}", why=found["suspended"])
     values(
         {
             "grant": found["id"],
             "state": _state(found),
             "left": f"{found['left']} of {found['uses']}",
-            "until": found["not_after"],
+            "until": when(found["not_after"]),
             "for": _for(found),
-            "made at": found["made_at"],
-            "made with": f"the run {found['run_id']}",
-            "last used": found["used_at"] or "never",
+            "created": when(found["made_at"]),
+            "created with": f"run {found['run_id']}",
+            "last used": when(found["used_at"]) if found["used_at"] else "never",
         },
         "  ",
     )
-    heading("It allows calls where")
+    heading("Allows calls with")
     show_allowed(found["predicates"], found["exact"])
-    heading("It stands on")
+    heading("Valid only with")
     values(found["bound"], "  ")
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
     left = f"{item['left']} of {item['uses']}"
-    return (item["id"], item["action"], _state(item), left, item["not_after"], _for(item))
+    return (item["id"], item["action"], _state(item), left, when(item["not_after"]), _for(item))
 
 
 def _state(item: Mapping[str, Any]) -> str:

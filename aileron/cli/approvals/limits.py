@@ -8,19 +8,19 @@ from typing import Any
 import click
 
 from aileron.cli import _completion
-from aileron.cli._output import heading, note, table
+from aileron.cli._output import heading, note, table, when
 from aileron.cli._session import OperatorCommand, operator_command
 
 _ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
-_PER_SESSION = click.option("--per-session", is_flag=True, help="For each session apart.")
-_ARGUMENT = click.option("--argument", metavar="NAME", help="For each value of this argument apart.")
+_PER_SESSION = click.option("--per-session", is_flag=True, help="Count each session separately.")
+_ARGUMENT = click.option("--argument", metavar="NAME", help="Count each value of this argument separately.")
 _MOST = click.IntRange(1, 1_000_000)
-_TITLES, _NOTHING = ("ACTION", "MOST", "WINDOW", "FOR EACH", "SET AT"), "You have set no limits of your own."
+_TITLES, _NOTHING = ("ACTION", "LIMIT", "WINDOW", "COUNTED BY", "SET"), "No limits of your own."
 
 
 @click.group()
 def cap() -> None:
-    """Limit how often actions may begin, beside what their files say."""
+    """Limit how often actions may run, in addition to the limits in their files."""
 
 
 @cap.command("list")
@@ -32,30 +32,30 @@ def list_caps(command: OperatorCommand, /) -> None:
 
 @cap.command("set")
 @_ACTION
-@click.option("--per-hour", type=_MOST, help="Most within an hour.")
-@click.option("--per-day", type=_MOST, help="Most within a day.")
+@click.option("--per-hour", type=_MOST, help="Limit per hour.")
+@click.option("--per-day", type=_MOST, help="Limit per day.")
 @_PER_SESSION
 @_ARGUMENT
 @operator_command
 def set_cap(command: OperatorCommand, /, **limits: Any) -> None:
-    """Limit ACTION, or without one all actions together."""
+    """Set a limit for ACTION, or without one for all actions together."""
     if limits["per_hour"] is None and limits["per_day"] is None:
-        raise click.UsageError("Say how often: --per-hour N, --per-day N, or both.")
+        raise click.UsageError("Specify a limit: --per-hour N, --per-day N, or both.")
     given = _read_given(limits)
     command.list(lambda operator: operator.set_caps(given), _TITLES, _row, _NOTHING)
 
 
 @cap.command("remove")
 @_ACTION
-@click.option("--per-hour", "window", flag_value="per_hour", help="The limit within an hour.")
-@click.option("--per-day", "window", flag_value="per_day", help="The limit within a day.")
+@click.option("--per-hour", "window", flag_value="per_hour", help="The limit per hour.")
+@click.option("--per-day", "window", flag_value="per_day", help="The limit per day.")
 @_PER_SESSION
 @_ARGUMENT
 @operator_command
 def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
     """Remove one of your own limits."""
     if which["window"] is None:
-        raise click.UsageError("Say which: --per-hour or --per-day.")
+        raise click.UsageError("Specify which limit: --per-hour or --per-day.")
     given = _read_given(which)
     command.list(lambda operator: operator.remove_cap(given), _TITLES, _row, _NOTHING)
 
@@ -63,52 +63,62 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
 def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was said, as the daemon reads it."""
     if options["argument"] is not None and options["action"] is None:
-        raise click.UsageError("An argument is one of an action: name the action.")
+        raise click.UsageError("--argument requires an action.")
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
     parts = (f"value of {item['argument']}" if item["argument"] else "", "session" if item["per_session"] else "")
     window = item["window"].replace("per_", "an " if item["window"] == "per_hour" else "a ")
-    return (item["action"] or "(all together)", item["most"], window, ", ".join(filter(None, parts)), item["set_at"])
+    return (
+        item["action"] or "(all actions)",
+        item["most"],
+        window,
+        ", ".join(filter(None, parts)),
+        when(item["set_at"]),
+    )
 
 
-_SESSION = click.option("--session", help="Of this session only.")
+_SESSION = click.option("--session", help="Only this session.")
 
 
 @click.command()
 @_SESSION
-@click.option("--reason", help="Why; agents are told.")
+@click.option("--reason", help="Reason; shown to agents.")
 @operator_command
 def pause(command: OperatorCommand, /, session: str | None, reason: str | None) -> None:
-    """Let nothing more begin: no call is taken, nothing can be approved.
+    """Pause everything: no call is accepted, and nothing can be approved.
 
-    It stays so across restarts, until you resume it. What has begun is listed,
-    and goes on; what is approved and has not begun waits.
+    It stays paused across restarts until you resume it. Runs that have started are
+    listed and continue; approved runs that have not started wait.
     """
     answer = command.ask(lambda operator: operator.pause(session, reason))
-    command.say(answer, "Paused since {since}. Nothing more begins.", since=answer["pause"]["since"])
+    command.say(
+        answer,
+        "Paused since {since}. No run starts until you resume.",
+        since=when(answer["pause"]["since"], relative=False),
+    )
     if command.as_json:
         return
-    _list("Under way; this goes on", answer["under_way"])
-    note("Go on with: aileron resume{of}", of=f" --session {session}" if session else "")
+    _list("In progress; these continue", answer["under_way"])
+    note("Resume: aileron resume{of}", of=f" --session {session}" if session else "")
 
 
 @click.command()
 @_SESSION
 @operator_command
 def resume(command: OperatorCommand, /, session: str | None) -> None:
-    """Take calls again; what was approved before waits until you approve it once more.
+    """Accept calls again. Runs approved before the pause need your approval once more.
 
-    A session that was paused for itself stays so: resume it by --session.
+    A session that was paused separately stays paused: resume it with --session.
     """
     answer = command.ask(lambda operator: operator.resume(session))
     command.say(answer, "Resumed.")
     if not command.as_json:
-        _list("Approved before, and not begun; release each with aileron approval approve", answer["asked_anew"])
+        _list("Approved before the pause; approve each again with aileron approval approve", answer["asked_anew"])
 
 
 def _list(title: str, runs: Sequence[Mapping[str, Any]]) -> None:
     if runs:
         heading(title)
-        table(("ID", "ACTION", "ASKED AT"), [(run["id"], run["action"], run["received_at"]) for run in runs])
+        table(("ID", "ACTION", "REQUESTED"), [(run["id"], run["action"], when(run["received_at"])) for run in runs])

@@ -40,14 +40,14 @@ _FRAME_ROWS, _AGENT_COLUMNS = 3, 20
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
 _ENTER = ("c-m", "c-j")
 _LIST_KEYS = "↑↓ select   Enter open   q quit"
-_OPEN_KEYS = "Space more   y approve   l later   d deny   x deny all and end   e edit   q back"
-_UNDO_KEYS = "   u take back what was approved"
-_UNDECIDED = "Nothing was decided; it still waits."
+_OPEN_KEYS = "Space more   y approve   l later   d deny   x deny all, end session   e edit   q back"
+_UNDO_KEYS = "   u undo approval"
+_UNDECIDED = "Nothing was decided; it is still pending."
 _PROMPTS = {
-    "y": "Let exactly this run{when}? [y/N] ",
-    "l": "Approve, and begin when (such as +2h)? ",
-    "d": "Deny; why (Enter: no reason, Esc: do not)? ",
-    "x": "Deny all that session {session} asks, and end it? [y/N] ",
+    "y": "Approve exactly this{when}? [y/N] ",
+    "l": "Approve, and start when (for example +2h)? ",
+    "d": "Deny; reason (Enter: none, Esc: cancel)? ",
+    "x": "Deny all requests of session {session}, and end it? [y/N] ",
 }
 
 Work: TypeAlias = Coroutine[Deferred[Any], Any, None] | None
@@ -148,7 +148,7 @@ class LiveScreen:
             self._away = ""
         except (DaemonUnreachable, DaemonFault) as error:
             deciding.refuse_ended(error)
-            self._away = f"{error.message} It is asked again."
+            self._away = f"{error.message} Retrying."
 
     async def _look_around(self, first: bool) -> None:
         found: Sequence[Mapping[str, Any]] = (await self._operator.approvals({"limit": deciding.MOST}))["items"]
@@ -197,7 +197,7 @@ class LiveScreen:
         """
         for key in keys:
             if self._question and self._question.confirms and len(keys) > 1:
-                self._question, self._news = None, "That came all at once, so nothing was decided."
+                self._question, self._news = None, "Several keys arrived at once, so nothing was decided."
                 return
             self._news = ""
             if self._question and self._opened:
@@ -239,13 +239,13 @@ class LiveScreen:
 
     def _ask(self, opened: OpenedApproval, key: str) -> Work:
         if opened.changed:
-            self._news = f"{opened.changed} Look anew: r"
+            self._news = f"{opened.changed} Press r to reload."
         elif key == "e":
             return self._edit(opened.shown)
         elif key in ("y", "l") and not opened.all_read:
-            self._news = "Read it to its end first: Space shows more."
+            self._news = "Scroll to the end first (Space)."
         elif key == "x" and opened.session is None:
-            self._news = "No agent's session asks for this, so there is none to end."
+            self._news = "This was not requested in an agent session, so there is none to end."
         else:
             self._question = Question(key, _PROMPTS[key].format(session=visible(str(opened.session)), when=""))
         return None
@@ -264,7 +264,7 @@ class LiveScreen:
         elif question.key == "d":
             return self._deny(opened, question.text.strip(), end=False)
         elif when := question.text.strip():
-            self._question = Question("y", _PROMPTS["y"].format(when=f", from {visible(when)} on"), when)
+            self._question = Question("y", _PROMPTS["y"].format(when=f", starting {visible(when)}"), when)
         else:
             self._news = _UNDECIDED
         return None
@@ -291,7 +291,7 @@ class LiveScreen:
 
     async def _take_back(self, approval_id: str) -> None:
         await self._operator.withdraw(approval_id)
-        self._undoable, self._news = None, "Taken back; nothing was sent."
+        self._undoable, self._news = None, "Undone; nothing was sent."
 
     async def _open(self, approval_id: str) -> None:
         shown, session = await deciding.look(self._operator, approval_id)
@@ -315,7 +315,7 @@ class LiveScreen:
         self._news = "Denied; nothing was sent."
         if end:
             others = await deciding.deny_all_of(self._operator, str(opened.session), None)
-            self._news = f"Denied, with {others} more; the session {opened.session} is ended."
+            self._news = f"Denied. Session {opened.session} ended. Other requests denied: {others}."
         self._opened = None
 
     async def _cast(self, opened: OpenedApproval, **decision: Any) -> Mapping[str, Any]:
@@ -339,7 +339,7 @@ class LiveScreen:
             editing = asyncio.get_running_loop().create_task(aside())
         await Deferred.fromFuture(editing)
         await self._open(shown["id"])
-        self._news = "Edited; nothing is decided yet."
+        self._news = "Edited. Nothing is decided yet."
 
     def _begin_drawing(self, app: Application[None]) -> None:
         """Have all drawn anew, each row from the terminal's edge: terminals disagree about widths within a row."""
@@ -357,9 +357,9 @@ class LiveScreen:
     def _title(self) -> str:
         opened = self._opened
         if opened is None:
-            return f"Aileron: {len(self._items)} waiting for you"
+            return f"Aileron: {len(self._items)} pending"
         total = len(opened.rows)
-        read = "all of it read" if max(opened.read, opened.end) >= total else "Space shows more"
+        read = "read to the end" if max(opened.read, opened.end) >= total else "Space for more"
         place = f"{self._position() + 1} of {len(self._items)}"
         return f"{place}, rows {opened.top + 1} to {opened.end} of {total}: {read}"
 
@@ -367,7 +367,7 @@ class LiveScreen:
         if self._opened:
             yield "", "\n".join(self._opened.rows[self._opened.top : self._opened.end])
         elif not self._items:
-            yield "", "Nothing waits for you."
+            yield "", "No pending approvals."
         for item in () if self._opened else self._items:
             selected = item["id"] == self._chosen
             yield "[SetCursorPosition]" if selected else "", ""
@@ -389,7 +389,7 @@ class LiveScreen:
                 asked = asked[1:]  # what is typed is seen where it grows
             return asked
         if self._opened and self._opened.changed and not (self._news or self._away):
-            return self._cut(f"{self._opened.changed} Nothing can be decided. Look anew: r")
+            return self._cut(f"{self._opened.changed} Press r to reload before you decide.")
         return self._cut(visible(self._news or self._away))
 
     def _hints(self) -> str:

@@ -77,9 +77,9 @@ class OpenedApproval:
     def compare(self, now: Mapping[str, Any]) -> None:
         """Note it if this is not what the daemon has now."""
         if now["run"]["state"] != "pending_approval":
-            self.changed = f"It is {now['run']['state']} by now."
+            self.changed = f"It is now {now['run']['state']}."
         elif now["digest"] != self.shown["digest"] or now.get("stale") != self.shown.get("stale"):
-            self.changed = "It changed while you looked."
+            self.changed = "It changed while you were reading."
 
 
 def columns(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from aileron.cli._output import block, heading, in_words, say, value, values
+from aileron.cli._output import block, heading, in_words, say, value, values, when
 from aileron.values import (
     PreviewField,
     PreviewStatus,
@@ -33,20 +33,20 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
     run, review = approval["run"], from_json(Review, approval["review"])
     heading("{name} {version}", name=review.action.name or run["action"], version=review.action.version)
     if approval.get("stale"):
-        say("  CHANGED SINCE IT WAS FIRST SHOWN: {why}", why=approval["stale"])
+        say("  CHANGED since it was first shown: {why}", why=approval["stale"])
     values(
         {
             "state": run["state"],
             "run": approval["id"],
-            "asked at": approval["requested_at"],
-            **({"expires at": approval["expires_at"]} if approval.get("expires_at") else {}),
+            "requested": when(approval["requested_at"]),
+            **({"expires": when(approval["expires_at"])} if approval.get("expires_at") else {}),
             "source": review.action.source,
             "manifest": review.manifest_digest,
         },
         _IN,
     )
     if approval.get("changes"):
-        heading("What changed since it was shown before")
+        heading("Changes since it was last shown")
         _show(approval["changes"], review)
     _show_session(session)
     show_edits(run)
@@ -56,7 +56,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
     for number, step in enumerate(review.steps, 1):
         _show_step(number, step, None if review.preview is None else review.preview.lacking)
     if review.unread is not None:
-        heading("This version of Aileron cannot read the review of this request; this is how it was kept")
+        heading("This version of Aileron cannot read this review. Stored form")
         block(in_words(review.unread), _IN * 2)
     say()
     values({"digest": approval["digest"]})
@@ -64,25 +64,31 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
 
 
 def _show_session(session: Mapping[str, Any] | None) -> None:
-    heading("Who asks")
+    heading("Requested by")
     if session is None:
-        say("  you, without an agent's session")
+        say("  you (no agent session)")
         return
-    values({"session": session["id"], "since": session["started_at"]}, _IN)
-    say("  It claims, and nothing proves:")
-    values({"agent": session["agent"], "directory": session["working_dir"]}, _IN * 2)
-    values({"opened by process": process(session.get("peer"))}, _IN)
+    values(
+        {
+            "agent (self-reported)": session["agent"],
+            "working directory (self-reported)": session["working_dir"],
+            "session": session["id"],
+            "session started": when(session["started_at"]),
+            "session opened by": process(session.get("peer")),
+        },
+        _IN,
+    )
 
 
 def process(peer: Mapping[str, Any] | None) -> str:
     """Name the process that was seen to open a session."""
     if peer is None:
         return "unknown"
-    return f"{peer['pid']} {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
+    return f"PID {peer['pid']}, {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
 
 
 def _show_arguments(shown: Sequence[ReviewedArgument], run: Mapping[str, Any]) -> None:
-    heading("With these arguments")
+    heading("Arguments")
     arguments = run.get("arguments") or {}
     if shown:
         width = max(len(each.label) for each in shown)
@@ -96,20 +102,20 @@ def _show_arguments(shown: Sequence[ReviewedArgument], run: Mapping[str, Any]) -
 
 def _show_step(number: int, step: ReviewedStep, lacking: str | None) -> None:
     request = step.request
-    heading("What will leave this machine: step {number}, {id}", number=number, id=step.id)
+    heading("Request of step {number}, {id}", number=number, id=step.id)
     values(
         {
             "connector": f"{step.connector} {step.version}",
             "operation": step.operation if request is None else f"{step.operation} ({request.effect})",
             "content": step.content_hash,
-            "with": _binding(step.binding),
+            "credential": _binding(step.binding),
         },
         _IN,
     )
     if request is None and lacking:
-        say("  There is no request: {why}", why=lacking)
+        say("  No request: {why}", why=lacking)
     elif request is None:
-        say("  The request is built from what an earlier step answers; it goes to {url}.", url=step.base_url)
+        say("  Built from the response of an earlier step; sent to {url}.", url=step.base_url)
     else:
         _show_request(request)
 
@@ -119,10 +125,10 @@ def _show_request(request: ReviewedRequest) -> None:
     for name, text in request.headers:
         say("    {name}: {text}", name=name, text=text)
     if request.credential_header:
-        say("    {name}: (the credential; filled in when it leaves)", name=request.credential_header)
+        say("    {name}: (the credential, added when the request is sent)", name=request.credential_header)
     if isinstance(request.body, Mapping):
         data = str(request.body.get("base64"))
-        say("    {length} characters of base64, for these bytes are no text:", length=len(data))
+        say("    Binary body, {length} characters of base64:", length=len(data))
         block(data, _IN * 2)
     elif request.body is not None:
         block(str(request.body), _IN * 2)
@@ -130,7 +136,7 @@ def _show_request(request: ReviewedRequest) -> None:
 
 def _binding(binding: ReviewedBinding | None) -> str:
     if binding is None:
-        return "no credential"
+        return "none"
     account = f", account {binding.account}" if binding.account else ""
     return f"{binding.name} (revision {binding.revision}{account})"
 
@@ -139,7 +145,7 @@ def _show_suggested(predicates: Any) -> None:
     """Show what could be typed to allow more calls like it."""
     if not predicates:
         return
-    heading("With --grant you could allow more calls like it")
+    heading("To allow similar calls, approve with --grant and")
     for each in predicates:
         say("  --allow {name}=domain:{names}", name=each["argument"], names=",".join(map(str, each["given"])))
 
@@ -147,11 +153,11 @@ def _show_suggested(predicates: Any) -> None:
 def _show_preview(preview: ReviewedPreview) -> None:
     """Print the preview, or why there is none."""
     shown = preview.shown
-    heading("What {connector} shows now", connector=preview.connector)
+    heading("Preview from {connector}", connector=preview.connector)
     if shown.fault is not None:
-        say("  NOT AVAILABLE: {message} ({kind})", message=shown.fault.message, kind=shown.fault.kind)
+        say("  Not available: {message} ({kind})", message=shown.fault.message, kind=shown.fault.kind)
     elif shown.status is not PreviewStatus.SHOWN:
-        say("  It is not there yet; look again in a moment.")
+        say("  Not loaded yet. Try again in a moment.")
     width = max((len(each.label) for each in shown.fields), default=0)
     for each in shown.fields:
         _show_field(each, width)
@@ -161,17 +167,17 @@ def _show_preview(preview: ReviewedPreview) -> None:
 
 def _show_field(field: PreviewField, width: int) -> None:
     if field.value is None:
-        say("  {label}  (there is none)", label=field.label.ljust(width))
+        say("  {label}  -", label=field.label.ljust(width))
         return
     value(field.label, field.value, _IN, multiline=field.multiline, width=width)
     if field.cut is not None:
-        say("    This is only its beginning; the whole has {bytes} bytes.", bytes=field.cut.size)
+        say("    Only the beginning is shown; the full value has {bytes} bytes.", bytes=field.cut.size)
 
 
 def show_edits(run: Mapping[str, Any]) -> None:
     """Print what was edited of what the agent asked for."""
     if run.get("edited"):
-        heading("What was edited of what was asked for")
+        heading("Edited since the request")
         _show(run["edited"], Review())
 
 
@@ -181,7 +187,7 @@ def _show(changes: Iterable[Mapping[str, Any]], review: Review) -> None:
         if kind == "more":
             say("  {more}", more=change.get("after"))
             continue
-        say("  {where}", where=place(where, review).removeprefix("/") or "all of it")
+        say("  {where}", where=place(where, review).removeprefix("/") or "all")
         for sign, side, absent in (("-", "before", "added"), ("+", "after", "removed")):
             if kind != absent:
                 lines = in_words(change.get(side)).split("\n")

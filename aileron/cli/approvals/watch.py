@@ -33,20 +33,20 @@ from aileron.values import from_timestamp, timestamp, utc
 if TYPE_CHECKING:
     from aileron.client import Operator
 
-_ASK_WHICH = "Number to read, Enter to look again, or q: "
-_ASK_WHAT = "(y) approve, (l) later, (d) deny, (x) deny all of its session and end it, (e) edit, Enter to leave it: "
+_ASK_WHICH = "Number to open, Enter to refresh, q to quit: "
+_ASK_WHAT = "(y) approve, (l) approve for later, (d) deny, (x) deny all and end session, (e) edit, Enter to go back: "
 
 
 @click.command("watch")
-@click.option("--bell/--no-bell", default=True, show_default=True, help="Ring when something new waits.")
-@click.option("--plain", is_flag=True, help="A list and questions, as on a terminal that can do no more.")
+@click.option("--bell/--no-bell", default=True, show_default=True, help="Ring the bell for new requests.")
+@click.option("--plain", is_flag=True, help="Use a list and questions instead of the full screen.")
 @_options.passphrase_fd
 @pass_cli
 def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -> None:
-    """Watch what waits for you, and decide it, in the terminal.
+    """Review and decide pending approvals in the terminal, live.
 
-    It lists what agents ask for, oldest first, and follows what comes and goes. Open one to read it whole; only what
-    was read to its end can be approved, and only as it was shown.
+    Requests are listed oldest first. Open one to read it in full: you can approve it only after you have scrolled to
+    its end, and only as shown.
     """
     url = cli.running().operator_url
     simple = plain or cli.environ.get("TERM", "") in ("", "dumb", "unknown")
@@ -78,12 +78,12 @@ def _check_terminal(cli: CliContext, simple: bool) -> None:
             pass
     except InvalidRequest:
         raise CommandError(
-            "There is no terminal to watch in; nothing was decided.", "List what waits: aileron approval list"
+            "Cannot watch approvals: no terminal. Nothing was decided.", "List pending approvals: aileron approval list"
         ) from None
     if not simple and find_spec("prompt_toolkit") is None:
         raise CommandError(
-            "The full screen needs prompt_toolkit: run `pip install '.[terminal]'` in Aileron's source.",
-            "Without it: aileron approval watch --plain",
+            "The full screen needs prompt_toolkit. Run `pip install '.[terminal]'` in Aileron's source.",
+            "To continue without it: aileron approval watch --plain",
         )
 
 
@@ -112,7 +112,7 @@ async def converse(cli: CliContext, operator: Operator) -> None:
             (number, age(waits[number - 1]), item["run"]["action"], item["id"])
             for number, item in enumerate(waiting, 1)
         ]
-        table(("NO", "AGE", "ACTION", "ID"), rows) if rows else say("Nothing waits for you.")
+        table(("NO", "AGE", "ACTION", "ID"), rows) if rows else say("No pending approvals.")
         answer = cli.ask(_ASK_WHICH).strip()
         if answer == "q":
             return
@@ -132,18 +132,18 @@ async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None
     show_review(shown, session)
     answer = cli.ask(_ASK_WHAT).strip().lower()
     if answer in ("y", "l"):
-        when = cli.ask("Begin when (such as +2h)? ").strip() if answer == "l" else ""
+        when = cli.ask("Start when (for example +2h)? ").strip() if answer == "l" else ""
         begins = timestamp(moment_of(when, utc(cli.wall()))) if when else None
         request = DecisionRequest(approval_id, approved=True, sure=False, as_json=False, wait=10.0, not_before=begins)
         await decide_shown(cli, operator, request, shown)
     elif answer in ("d", "x"):
-        reason = cli.ask("Why (Enter: no reason)? ").strip() or None
+        reason = cli.ask("Reason (Enter: none)? ").strip() or None
         request = DecisionRequest(approval_id, approved=False, sure=True, as_json=False, reason=reason)
         await decide_shown(cli, operator, request, shown)
         if answer == "x" and session is not None:
             others = await deny_all_of(operator, session["id"], reason)
-            say("With {others} more; the session {session} is ended.", others=others, session=session["id"])
+            say("Session {session} ended. Other requests denied: {others}.", others=others, session=session["id"])
     elif answer == "e":
         with rewritten(cli, shown["run"]["arguments"]) as wanted:
             await operator.edit(approval_id, wanted, shown["digest"])
-        note("Edited; nothing is decided yet. Read it again.")
+        note("Edited. Nothing is decided yet: review it again.")

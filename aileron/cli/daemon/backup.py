@@ -20,7 +20,7 @@ from attrs import frozen
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import say, values
+from aileron.cli._output import say, values, when
 from aileron.home import Home, prepare, running_pid
 from aileron.values import utc
 
@@ -66,7 +66,7 @@ def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
         with open(temporary, "wb") as target:
             written = _write(target, passphrase, paths, utc(cli.wall()))
         if _read(temporary, passphrase, None).digests != written:
-            raise CommandError("The backup does not read as it was written; it was deleted.", "Look at the disk.")
+            raise CommandError("The backup could not be read back, so it was deleted.", "Check the disk.")
     say("Backup written and checked: {file}", file=file)
     values({"files": str(len(written)), "size": f"{file.stat().st_size:,} bytes"}, "  ")
 
@@ -89,12 +89,12 @@ def check(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
 @_options.passphrase_fd
 @pass_cli
 def restore(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
-    """Make this home of FILE. There must be no home yet: nothing is overwritten."""
+    """Create this home from FILE. The home must not exist yet: nothing is overwritten."""
     home = cli.home
     if running_pid(home) is not None or (home.root.exists() and any(home.root.iterdir())):
         raise CommandError(
             f"{home.root} is not empty; nothing was restored.",
-            f"Stop the daemon and move it away: mv {home.root} {home.root}.old",
+            f"Stop the daemon and move the home away: mv {home.root} {home.root}.old",
         )
     passphrase = cli.passphrase("Passphrase of the backup", passphrase_fd, None)
     home.root.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def restore(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
 
 def _describe(contents: _Contents) -> None:
     counts = {directory: str(contents.count(directory)) for directory in _DIRECTORIES}
-    values({"made at": contents.made_at, **counts}, "  ")
+    values({"created": when(contents.made_at), **counts}, "  ")
 
 
 def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
@@ -135,7 +135,7 @@ def _new_file(path: Path) -> Iterator[Path]:
     :raises CommandError: there is a file of that name.
     """
     if os.path.lexists(path):
-        raise CommandError(f"{path} exists; nothing was written.", "Choose another name.")
+        raise CommandError(f"{path} already exists; nothing was written.", "Choose another name.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     try:
@@ -166,7 +166,10 @@ def _gather(home: Home, copy: Path) -> dict[str, Path]:
         if _stamp(home) == before:
             break
     else:
-        raise CommandError("The vault changes too often to be copied.", "Stop the daemon first: aileron daemon stop")
+        raise CommandError(
+            "The vault changes too often to be copied; nothing was written.",
+            "Stop the daemon first: aileron daemon stop",
+        )
     found = {home.database.name: copy} if copy.exists() else {}
     found |= {name: home.root / name for name in _COPIED}
     for directory in _DIRECTORIES:
@@ -215,8 +218,8 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
                     content = archive.extractfile(entry) if entry.isreg() else None
                     if content is None or not _is_expected(entry.name) or entry.name in digests:
                         raise CommandError(
-                            "The backup holds a file that this version does not know.",
-                            "Restore it with the version of Aileron that made it.",
+                            "The backup contains a file that this version does not know; nothing was restored.",
+                            "Restore it with the version of Aileron that created it.",
                         )
                     digests[entry.name] = _copy(content, None if home is None else home.root / entry.name)
         except tarfile.TarError as error:

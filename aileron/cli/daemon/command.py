@@ -20,15 +20,15 @@ from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 
 _HINTS = {
-    "missing": "There is no vault yet: aileron vault init",
+    "missing": "There is no vault yet. Create one: aileron vault init",
     "lost": LOST,
-    "locked": "The vault is locked, so nothing runs: aileron vault unlock",
+    "locked": "The vault is locked, so nothing runs. Unlock it: aileron vault unlock",
 }
 
 
 @click.group()
 def daemon() -> None:
-    """Start, stop and look at the daemon."""
+    """Start and stop the daemon, and show whether it runs."""
 
 
 daemon.add_command(install)
@@ -38,30 +38,30 @@ daemon.add_command(uninstall)
 @daemon.command("start")
 @_options.passphrase_fd
 @click.option("--passphrase-file", type=click.Path(path_type=Path), help="Unlock with the passphrase in this file.")
-@click.option("--locked", is_flag=True, help="Leave the vault locked; ask for nothing.")
+@click.option("--locked", is_flag=True, help="Leave the vault locked, and ask for no passphrase.")
 @_options.as_json
 @pass_cli
 def start_daemon(
     cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | None, locked: bool, as_json: bool
 ) -> None:
-    """Start the daemon, unless it runs.
+    """Start the daemon if it is not running.
 
-    Its vault is unlocked if there is a passphrase: from --passphrase-fd, --passphrase-file,
-    AILERON_VAULT_PASSPHRASE, or asked in the terminal.
+    The vault is unlocked if a passphrase is given: by --passphrase-fd, --passphrase-file or
+    AILERON_VAULT_PASSPHRASE, or in the terminal.
     """
     found = live_discovery(cli.home)
     fresh = found is None
     if found is None:
         key = None if locked else any_key(cli, passphrase_fd, passphrase_file)
         found = start(cli, key)
-    _tell(cli, found, as_json, "The daemon runs" if fresh else "The daemon runs already")
+    _tell(cli, found, as_json, "The daemon is running" if fresh else "The daemon is already running")
 
 
 @daemon.command("stop")
 @pass_cli
 def stop_daemon(cli: CliContext) -> None:
-    """Stop the daemon; what it has begun to send is finished or recorded first."""
-    say("The daemon has stopped." if stop(cli) else "No daemon runs.")
+    """Stop the daemon, after requests in progress have finished or been recorded."""
+    say("The daemon has stopped." if stop(cli) else "The daemon is not running.")
 
 
 @daemon.command("status")
@@ -69,18 +69,18 @@ def stop_daemon(cli: CliContext) -> None:
 @click.pass_context
 @pass_cli
 def daemon_status(cli: CliContext, context: click.Context, as_json: bool) -> None:
-    """Say whether the daemon runs, and where; the exit code is 1 if it does not."""
+    """Show whether the daemon is running, and where. The exit code is 1 if it is not."""
     found = live_discovery(cli.home)
     if found is not None:
-        _tell(cli, found, as_json, "The daemon runs")
+        _tell(cli, found, as_json, "The daemon is running")
         return
     pid = running_pid(cli.home)
     if as_json:
         say_json({"running": pid is not None, "pid": pid, "home": str(cli.home.root)})
     elif pid is None:
-        say("No daemon runs for {home}.", home=cli.home.root)
+        say("The daemon is not running for {home}.", home=cli.home.root)
     else:
-        say("The daemon (pid {pid}) is starting or stopping.", pid=pid)
+        say("The daemon (PID {pid}) is starting or stopping.", pid=pid)
     context.exit(FAILED)
 
 
@@ -90,11 +90,11 @@ def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
         public: dict[str, JSON] = {name: item for name, item in attrs.asdict(found).items() if name != "launch_key"}
         say_json({"running": True, "vault_state": state, "home": str(cli.home.root), **public})
     else:
-        say("{first} (pid {pid}).", first=first, pid=found.pid)
+        say("{first} (PID {pid}).", first=first, pid=found.pid)
         values(
             {
-                "for agents": found.url,
-                "for you": f"{found.operator_url} (aileron open)",
+                "agent URL": found.url,
+                "your pages": f"{found.operator_url} (aileron open)",
                 "home": str(cli.home.root),
                 "vault": state,
             },
@@ -106,8 +106,8 @@ def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
 def _hint(found: Discovery, state: str) -> None:
     if found.version != __version__:
         note(
-            "That daemon is version {theirs}, this command is {ours}: restart it with "
-            "aileron daemon stop, then aileron daemon start.",
+            "The daemon is version {theirs}, this command is {ours}. Restart it: aileron daemon stop, then "
+            "aileron daemon start",
             theirs=found.version,
             ours=__version__,
         )

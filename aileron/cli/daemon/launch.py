@@ -27,35 +27,37 @@ if TYPE_CHECKING:
     from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPreview, SandboxLayout
 
 _LOCKED = (
-    "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
-    "until you say aileron vault unlock elsewhere."
+    "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
+    "another terminal: aileron vault unlock"
 )
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--lean", is_flag=True, help="List few actions as tools; the agent searches for the others.")
-@click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
-@click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
-@click.option("--print", "only_print", is_flag=True, help="Show what would be run, and start nothing.")
+@click.option("--lean", is_flag=True, help="List only a few actions as tools; the agent searches for the others.")
+@click.option("--no-bell", is_flag=True, help="Do not announce pending approvals in this terminal.")
+@click.option("--no-gateway", is_flag=True, help="Do not route the agent's LLM traffic through the gateway.")
+@click.option("--print", "only_print", is_flag=True, help="Show what would run, without starting anything.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
-@click.option("--sandbox", is_flag=True, help="Show the agent neither Aileron's home nor browsers, and no network.")
+@click.option(
+    "--sandbox", is_flag=True, help="Run the agent without access to Aileron's home, browsers and the network."
+)
 @click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
 def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], **options: bool) -> None:
     """Run an agent in a session of its own.
 
-    ARGUMENTS are the agent's own, and the exit code is the agent's. The daemon is started if need be.
-    Nothing of the agent's own configuration is written.
+    ARGUMENTS are passed to the agent, and its exit code is returned. The daemon is started if necessary.
+    The agent's own configuration is not changed.
     """
     from aileron.client import LEAN
     from aileron.launch import Invocation, find_agents
 
     chosen = (agents := find_agents()).get(agent)
     if chosen is None:
-        raise click.UsageError(f"The agent must be one of: {', '.join(sorted(agents))}.")
+        raise click.UsageError(f"Unknown agent. Use one of: {', '.join(sorted(agents))}.")
     if options["as_json"] and not options["only_print"]:
-        raise click.UsageError("--json goes with --print, before the agent's name.")
+        raise click.UsageError("--json requires --print, before the agent's name.")
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     environ = {**cli.environ, **(LEAN if options["lean"] else {})}
     invocation = Invocation(theirs, environ, os.getcwd())
@@ -192,10 +194,10 @@ def ensure_daemon(cli: CliContext) -> Discovery:
 
 def _make_vault(cli: CliContext) -> None:
     if not cli.interactive():
-        raise CommandError("There is no vault yet, so no agent can be launched.", "Make one: aileron vault init")
-    note("There is no vault yet. It keeps your keys; let us make one.")
+        raise CommandError("There is no vault yet, so no agent was started.", "Create one: aileron vault init")
+    note("There is no vault yet. It stores your credentials. Creating one now.")
     if not run_child(cli, "vault", "init"):
-        raise CommandError("There is no vault, so the agent was not started.")
+        raise CommandError("The vault was not created, so the agent was not started.")
 
 
 def _unlock(cli: CliContext, found: Discovery) -> Discovery:
@@ -203,7 +205,9 @@ def _unlock(cli: CliContext, found: Discovery) -> Discovery:
         note(_LOCKED)
         return found
     if not run_child(cli, "vault", "unlock"):
-        raise CommandError("The vault was not unlocked, so the agent was not started.", "Again: aileron vault unlock")
+        raise CommandError(
+            "The vault was not unlocked, so the agent was not started.", "Try again: aileron vault unlock"
+        )
     return cli.running()
 
 
@@ -213,15 +217,15 @@ def _unlock(cli: CliContext, found: Discovery) -> Discovery:
 @click.pass_context
 @pass_cli
 def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> None:
-    """See the main job in a few seconds.
+    """Try Aileron in a few seconds.
 
-    An agent asks, you approve, it is done and on record. Everything happens in a private home that is
-    removed at the end; nothing leaves this machine.
+    An agent requests an action, you approve it, it runs and is recorded. Everything happens in a private home that is
+    deleted at the end; nothing leaves this machine.
     """
     from aileron.demo import play
 
     if yes and refuse:
-        raise click.UsageError("Give --yes or --no, not both.")
+        raise click.UsageError("Use --yes or --no, not both.")
     context.exit(play(cli.environ, answer=True if yes else False if refuse else None))
 
 
@@ -242,27 +246,27 @@ def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, **options:
     else:
         _show(agent.name, described, sandbox=sandbox)
     if found is None:
-        note("No daemon runs; a launch would start it. Its address is the last one that is known.")
+        note("The daemon is not running; a launch would start it. The address shown is its last known one.")
 
 
 def _show(agent: str, described: LaunchPreview, *, sandbox: bool) -> None:
-    heading("A launch of {agent} would run", agent=agent)
+    heading("Command for {agent}", agent=agent)
     for word in described.argv:
         block(word, "  ")
-    values({"in": described.directory, "in a sandbox": "yes" if sandbox else "no"}, "  ")
-    heading("with your environment, but without")
-    say("  {names}", names=", ".join(described.removed) or "nothing left out")
-    heading("and with")
+    values({"working directory": described.directory, "sandbox": "yes" if sandbox else "no"}, "  ")
+    heading("Variables removed from the environment")
+    say("  {names}", names=", ".join(described.removed) or "none")
+    heading("Variables added to the environment")
     _texts(described.added)
-    heading("It would write, for as long as the agent runs,")
+    heading("Temporary files, deleted when the agent ends")
     _texts(described.files)
     heading("Gateway")
     if described.gateway is None:
-        say("  its LLM traffic is left alone")
+        say("  not used")
     else:
-        values({"at": described.gateway["url"], **described.gateway["upstreams"]}, "  ")
-    heading("It would say")
-    for line in described.notes or ("nothing",):
+        values({"address": described.gateway["url"], **described.gateway["upstreams"]}, "  ")
+    heading("Messages")
+    for line in described.notes or ("none",):
         say("  {line}", line=line)
 
 
@@ -271,4 +275,4 @@ def _texts(texts: Mapping[str, str]) -> None:
         say("  {name}", name=name)
         block(text, "    ")
     if not texts:
-        say("  nothing")
+        say("  none")

@@ -19,13 +19,14 @@ _POLL_SECONDS = 0.25
 
 
 @click.command()
-@click.option("-f", "--follow", is_flag=True, help="Print new lines too, until Ctrl-C or until the daemon stops.")
-@click.option("-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="Lines from the end.")
+@click.option("-f", "--follow", is_flag=True, help="Also print new lines, until Ctrl-C or until the daemon stops.")
+@click.option("-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="Number of lines to print.")
 @pass_cli
 def logs(cli: CliContext, follow: bool, lines: int) -> None:
-    """Print the end of the daemon's log. It holds no secrets, and nothing of what agents or services said.
+    """Print the end of the daemon's log.
 
-    What happened to runs and approvals is in the audit log: aileron audit list.
+    It contains no secrets, and no data of agents or services. For runs and approvals see the audit log:
+    aileron audit list.
     """
     path = cli.home.log / "aileron.log"
     try:

@@ -69,18 +69,18 @@ def stop(cli: CliContext) -> bool:
     if pid is None:
         return False
     if pid == 0:
-        raise CommandError("The daemon runs where its process cannot be seen (another container): stop it there.")
+        raise CommandError("The daemon runs in another container, so it was not stopped. Stop it there.")
     os.kill(pid, signal.SIGTERM)
     began, told = cli.seconds(), False
     while running_pid(home) == pid:
         waited = cli.seconds() - began
         if waited > STOP_SECONDS:
             raise CommandError(
-                f"The daemon (pid {pid}) has not ended after {STOP_SECONDS:g} s; it was not killed.",
-                f"It finishes what was already sent. Its log: {home.log}",
+                f"The daemon (PID {pid}) has not stopped after {STOP_SECONDS:g} s; it was not killed.",
+                f"It is finishing requests in progress. Its log is in {home.log}",
             )
         if waited > _QUIET_SECONDS and not told:
-            note("Waiting for the daemon (pid {pid}) to finish what it has begun to send …", pid=pid)
+            note("Waiting for the daemon (PID {pid}) to finish requests in progress …", pid=pid)
             told = True
         cli.sleep(_POLL_SECONDS)
     return True
@@ -98,7 +98,10 @@ def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
     """Say so if the surroundings move what agents send: they may be of somebody else's making."""
     said = [variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable)]
     if said:
-        note("By your environment ({names}) a provider is elsewhere: see aileron status", names=", ".join(said))
+        note(
+            "Your environment ({names}) changes the address of a provider. Check it: aileron status",
+            names=", ".join(said),
+        )
 
 
 def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
@@ -148,12 +151,12 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
                 return found
         if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
             raise CommandError(
-                f"The daemon ended at once (status {ended}).\n{last_words(home)}", f"Its log: {home.log}"
+                f"The daemon exited immediately (status {ended}).\n{last_words(home)}", f"Its log is in {home.log}"
             )
         cli.sleep(_POLL_SECONDS)
     raise CommandError(
-        f"The daemon (pid {child.pid}) is not healthy after {START_SECONDS:g} s.\n{last_words(home)}",
-        f"It was left running. Its log: {home.log}",
+        f"The daemon (PID {child.pid}) is not healthy after {START_SECONDS:g} s.\n{last_words(home)}",
+        f"It was left running. Its log is in {home.log}",
     )
 
 
@@ -162,9 +165,9 @@ def last_words(home: Home) -> str:
     try:
         data = output_of(home).read_bytes()[-_TAIL_BYTES:]
     except OSError:
-        return "It left no output."
+        return "It wrote no output."
     lines = data.decode("utf-8", "replace").rstrip().splitlines()[-_TAIL_LINES:]
-    return "\n".join(lines) or "It left no output."
+    return "\n".join(lines) or "It wrote no output."
 
 
 def command(*arguments: str, executable: str = sys.executable, package: Path = _PACKAGE) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def uninstall(cli: CliContext) -> None:
     """Stop the daemon, and no longer start it when you log in. Nothing in the home is deleted."""
     service = _service(cli, [])
     if read_private(service.path) is None:
-        say("Not installed: there is no {path}.", path=service.path)
+        say("Not installed: {path} does not exist.", path=service.path)
         return
     _run_all(service.disable, service.path)
     service.path.unlink()
@@ -143,7 +143,9 @@ def _run_all(commands: Sequence[Sequence[str]], path: Path) -> None:
         except OSError as error:
             failure = str(error.strerror)
         if failure is not None:
-            raise CommandError(f"`{' '.join(each)}` failed: {failure}", f"{path} is written; run the command yourself.")
+            raise CommandError(
+                f"`{' '.join(each)}` failed: {failure}", f"{path} is written. Run the failed command yourself."
+            )
 
 
 def _systemd_line(arguments: Sequence[str]) -> str:

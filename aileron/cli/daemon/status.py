@@ -10,12 +10,12 @@ import click
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import listed, note, say, say_json, values
+from aileron.cli._output import listed, note, say, say_json, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 from aileron.home import Discovery, live_discovery
 from aileron.values import BASE_URL_VARIABLES, JSON
 
-_TITLES = ("PROVIDER", "CALLS", "UNDER WAY", "TOKENS", "CACHED", "ANSWERS", "ENDED", "BYTES OUT", "BYTES IN")
+_TITLES = ("PROVIDER", "CALLS", "IN PROGRESS", "TOKENS", "CACHED", "RESPONSES", "ENDED", "BYTES OUT", "BYTES IN")
 _EXCEPTIONS = "no_proxy"
 
 
@@ -23,11 +23,11 @@ _EXCEPTIONS = "no_proxy"
 @_options.as_json
 @pass_cli
 def gateway(cli: CliContext, as_json: bool) -> None:
-    """Say what agents asked their models by the gateway: of each provider its calls, tokens, answers and endings."""
+    """Show LLM traffic through the gateway: calls, tokens, responses and endings of each provider."""
     found = cli.running()
     totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
     answer = {**totals, "items": totals.get("providers", [])}
-    listed(as_json, answer, _TITLES, map(_row, answer["items"]), "Nothing went through the gateway yet.")
+    listed(as_json, answer, _TITLES, map(_row, answer["items"]), "No LLM traffic yet.")
 
 
 def _row(provider: Mapping[str, Any]) -> tuple[object, ...]:
@@ -84,8 +84,8 @@ def notable(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
         name, environment = each["name"], BASE_URL_VARIABLES.get(each["name"], "the environment")
         said_by = {"config": "config.yaml", "environment": environment}.get(each["source"])
         if said_by is not None or each["credential"]:
-            said = "" if said_by is None else f", by {said_by}"
-            key = ", with the vault's key" if each["credential"] else ""
+            said = "" if said_by is None else f", set by {said_by}"
+            key = ", key from the vault" if each["credential"] else ""
             yield name, f"{each['base_url']} (at {each['prefix']}{said}{key})", said_by
 
 
@@ -96,13 +96,14 @@ def proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 
 
 @click.command()
+@_options.exact_times
 @_options.as_json
 @pass_cli
 def status(cli: CliContext, as_json: bool) -> None:
-    """Say how the daemon does.
+    """Show the state of the daemon.
 
-    Its vault, what waits for you, who is at work; providers of the gateway that
-    are not as they come, and proxies.
+    The vault, pending approvals and open sessions; also providers of the gateway
+    that differ from the defaults, and proxies.
     """
     found = cli.running()
     answer = _ask(cli, found)
@@ -113,7 +114,7 @@ def status(cli: CliContext, as_json: bool) -> None:
 
 
 def overview(cli: CliContext) -> None:
-    """Say how things are, and what to do next: of a daemon that runs all that C{status} says."""
+    """Print the state, as C{status} does where a daemon runs, and what to do next."""
     found = live_discovery(cli.home)
     if found is None:
         has_vault = cli.home.secrets.exists()
@@ -136,7 +137,7 @@ def _next_steps(answer: Mapping[str, Any]) -> Sequence[str]:
         return ("aileron approval watch", "aileron open")
     if not counts.get("actions"):
         return ("aileron action add FILE", "aileron action new NAME")
-    return ("aileron launch claude, codex, goose, opencode or pi",)
+    return ("aileron launch AGENT (claude, codex, goose, opencode or pi)",)
 
 
 def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
@@ -145,17 +146,17 @@ def _ask(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
 
 def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
     counts, record = answer.get("counts", {}), in_status(answer)
-    say("Aileron {version} has run for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
+    say("Aileron {version}, running for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
     values(
         {
             "vault": answer.get("vault_state"),
-            "waiting for you": counts.get("pending_approvals"),
+            "pending approvals": counts.get("pending_approvals"),
             "sessions": counts.get("sessions"),
             "actions": counts.get("actions"),
             **relayed(answer),
-            "files that did not load": counts.get("load_errors"),
-            "for agents": found.url,
-            "for you": found.operator_url,
+            "files with errors": counts.get("load_errors"),
+            "agent URL": found.url,
+            "your pages": f"{found.operator_url} (aileron open)",
             **in_words(record),
             **{f"provider {name}": place for name, place, _ in notable(answer)},
             **proxies(answer),
@@ -164,13 +165,17 @@ def _tell(answer: Mapping[str, Any], found: Discovery) -> None:
     )
     tell_tampering(record)
     for name in answer.get("notifications", {}).get("failing", ()):
-        note("You are not told by {name} at present: aileron notification list", name=name)
+        note("Notifications by {name} are failing: aileron notification list", name=name)
     pause = answer.get("pause")
     if pause:
         because = f" ({pause['reason']})" if pause.get("reason") else ""
-        note("PAUSED since {since}{because}: aileron resume", since=pause["since"], because=because)
+        note(
+            "Paused since {since}{because}. Resume: aileron resume",
+            since=when(pause["since"], relative=False),
+            because=because,
+        )
     if counts.get("pending_approvals"):
-        note("Look at what waits: aileron approval list, or aileron open")
+        note("Review pending approvals: aileron approval list, or aileron open")
 
 
 @click.command()

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from aileron.addresses import base_url_problem, read_origin
+from aileron.cli._output import when
 from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
 from aileron.values import from_timestamp
 
@@ -20,8 +21,8 @@ Connect = Callable[[str, int], None]
 
 _MOST = 20
 _STATES = {
-    "new": "was never trusted, so it does nothing",
-    "changed": "was changed since you trusted it, so it does nothing",
+    "new": "is not trusted, so it is not active",
+    "changed": "changed since you trusted it, so it is not active",
 }
 
 
@@ -49,14 +50,14 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
         yield from _check_bound(binding)
     for run in told["unknown"]["items"]:
         yield waits(
-            f"What became of {run['action']} (run {run['id']}) is not known: it may have happened.",
-            f"Look at the service, then: aileron runs settle {run['id']} --happened (or --did-not-happen)",
+            f"The outcome of {run['action']} (run {run['id']}) is unknown: it may have happened.",
+            f"Check the service, then record it: aileron runs settle {run['id']} --happened (or --did-not-happen)",
         )
     for record in told["tampered"]["items"]:
         if from_timestamp(record["at"]) >= since:
             yield wrong(
-                f"Somebody meddled with what you decide ({record['at']}).",
-                f"What was found: aileron audit show {record['audit_id']}",
+                f"Tampering was detected ({when(record['at'], relative=False)}).",
+                f"See what was found: aileron audit show {record['audit_id']}",
             )
 
 
@@ -91,10 +92,10 @@ def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:
         if state in _STATES:
             command = "config trust" if kind == "config" else f"{kind} trust {name}"
             yield waits(
-                f"The {kind} {name} {_STATES[state]} ({item['path']}).", f"Read it and say so: aileron {command}"
+                f"The {kind} {name} {_STATES[state]} ({item['path']}).", f"Review and trust it: aileron {command}"
             )
         elif state == "gone":
-            yield remark(f"The {kind} {name} is trusted, but its file is gone.")
+            yield remark(f"The {kind} {name} is trusted, but its file is missing.")
 
 
 def _errors(told: Answers) -> Iterator[DoctorFinding]:
@@ -103,7 +104,7 @@ def _errors(told: Answers) -> Iterator[DoctorFinding]:
         _place(error): error for error in (*told["actions"]["load_errors"], *told["connectors"]["problems"])
     }.values():
         if error["kind"] != "untrusted":
-            yield wrong(f"{_place(error)}: {error['message']}", "It is left out until it is put right.")
+            yield wrong(f"{_place(error)}: {error['message']}", "The file is ignored until the error is fixed.")
         elif error["file"] not in untrusted:
             yield waits(f"{_place(error)}: {error['message']}")
 
@@ -122,15 +123,16 @@ def _unbound(told: Answers) -> Iterator[DoctorFinding]:
 def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
     name, connector = binding["name"], binding["connector"]
     if binding["in_force"] is None:
-        yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")
+        yield waits(f"{name} is bound to {connector}, which is missing or not trusted.")
     elif not binding["fits"] and not _is_misaddressed(binding):
         yield wrong(
-            f"{connector} would have {name} sent elsewhere, or otherwise, than you bound it for, so it is not opened.",
-            f"Look at both, and if that is right: aileron binding rebind {name}",
+            f"{name} is not used: {connector} asks for another scope than you bound it for.",
+            f"Compare both, and if the change is right, rebind it: aileron binding rebind {name}",
         )
     if binding["flag"] is not None:
         yield wrong(
-            f"{name}: {binding['flag']['reason']} ({binding['flag']['since']})", "Bind another credential there."
+            f"{name}: {binding['flag']['reason']} ({when(binding['flag']['since'], relative=False)})",
+            "Bind another credential there.",
         )
 
 

@@ -24,13 +24,13 @@ _OF_LATE = timedelta(days=7)
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Ask for no passphrase: look at files and processes only.")
-@click.option("--network", "over_network", is_flag=True, help="Look also whether services can be reached.")
+@click.option("--offline", is_flag=True, help="Check only files and processes; needs no passphrase.")
+@click.option("--network", "over_network", is_flag=True, help="Also check whether services can be reached.")
 @operator_command
 def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
-    """Look at the whole installation, and say what is wrong and what to do.
+    """Check the whole installation, and report problems and how to fix them.
 
-    Nothing is changed. The exit code is 1 if anything is wrong; what only waits for you is no fault.
+    Nothing is changed. The exit code is 1 if there is a problem; actions that are needed of you are not problems.
     """
     cli = command.cli
     found = found_daemon(cli.home)
@@ -69,8 +69,8 @@ def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Answ
     else:
         yield from configuration(cli.home)
         yield remark(
-            "What is trusted, bound and on record was not looked at: that takes your passphrase, a daemon and an open "
-            "vault."
+            "Trust, bindings and the audit log were not checked: that needs your passphrase, a running daemon and an "
+            "unlocked vault."
         )
 
 

@@ -33,11 +33,14 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
 
     state = state or state_of_file(cli)
     if state == "missing":
-        yield waits("There is no vault yet, so nothing can be bound, trusted or run.", "Make one: aileron vault init")
+        yield waits("There is no vault yet, so nothing can be bound, trusted or run.", "Create one: aileron vault init")
     elif state == "lost":
         yield wrong("The vault is lost, so nothing can run.", LOST)
     elif state is None:
-        yield wrong("There is a database but no vault file.", "Find out whether it is lost: aileron daemon start")
+        yield wrong(
+            "There is a database, but no vault file.",
+            "Start the daemon to check whether the vault is lost: aileron daemon start",
+        )
     else:
         if state == "locked":
             yield waits("The vault is locked, so nothing runs.", "Unlock it: aileron vault unlock")
@@ -48,8 +51,8 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
             return
         for each in misaddressed:
             yield wrong(
-                f"{each.name} does not open: its address, which an earlier release took, {each.address_problem}.",
-                f"Bind it anew: aileron binding revoke {each.name}, then aileron binding setup {each.connector} "
+                f"{each.name} cannot be used: its address, which an earlier release accepted, {each.address_problem}.",
+                f"Bind it again: aileron binding revoke {each.name}, then aileron binding setup {each.connector} "
                 "--base-url URL",
             )
 
@@ -61,7 +64,7 @@ def configuration(home: Home) -> Iterator[DoctorFinding]:
     error = config_problem(home) if home.root.exists() else None
     if error is not None:
         place = f"{error.file}:{error.line}" if error.line else error.file
-        yield wrong(f"{place}: {error.message}", "Put it right, then: aileron config trust")
+        yield wrong(f"{place}: {error.message}", "Fix it, then trust it: aileron config trust")
 
 
 def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
@@ -69,13 +72,13 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]
     home = cli.home
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
-        yield waits("No daemon runs.", "Start it: aileron daemon start")
+        yield waits("The daemon is not running.", "Start it: aileron daemon start")
         yield from _check_without_daemon(home)
     elif found is None:
         yield wrong(
-            f"A daemon runs (pid {pid}), but daemon.json does not lead to it: it is starting or stopping, or somebody "
-            "wrote that file.",
-            f"If it stays so: {_RESTART}",
+            f"The daemon is running (PID {pid}), but daemon.json does not point to it: it is starting or stopping, or "
+            "another program wrote that file.",
+            f"If this persists, restart it: {_AGAIN}",
         )
     else:
         yield from _answers(cli, found)
@@ -89,16 +92,16 @@ def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform
     try:
         status, limits = ((proc / str(pid) / name).read_text() for name in ("status", "limits"))
     except OSError:
-        yield remark(f"The daemon's process (pid {pid}) cannot be looked at from here.")
+        yield remark(f"The daemon's process (PID {pid}) cannot be inspected from here.")
         return
     told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     if told.get("NoNewPrivs") != "1":
-        yield wrong("The daemon's process may gain new rights.", _RESTART)
+        yield wrong("The daemon's process can gain new privileges.", _RESTART)
     if not _CORE.search(limits):
-        yield wrong("The daemon's memory would be written to a file if it crashed.", _RESTART)
+        yield wrong("The daemon's memory would be written to disk if it crashed.", _RESTART)
     # Root's reading says nothing: it may read every process.
     if os.geteuid() != 0 and os.access(proc / str(pid) / "environ", os.R_OK):
-        yield wrong("Other processes of yours can read the daemon's memory.", _RESTART)
+        yield wrong("Your other processes can read the daemon's memory.", _RESTART)
 
 
 def _answers(cli: CliContext, found: Discovery) -> Iterator[DoctorFinding]:
@@ -107,7 +110,7 @@ def _answers(cli: CliContext, found: Discovery) -> Iterator[DoctorFinding]:
     try:
         cli.probe(found.url, "/v1/health", None)
     except CommandError as error:
-        yield wrong(f"The daemon (pid {found.pid}) does not answer at {found.url}. {error.message}", _RESTART)
+        yield wrong(f"The daemon (PID {found.pid}) does not respond at {found.url}. {error.message}", _RESTART)
     if found.version != __version__:
         yield wrong(f"The daemon is version {found.version}, this command is {__version__}.", _RESTART)
 
@@ -115,7 +118,7 @@ def _answers(cli: CliContext, found: Discovery) -> Iterator[DoctorFinding]:
 def _check_without_daemon(home: Home) -> Iterator[DoctorFinding]:
     try:
         if read_discovery(home) is not None:
-            yield remark("A daemon.json is left of one that did not end well; nobody believes it.")
+            yield remark("There is an old daemon.json of a daemon that crashed. It is ignored.")
     except AileronError as error:
         yield remark(error.message)
     ports = load_ports(home)
@@ -123,8 +126,8 @@ def _check_without_daemon(home: Home) -> Iterator[DoctorFinding]:
         with suppress(OSError):
             open_and_close("127.0.0.1", port, 0.5)
             yield wrong(
-                f"No daemon runs, but some program listens on its port, {port}: an agent would hand its token to it.",
-                "Find out which, and end it. The daemon will take another port; launch agents anew.",
+                f"No daemon is running, but another program uses its port, {port}: an agent would send it a token.",
+                "Find and stop that program. The daemon will use another port; launch agents again.",
             )
 
 
@@ -149,14 +152,14 @@ def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFi
     except CommandError:
         return  # that it does not answer is a finding of its own
     for name, place, said_by in notable(status):
-        unset = f"If you did not say that: unset {said_by}; then {_AGAIN}"
+        unset = f"If you did not set this, unset {said_by}, then restart: {_AGAIN}"
         by_variable = said_by in BASE_URL_VARIABLES.values()
-        yield remark(f"What agents send to {name} goes to {place}.", unset if by_variable else None)
+        yield remark(f"LLM traffic to {name} goes to {place}.", unset if by_variable else None)
     for variable, value in proxies(status).items():
         if variable != "no_proxy":
             yield remark(
-                f"The gateway reaches providers through the proxy {value} ({variable.upper()}).",
-                f"If you did not say that: unset it; then {_AGAIN}",
+                f"The gateway uses the proxy {value} ({variable.upper()}).",
+                f"If you did not set this, unset it, then restart: {_AGAIN}",
             )
     for name in status.get("notifications", {}).get("failing", ()):
-        yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")
+        yield wrong(f"Notifications by {name} are failing.", "See why: aileron notification list")

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from attrs import frozen
 
+from aileron.cli._errors import apart
 from aileron.cli._output import note, say
 from aileron.values import JSON
 
@@ -18,6 +19,14 @@ class Severity(StrEnum):
     WAITS = "waits for you"
     NOTE = "note"
     FINE = "ok"
+
+    @property
+    def label(self) -> str:
+        """The severity as it is printed for people."""
+        return _LABELS.get(self, self.value)
+
+
+_LABELS = {Severity.WRONG: "problem", Severity.WAITS: "action needed"}
 
 
 @frozen
@@ -56,8 +65,9 @@ def tell(findings: Iterable[DoctorFinding]) -> None:
     """Print them, the worst first."""
     found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
     for each in found:
-        say("{severity}: {says}", severity=each.severity.value, says=each.says)
+        say("{severity}: {says}", severity=each.severity.label, says=each.says)
         if each.do is not None:
-            say("    {do}", do=each.do)
+            for part in apart(each.do):
+                say("    {part}", part=part)
     if all(each.severity is Severity.FINE for each in found):
         note("No problems found.")

@@ -22,10 +22,10 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
     :param uid: whose it should be.
     """
     if not home.root.exists():
-        yield remark(f"There is no home at {home.root} yet.", "Make one with a vault in it: aileron vault init")
+        yield remark(f"There is no home at {home.root} yet.", "Create it, with a vault: aileron vault init")
         return
     if home.root.is_symlink():
-        yield remark(f"{home.root} is a link to {home.root.resolve()}: who may change the link chooses the home.")
+        yield remark(f"{home.root} is a link to {home.root.resolve()}. Whoever can change the link chooses the home.")
     for path in (home.root.resolve(), home.actions, home.connectors, home.log):
         yield from _private(path, uid, "directory")
     for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
@@ -47,18 +47,18 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding
     """
     if package.is_relative_to(site.getusersitepackages()):
         yield remark(
-            f"Aileron is installed in your own site directory ({package.parent}), so the daemon must look there too.",
-            "Install it in an environment of its own: pipx install aileron",
+            f"Aileron is installed in your user site directory ({package.parent}), so the daemon loads from there.",
+            "Install it in its own environment: pipx install aileron",
         )
     for path, what in ((package, "Aileron's own code"), (executable.resolve(), "Python")):
         found = path.stat()
         if found.st_mode & _OTHERS_WRITE:
-            yield wrong(f"Others may write {what}: {path}", f"chmod go-w {path}")
+            yield wrong(f"Other users can write {what}: {path}", f"chmod go-w {path}")
         if found.st_uid == uid and uid != 0:
-            yield remark(f"An agent runs as you, and you may write {what} ({path}): what it changes there, runs.")
+            yield remark(f"You can write {what} ({path}), and so can an agent, which runs as you.")
     commands = executable.absolute().parent
     if commands.stat().st_mode & _OTHERS_WRITE:
-        yield wrong(f"Others may write the directory of Aileron's commands: {commands}", f"chmod go-w {commands}")
+        yield wrong(f"Other users can write the directory of Aileron's commands: {commands}", f"chmod go-w {commands}")
     yield from _check_above(package, uid)
 
 
@@ -67,9 +67,9 @@ def search_path(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     parts = environ.get("PYTHONPATH", "")
     if parts and not all(map(os.path.isabs, parts.split(os.pathsep))):
         yield remark(
-            "PYTHONPATH has an empty or a relative part, so each program in Python loads modules from the directory "
-            "that you start it in. Aileron's commands leave it out, but what Python loads before them runs.",
-            "Name whole paths only: export PYTHONPATH=/one/path:/another",
+            "PYTHONPATH has an empty or relative entry, so Python programs load modules from the directory that you "
+            "start them in. Aileron's commands ignore it, but code that Python loads before them still runs.",
+            "Use absolute paths only: export PYTHONPATH=/one/path:/another",
         )
 
 
@@ -79,14 +79,14 @@ def _private(path: Path, uid: int, what: str) -> Iterator[DoctorFinding]:
         return
     expected = stat.S_ISDIR if what == "directory" else stat.S_ISREG
     if not expected(found.st_mode):
-        yield wrong(f"{path} is no {what}, but a link or something else.", "Look where it leads, and put it right.")
+        yield wrong(f"{path} is not a {what}, but a link or something else.", "Check where it points, and fix it.")
         return
     if found.st_uid != uid:
         yield wrong(
-            f"{path} belongs to another user (number {found.st_uid}).", f"Find out why; then: chown {uid} {path}"
+            f"{path} belongs to another user (number {found.st_uid}).", f"Find out why, then run: chown {uid} {path}"
         )
     elif stat.S_IMODE(found.st_mode) & _OTHERS:
-        yield wrong(f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):o}).", f"chmod go= {path}")
+        yield wrong(f"{path} is accessible to other users (mode {stat.S_IMODE(found.st_mode):o}).", f"chmod go= {path}")
 
 
 def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
@@ -96,8 +96,8 @@ def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
         return
     if not stat.S_ISREG(found.st_mode) or found.st_uid != uid or found.st_mode & stat.S_IWOTH:
         yield wrong(
-            f"{path} is not plainly yours: a link, another user's, or writable by everybody.",
-            "Put a file of your own in its place.",
+            f"{path} is a link, belongs to another user, or can be written by everybody.",
+            "Replace it with a file of your own.",
         )
 
 
@@ -108,11 +108,9 @@ def _check_above(path: Path, uid: int) -> Iterator[DoctorFinding]:
         if found is None:
             return
         if found.st_uid not in {0, uid}:
-            yield wrong(f"{parent}, above {path}, belongs to another user, who can put another in its place.")
+            yield wrong(f"{parent}, above {path}, belongs to another user, who can replace it.")
         elif found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
-            yield wrong(
-                f"Others may write {parent}, above {path}, and put another in its place.", f"chmod go-w {parent}"
-            )
+            yield wrong(f"Other users can write {parent}, above {path}, and replace it.", f"chmod go-w {parent}")
 
 
 def _entries(directory: Path) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from aileron import __version__
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
-from aileron.cli._output import block, heading, in_words, say, say_json, values
+from aileron.cli._output import block, heading, in_words, say, say_json, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.records.confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 from aileron.values import Checkpoint, from_timestamp, to_json
@@ -24,46 +24,55 @@ if TYPE_CHECKING:
 
 @click.group()
 def audit() -> None:
-    """Read the record of what happened, and check it."""
+    """Read and verify the audit log."""
 
 
 @audit.command("list")
-@click.option("--since", metavar="TIME", help="From this moment on (RFC 3339).")
-@click.option("--until", metavar="TIME", help="Before this moment.")
-@click.option("--type", "type", help="Such as approval.approved.")
-@click.option("--action", help="About this action only.", shell_complete=_completion.actions)
-@click.option("--connector", help="About this connector only.", shell_complete=_completion.all_connectors)
-@click.option("--session", help="Of this session only.")
-@click.option("--run", help="Of this run only.")
-@click.option("--class", "class", help="Failures of this class only.", shell_complete=_completion.failures)
+@click.option("--since", metavar="TIME", help="From this time on (RFC 3339).")
+@click.option("--until", metavar="TIME", help="Before this time.")
+@click.option("--type", "type", help="Only this type, such as approval.approved.")
+@click.option("--action", help="Only this action.", shell_complete=_completion.actions)
+@click.option("--connector", help="Only this connector.", shell_complete=_completion.all_connectors)
+@click.option("--session", help="Only this session.")
+@click.option("--run", help="Only this run.")
+@click.option("--class", "class", help="Only failures of this class.", shell_complete=_completion.failures)
 @_options.paged
+@_options.exact_times
 @operator_command
 def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List records, newest first."""
     command.list(
         lambda operator: operator.audit(_options.filter_query(**filters)),
-        ("NO", "AT", "WHAT", "WHO", "ACTION", "RUN"),
-        lambda item: (item["sequence"], item["at"], item["type"], _actor(item), item.get("action"), item.get("run_id")),
-        "There are no such records.",
+        ("NO", "TIME", "EVENT", "ACTOR", "ACTION", "RUN"),
+        lambda item: (
+            item["sequence"],
+            when(item["at"]),
+            item["type"],
+            _actor(item),
+            item.get("action"),
+            item.get("run_id"),
+        ),
+        "No matching records.",
     )
 
 
 @audit.command("show")
 @click.argument("audit_id", metavar="ID")
+@_options.exact_times
 @operator_command
 def show_record(command: OperatorCommand, audit_id: str) -> None:
-    """Show one record whole, with its place in the chain."""
+    """Show one record in full, with its place in the chain."""
     command.show(command.ask(lambda operator: operator.audit_record(audit_id)), _show_record)
 
 
 def _show_record(record: Mapping[str, Any]) -> None:
     heading("{kind}", kind=record["type"])
-    named = ("audit_id", "at", "action", "connector", "class", "run_id", "session_id")
+    named = ("audit_id", "action", "connector", "class", "run_id", "session_id")
     found = {name.replace("_", " "): record[name] for name in named if record.get(name) is not None}
-    values({"number": record["sequence"], "who": _actor(record), **found}, "  ")
-    heading("What")
+    values({"number": record["sequence"], "time": when(record["at"]), "actor": _actor(record), **found}, "  ")
+    heading("Contents")
     if record.get("pruned"):
-        say("  The contents were deleted, as `audit.keep_payloads_days` asks.")
+        say("  Deleted after the retention period (`audit.keep_payloads_days`).")
     else:
         block(in_words(record["payload"]), "  ")
     heading("Chain")
@@ -79,8 +88,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @audit.command("verify")
 @click.argument("path", required=False, type=_FILE)
-@click.option("--public-key", "keys", multiple=True, metavar="K", help="The key you noted, or its fingerprint.")
-@click.option("--anchor", type=_FILE, help="A file that an anchor wrote: checkpoints kept elsewhere.")
+@click.option("--public-key", "keys", multiple=True, metavar="K", help="The key that you noted, or its fingerprint.")
+@click.option("--anchor", type=_FILE, help="A file of checkpoints kept elsewhere, written by an anchor.")
 @_options.as_json
 @pass_cli
 def verify(
@@ -91,12 +100,12 @@ def verify(
     anchor: Path | None,
     as_json: bool,
 ) -> int:
-    """Check the record: in a copy of the database, in an export, or in your own home.
+    """Verify the audit log: of your home, a copy of its database, or an export.
 
-    Says which record was altered, removed, inserted, moved or cut off first, and
-    exits with 1. Needs no daemon and no passphrase, and writes nothing. In your
-    own home, a daemon that runs is asked for its newest record; where one may
-    run and cannot be asked, it exits with 69.
+    If a record was altered, removed, inserted, moved or cut off, the first such
+    record is named and the exit code is 1. Needs no daemon and no passphrase, and
+    writes nothing. For your own home, a running daemon is asked for its newest
+    record; if a daemon may be running but cannot be asked, the exit code is 69.
     """
     from aileron.cli.records.look import look_at
 
@@ -119,13 +128,13 @@ def verify(
 
 @audit.command("export")
 @click.argument("path", required=False, type=_FILE)
-@click.option("--since", metavar="TIME", help="From this moment on (RFC 3339).")
-@click.option("--until", metavar="TIME", help="Before this moment.")
+@click.option("--since", metavar="TIME", help="From this time on (RFC 3339).")
+@click.option("--until", metavar="TIME", help="Before this time.")
 @pass_cli
 def export(cli: CliContext, /, path: Path | None, since: str | None, until: str | None) -> None:
-    """Write the record as lines of JSON, of your home or of a copy of its database.
+    """Print the audit log as lines of JSON, of your home or of a copy of its database.
 
-    A part of it can be verified by itself: aileron audit verify FILE
+    An exported part can be verified by itself: aileron audit verify FILE
     """
     from aileron.store.copy import open_copy
 
@@ -144,7 +153,7 @@ def _write(copy: Copy, after: int, until: int, checkpoints: Sequence[Checkpoint]
 
     previous = copy.at(after) if after else GENESIS
     if previous is None:
-        raise CommandError("The record has a gap where this part would begin.", "Look at it: aileron audit verify")
+        raise CommandError("The audit log has a gap where this part would start.", "Check it: aileron audit verify")
     exporting = Exporting(after, previous, max(after, until), checkpoints)
     for line in exporting.head(__version__):
         click.echo(line, nl=False)
@@ -162,14 +171,14 @@ def _read_anchored(path: Path) -> tuple[Checkpoint, ...]:
             return read_anchor(file)
     except NotAnExport as error:
         raise CommandError(
-            f"{path} is no anchor: {error}.", "Leave --anchor out, or name a file that an anchor wrote."
+            f"{path} is not an anchor file: {error}.", "Remove --anchor, or specify a file written by an anchor."
         ) from None
 
 
 def _present(path: Path) -> None:
     if not path.is_file():
         raise CommandError(
-            f"{path} is not there, so there is no record to look at.", "Name a copy of the database, or an export."
+            f"{path} does not exist, so there is no audit log to read.", "Specify a copy of the database, or an export."
         )
 
 
@@ -177,4 +186,4 @@ def _moment(text: str | None, option: str) -> datetime | None:
     try:
         return None if text is None else from_timestamp(text.upper())
     except (ValueError, OverflowError):
-        raise click.UsageError(f"{option} must be a moment, such as 2026-01-31T12:00:00Z.") from None
+        raise click.UsageError(f"{option} must be a time, such as 2026-01-31T12:00:00Z.") from None

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import complain, note, say, values
+from aileron.cli._output import complain, note, say, values, when
 from aileron.errors import AileronError
 from aileron.home import Discovery, database_pid, read_discovery, running_pid
 from aileron.values import JSON, Break, Verdict
@@ -20,7 +20,7 @@ NAME = "the running daemon"
 """The name of the daemon in a finding, where it knows another record than the file."""
 _is_hex = re.compile("(?:[0-9a-fA-F]{2})+").fullmatch
 _TRIES, _PAUSE_SECONDS = 20, 0.1
-_HIDDEN = "{} {}, but daemon.json does not lead to it."
+_HIDDEN = "{} {}, but daemon.json does not point to it."
 
 
 @frozen
@@ -62,7 +62,7 @@ def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
         return None
     pid, does = running_pid(home), "is this home's daemon"
     if pid is None:
-        pid, does = database_pid(home), "has the record open and may be the daemon"
+        pid, does = database_pid(home), "has the audit log open and may be the daemon"
     if pid is None:
         return None
     try:
@@ -74,7 +74,7 @@ def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
     except (AileronError, CommandError) as error:
         return Confirmation(problem=error.message)
     if confirmed.head is None:
-        return evolve(confirmed, problem="The daemon does not say which record is its newest.")
+        return evolve(confirmed, problem="The daemon does not report its newest record.")
     return confirmed
 
 
@@ -97,7 +97,7 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
             break
         cli.sleep(_PAUSE_SECONDS)
     kind, first = ("rewritten", newest) if newest == found.last else ("inserted", newest + 1)
-    why = f"The record ends with another record {found.last} than {NAME} wrote; the newest that it wrote is {newest}."
+    why = f"Record {found.last} at the end is not the one that {NAME} wrote; its newest record is {newest}."
     return evolve(found, broken=Break(kind, first, why))
 
 
@@ -116,25 +116,27 @@ def tell_key(cli: CliContext, found: Discovery) -> None:
     """Show the key of a record that was just begun, to be noted."""
     key = record_of(cli, found).get("key")
     if key:
-        say("  The record of what happens is signed by {key}", key=key)
+        say("  The audit log is signed with {key}", key=key)
         note(
-            "  Note this elsewhere: it shows later that nobody wrote the record anew. See: aileron audit verify --help"
+            "  Save this key elsewhere: it shows later whether the log was rewritten. See: aileron audit verify --help"
         )
 
 
 def tell_tampering(record: Mapping[str, Any]) -> None:
     """Say so where signs of tampering are on record."""
     if record.get("tampered"):
-        complain("Something was tampered with while you were away, or put back to what it was.")
-        note("  What was found: aileron audit list --type tamper.detected")
+        complain("Signs of tampering were found.")
+        note("  See what was found: aileron audit list --type tamper.detected")
 
 
 def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
     """Render the key and the newest signature of the record for C{aileron status}."""
     if not record.get("key"):
         return {}
-    signed = f"up to {record.get('signed_up_to')}, {record.get('signed_at')}" if record.get("signed_at") else "not yet"
-    return {"record signed": signed, "signed by": str(record["key"])}
+    signed = (
+        f"up to {record.get('signed_up_to')}, {when(record['signed_at'])}" if record.get("signed_at") else "not yet"
+    )
+    return {"audit log signed": signed, "signed with": str(record["key"])}
 
 
 def is_unconfirmed(found: Verdict, running: Confirmation | None) -> bool:
@@ -150,20 +152,20 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
     broken = found.broken
     if broken is None:
         if is_unconfirmed(found, running):
-            say("Not confirmed: a daemon may be running, and could not be asked for its newest record.")
-        say("The record holds, from number {first} to {last}.", first=found.first, last=found.last)
+            say("Not confirmed: a daemon may be running, but could not be asked for its newest record.")
+        say("The audit log is intact, from record {first} to {last}.", first=found.first, last=found.last)
     else:
-        say("The record is broken: {kind}, record {number}.", kind=broken.kind, number=broken.sequence)
+        say("The audit log is broken: {kind}, record {number}.", kind=broken.kind, number=broken.sequence)
         say("  {why}", why=broken.why)
     confirmed = running.head[0] if found.sound and running is not None and running.head is not None else 0
     if confirmed:
-        say("The running daemon confirms it up to number {last}.", last=confirmed)
+        say("The running daemon confirms it up to record {last}.", last=confirmed)
     values(
         {
-            "holds up to": f"{found.last}, {found.head}",
+            "intact up to": f"{found.last}, {found.head}",
             "signed up to": str(found.signed),
-            "checkpoints": f"{found.checkpoints} beside it, {found.anchored} of an anchor",
-            "without contents": str(found.pruned),
+            "checkpoints": f"{found.checkpoints} stored with it, {found.anchored} from an anchor",
+            "records without contents": str(found.pruned),
             **{f"key {number}": each for number, each in enumerate(fingerprints(found), 1)},
         },
         "  ",
@@ -171,7 +173,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
     if running is not None:
         if running.problem is not None:
             note("The newest record is not confirmed. {why}", why=running.problem)
-            note("  Verify again. If that does not help, stop the daemon, which then signs it: aileron daemon stop")
+            note("  Verify again. If that does not help, stop the daemon, which signs the record: aileron daemon stop")
         tell_tampering(running.record)
     for line in _doubts(found, confirmed):
         note("{line}", line=line)
@@ -183,16 +185,16 @@ def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
     :param confirmed: up to which record the daemon confirmed it; 0: it did not.
     """
     if not found.checkpoints and not found.anchored:
-        yield "Neither checkpoint nor anchor is there, so nothing of it is signed."
+        yield "There are no checkpoints and no anchor, so nothing is signed."
     if found.sound and found.unsigned:
         newest = "The newest record is" if found.unsigned == 1 else f"The {found.unsigned} newest records are"
-        where = f"after number {confirmed}" if confirmed else "there"
-        open_ = "" if confirmed >= found.last else f" A cut or a change {where} would not show."
+        where = f"after record {confirmed}" if confirmed else "there"
+        open_ = "" if confirmed >= found.last else f" Changes {where} would not be detected."
         yield f"{newest} not signed yet.{open_}"
     elif found.sound and not confirmed:
-        yield f"Records that came after {found.last} and were cut off before they were signed would not show."
+        yield f"Records after {found.last} that were removed before they were signed would not be detected."
     if found.checkpoints and not found.compared:
-        yield "Compare the key with the one you noted, or give it: --public-key"
+        yield "Compare the key with the one that you saved, or pass that one with --public-key."
 
 
 def fingerprints(found: Verdict) -> list[str]:

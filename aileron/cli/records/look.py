@@ -42,7 +42,7 @@ def _look_at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkp
             export = read_export(file)
         except NotAnExport as error:
             raise CommandError(
-                f"{path} is neither a database nor an export: {error}.", "Make one: aileron audit export >FILE"
+                f"{path} is neither a database nor an export: {error}.", "Create an export: aileron audit export >FILE"
             ) from None
         part = export.exported
         # What the anchor tells of records that are not in this part says nothing about it.

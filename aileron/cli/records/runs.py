@@ -11,71 +11,73 @@ import click
 
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import block, heading, in_words, say, table, values
+from aileron.cli._output import block, heading, in_words, say, table, values, when
 from aileron.cli._session import OperatorCommand, as_operator, operator_command
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
 
 _FOUND: Mapping[bool | None, str] = {
-    True: "It happened: it was found by its key.",
+    True: "It happened: the service found it by its key.",
     False: "It did not happen.",
-    None: "It was not found, which proves nothing yet.",
+    None: "It was not found. That does not prove that it did not happen.",
 }
 
 
 @click.group()
 def runs() -> None:
-    """See every run, take back what has not begun, settle the unknown ones."""
+    """List runs, cancel those that have not started, and settle unknown outcomes."""
 
 
 @runs.command("list")
-@click.option("--state", help="Such as unknown or completed.", shell_complete=_completion.states)
-@click.option("--action", help="Of this action only.", shell_complete=_completion.actions)
-@click.option("--session", help="Of this session only.")
-@click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
+@click.option("--state", help="Only this state, such as unknown or completed.", shell_complete=_completion.states)
+@click.option("--action", help="Only this action.", shell_complete=_completion.actions)
+@click.option("--session", help="Only this session.")
+@click.option("--gated/--ungated", default=None, help="Only runs that need approval, or only others.")
 @_options.paged
+@_options.exact_times
 @operator_command
 def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
     command.list(
         lambda operator: operator.runs(_options.filter_query(**filters)),
-        ("ID", "ACTION", "STATE", "RECEIVED AT", "SESSION"),
-        lambda item: (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id")),
-        "There are no runs.",
+        ("ID", "ACTION", "STATE", "REQUESTED", "SESSION"),
+        lambda item: (item["id"], item["action"], item["state"], when(item["received_at"]), item.get("session_id")),
+        "No runs.",
     )
 
 
 @runs.command("show")
 @click.argument("run_id", metavar="ID")
+@_options.exact_times
 @operator_command
 def show_run(command: OperatorCommand, run_id: str) -> None:
-    """Show one run: its arguments, its attempts, its result or why it failed."""
+    """Show one run: arguments, attempts, and result or failure."""
     command.show(command.ask(lambda operator: operator.run(run_id)), _show_run)
 
 
 @runs.command("settle")
 @click.argument("run_id", metavar="ID")
-@click.option("--happened", "outcome", flag_value="happened", help="You found out that it did.")
-@click.option("--did-not-happen", "outcome", flag_value="did_not_happen", help="You found out that it did not.")
-@click.option("--run-again", "outcome", flag_value="run_again", help="Put it up for your decision once more.")
-@click.option("--note", default="", help="How you know; it goes on record.")
+@click.option("--happened", "outcome", flag_value="happened", help="You checked: it happened.")
+@click.option("--did-not-happen", "outcome", flag_value="did_not_happen", help="You checked: it did not happen.")
+@click.option("--run-again", "outcome", flag_value="run_again", help="Request it again, for your approval.")
+@click.option("--note", default="", help="How you know; saved in the audit log.")
 @operator_command
 def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str) -> None:
-    """Say what became of a run whose outcome is unknown, or have it done again."""
+    """Record the outcome of a run whose outcome is unknown, or request it again."""
     if outcome is None:
-        raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
+        raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
     run = command.ask(lambda operator: operator.resolve(run_id, outcome, note))
     if outcome == "run_again":
-        command.say(run, "It waits for your decision as {id}: aileron approval show {id}", id=run["id"])
+        command.say(run, "Requested again as {id}. Review it: aileron approval show {id}", id=run["id"])
     else:
-        command.say(run, "The run is {state} now.", state=run["state"])
+        command.say(run, "The run is now {state}.", state=run["state"])
 
 
 @runs.command("reconcile")
 @click.argument("run_id", metavar="ID")
 @operator_command
 def reconcile(command: OperatorCommand, run_id: str) -> None:
-    """Look whether a run whose outcome is unknown happened, where its connector says how."""
+    """Ask the service whether a run with unknown outcome happened, if its connector supports that."""
     command.show(command.ask(lambda operator: operator.reconcile_run(run_id)), _show_lookup)
 
 
@@ -87,12 +89,12 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
 
 @runs.command("cancel")
 @click.argument("run_id", metavar="ID")
-@click.option("--reason", help="Why; the agent is told.")
+@click.option("--reason", help="Reason; shown to the agent.")
 @operator_command
 def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
-    """Take a run back that has not begun, approved or not: nothing is sent."""
+    """Cancel a run that has not started, approved or not. Nothing is sent."""
     answer = command.ask(lambda operator: operator.withdraw(run_id, reason))
-    command.say(answer, "Taken back; nothing was sent.")
+    command.say(answer, "Cancelled; nothing was sent.")
 
 
 @runs.command("save")
@@ -117,11 +119,11 @@ def _show_run(run: Mapping[str, Any]) -> None:
         {
             "state": run["state"],
             "run": run["id"],
-            "session": run.get("session_id") or "none: you",
-            "received at": run["received_at"],
-            "changed at": run["changed_at"],
-            "approval": "asked" if run["gated"] else "not asked",
-            **({"does again": run["parent_id"]} if run.get("parent_id") else {}),
+            "session": run.get("session_id") or "none (requested by you)",
+            "requested": when(run["received_at"]),
+            "last changed": when(run["changed_at"]),
+            "approval": "required" if run["gated"] else "not required",
+            **({"repeats": run["parent_id"]} if run.get("parent_id") else {}),
             **({"reason": run["reason"]} if run.get("reason") else {}),
             **({"audit record": run["audit_id"]} if run.get("audit_id") else {}),
         },
@@ -131,17 +133,20 @@ def _show_run(run: Mapping[str, Any]) -> None:
     values(run["arguments"], "  ")
     show_edits(run)
     if run.get("failure"):
-        heading("Why")
+        heading("Failure")
         _show_failure(run)
     if run.get("result") is not None:
         heading("Result")
         block(in_words(_set_apart(run)[0]), "  ")
     if _set_apart(run)[1]:
-        say("To have what is attached: aileron runs save {id} DIRECTORY", id=run["id"])
+        say("To save the attachments: aileron runs save {id} DIRECTORY", id=run["id"])
     _show_attempts(run)
     if run["state"] == "unknown":
-        say("Nobody knows whether it happened. Have it looked for: aileron runs reconcile {id}", id=run["id"])
-        say("Or find out, then say so: aileron runs settle {id} --happened", id=run["id"])
+        say("Outcome unknown: it may have happened. To ask the service: aileron runs reconcile {id}", id=run["id"])
+        say(
+            "Or check it yourself and record the outcome: aileron runs settle {id} --happened (or --did-not-happen)",
+            id=run["id"],
+        )
 
 
 def _show_failure(answer: Mapping[str, Any]) -> None:
@@ -161,10 +166,16 @@ def _show_attempts(run: Mapping[str, Any]) -> None:
         return
     heading("Attempts")
     rows = (
-        (each["step"], each["number"], each["state"], each["started_at"], (each.get("failure") or {}).get("message"))
+        (
+            each["step"],
+            each["number"],
+            each["state"],
+            when(each["started_at"]),
+            (each.get("failure") or {}).get("message"),
+        )
         for each in run["attempts"]
     )
-    table(("STEP", "NO", "STATE", "STARTED AT", "WHY"), rows)
+    table(("STEP", "NO", "STATE", "STARTED", "FAILURE"), rows)
 
 
 def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iterator[Path]:

@@ -10,7 +10,7 @@ import click
 
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
-from aileron.cli._output import note, say, say_json, values
+from aileron.cli._output import note, say, say_json, values, when
 from aileron.cli._session import OperatorCommand, as_operator, operator_command
 from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
@@ -22,42 +22,44 @@ if TYPE_CHECKING:
 
 @click.group()
 def sessions() -> None:
-    """See, follow, open and end the sessions of agents."""
+    """List, watch, open and end agent sessions."""
 
 
 @sessions.command("list")
-@click.option("--live", is_flag=True, default=None, help="Only those that have not ended.")
+@click.option("--live", is_flag=True, default=None, help="Only sessions that have not ended.")
 @_options.paged
+@_options.exact_times
 @operator_command
 def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
-    """List sessions, newest first; agent and directory are what each claims."""
+    """List sessions, newest first. Agent and directory are self-reported."""
     command.list(
         lambda operator: operator.sessions(_options.filter_query(**filters)),
-        ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS"),
+        ("ID", "STATE", "STARTED", "AGENT (SELF-REPORTED)", "DIRECTORY (SELF-REPORTED)", "PROCESS", "EXIT", "TOKENS"),
         lambda item: tuple(_fields(item).values()),
-        "There are no sessions.",
+        "No sessions.",
     )
 
 
 @sessions.command("show")
 @click.argument("session")
+@_options.exact_times
 @operator_command
 def show_session(command: OperatorCommand, /, session: str) -> None:
-    """Show one session: what it claims, and the process that opened it."""
+    """Show one session: what the agent reports, and the process that opened it."""
     found = command.ask(lambda operator: operator.session(session))
     command.show(found, lambda _: values({**_fields(found), **_more(found)}))
 
 
 @sessions.command("open")
 @click.argument("name")
-@click.option("--hours", type=click.IntRange(1, 720), default=8, show_default=True, help="How long it may live.")
+@click.option("--hours", type=click.IntRange(1, 720), default=8, show_default=True, help="Maximum duration.")
 @_options.as_json
 @pass_cli
 def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
-    """Open a session for an agent elsewhere, such as in a container, and print what it needs, once.
+    """Open a session for an agent elsewhere, such as in a container, and print its credentials, once.
 
-    Lines for its environment: an agent with them can list actions, ask for them and read its own results, until its
-    time is over or you end it.
+    Set the printed variables in the agent's environment. It can then list actions, request them and read its own
+    results, until the session ends.
     """
 
     async def whole(links: Links) -> tuple[str, OpenedSession]:
@@ -72,41 +74,42 @@ def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
         return
     for variable, text in needs.items():
         say("{variable}={text}", variable=variable, text=text)
-    note("Session {id}, for {hours} h at most. End it: aileron sessions end {id}", id=opened.id, hours=hours)
+    note("Session {id} ends after {hours} h. To end it now: aileron sessions end {id}", id=opened.id, hours=hours)
 
 
 @sessions.command("end")
 @click.argument("session")
-@click.option("--deny", is_flag=True, help="And deny all that it asks.")
-@click.option("--reason", help="With --deny: why.")
+@click.option("--deny", is_flag=True, help="Also deny its pending requests.")
+@click.option("--reason", help="With --deny: the reason.")
 @_options.passphrase_fd
 @pass_cli
 def end_session(cli: CliContext, /, passphrase_fd: int | None, session: str, deny: bool, reason: str | None) -> None:
-    """End one session: its agent can ask for nothing more.  What it asked before still waits for you."""
+    """End a session: its agent can request nothing more. Its pending requests stay pending."""
     if reason is not None and not deny:
-        raise click.UsageError("--reason goes with --deny.")
+        raise click.UsageError("--reason requires --deny.")
     if deny:
         denied = as_operator(cli, passphrase_fd, lambda operator: deny_all_of(operator, session, reason))
-        say("{session} is ended; {denied} of its requests were denied.", session=session, denied=denied)
+        say("Session {session} ended. Requests denied: {denied}.", session=session, denied=denied)
         return
     as_operator(cli, passphrase_fd, lambda operator: operator.end_session(session))
-    say("{session} is ended.", session=session)
+    say("Session {session} ended.", session=session)
 
 
 def _more(session: Mapping[str, Any]) -> dict[str, Any]:
     summary = session.get("summary", {})
-    lasts = "when its launcher is gone" if session.get("leased") else session.get("ends_at")
-    told = {"ends by itself": lasts if session.get("ended_at") is None else None, "ended at": session.get("ended_at")}
+    lasts = "with its launcher" if session.get("leased") else when(session.get("ends_at"))
+    ended = session.get("ended_at")
+    told = {"ends": lasts, "ended": None} if ended is None else {"ends": None, "ended": when(ended)}
     named = {
         "calls": "calls",
         "approvals": "approved",
         "denials": "denied",
-        "effects": "done",
-        "in_doubt": "in doubt",
-        "waiting": "waiting",
+        "effects": "completed",
+        "in_doubt": "outcome unknown",
+        "waiting": "pending",
     }
     counted = {label: summary[name] for name, label in named.items() if name in summary}
-    lasted = {"lasted": f"{summary['seconds']} s"} if "seconds" in summary else {}
+    lasted = {"duration": f"{summary['seconds']} s"} if "seconds" in summary else {}
     return {label: each for label, each in told.items() if each is not None} | counted | lasted
 
 
@@ -114,9 +117,9 @@ def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": session["id"],
         "state": f"{session['state']}, paused" if session.get("paused") else session["state"],
-        "started at": session["started_at"],
-        "agent (claimed)": session["agent"],
-        "directory (claimed)": session["working_dir"],
+        "started": when(session["started_at"]),
+        "agent (self-reported)": session["agent"],
+        "directory (self-reported)": session["working_dir"],
         "process": process(session.get("peer")),
         "exit code": session.get("exit_code"),
         "tokens": tokens(session.get("gateway")),
@@ -130,9 +133,10 @@ _ENDED = "session.ended"
 
 @sessions.command("watch")
 @click.argument("session")
+@_options.exact_times
 @operator_command
 def watch_session(command: OperatorCommand, session: str) -> None:
-    """Follow one session: what was recorded of it, and then whatever happens, until it ends.
+    """Print the audit records of a session, and new ones as they occur, until it ends.
 
     With --json each record is one JSON object.
     """
@@ -140,7 +144,7 @@ def watch_session(command: OperatorCommand, session: str) -> None:
     async def watch(operator: Operator) -> None:
         found = await operator.session(session)
         if not command.as_json:
-            note("{agent}, session {id}, since {at}", agent=found["agent"], id=session, at=found["started_at"])
+            note("{agent}, session {id}, started {at}", agent=found["agent"], id=session, at=when(found["started_at"]))
         await _watch(command, operator, session)
 
     command.ask(watch)
@@ -195,5 +199,5 @@ def line_of(record: Mapping[str, Any]) -> str:
     payload = record.get("payload") or {}
     told = ((name.replace("_", " "), payload.get(name)) for name in ("ending", "exit_code", "reason"))
     more = ", ".join(f"{name} {each}" for name, each in told if each is not None)
-    parts = (record["at"], record["type"], record.get("action"), record.get("run_id"), more)
+    parts = (when(record["at"], relative=False), record["type"], record.get("action"), record.get("run_id"), more)
     return "  ".join(str(each) for each in parts if each)

@@ -12,7 +12,7 @@ from aileron.addresses import base_url_problem
 from aileron.cli import _completion
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, note, say, values
+from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
 from aileron.credentials import DEFAULT_KIND
@@ -29,14 +29,14 @@ _PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format":
 def binding() -> None:
     """Bind credentials to connectors, and to providers of the gateway.
 
-    Aileron fills them in when a request leaves; agents never see them.
+    Aileron adds them when a request is sent. Agents never see them.
     """
 
 
 @binding.command("list")
 @operator_command
 def list_bindings(command: OperatorCommand) -> None:
-    """List what is bound to what; no secret is shown."""
+    """List bindings. Secrets are not shown."""
     answer = command.list(
         lambda operator: operator.bindings(),
         ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE"),
@@ -46,9 +46,9 @@ def list_bindings(command: OperatorCommand) -> None:
             _state(item),
             item["base_url"],
             item["account"],
-            item["created_at"],
+            when(item["created_at"]),
         ),
-        "Nothing is bound yet: aileron binding setup CONNECTOR",
+        "No bindings yet. Add one: aileron binding setup CONNECTOR",
     )
     if not command.as_json:
         _tell_what_to_do(answer["items"])
@@ -58,28 +58,28 @@ def list_bindings(command: OperatorCommand) -> None:
 @click.argument("name")
 @operator_command
 def show_binding(command: OperatorCommand, name: str) -> None:
-    """Show one binding: for what it opens, and whether that is what its connector wants; its secret is never shown."""
+    """Show one binding: its scope, and whether that matches its connector. The secret is never shown."""
     command.show(command.ask(lambda operator: operator.binding(name)), _show_binding)
 
 
 def _show_binding(found: Mapping[str, Any]) -> None:
     heading("{name}", name=found["name"])
-    told = ("connector", "kind", "revision", "base_url", "account", "created_at")
+    told = ("connector", "kind", "revision", "base_url", "account")
     known = {part.replace("_", " "): found[part] for part in told if found.get(part) is not None}
-    values({"state": _state(found), **known}, "  ")
+    values({"state": _state(found), **known, "created": when(found["created_at"])}, "  ")
     _show_scope(found["scope"])
     _tell_what_to_do([found])
 
 
 @binding.command("setup")
 @click.argument("connector", shell_complete=_completion.bindable)
-@click.option("--identity", default="default", show_default=True, help="Whose credential it is, in a word.")
-@click.option("--service", help="The service, in a word; else the last part of the connector's name.")
-@click.option("--kind", default=DEFAULT_KIND, show_default=True, help="What kind of credential it is.")
-@click.option("--base-url", help="Where the service is, if the connector lets a binding choose.")
-@click.option("--account", help="The account it belongs to, to be shown to you.")
+@click.option("--identity", default="default", show_default=True, help="Name of the credential's owner.")
+@click.option("--service", help="Name of the service.  [default: the last part of CONNECTOR]")
+@click.option("--kind", default=DEFAULT_KIND, show_default=True, help="Kind of credential.")
+@click.option("--base-url", help="URL of the service, if the connector lets a binding set it.")
+@click.option("--account", help="Account name to display.")
 @click.option(
-    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited descriptor."
+    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
 )
 @operator_command
 def setup(
@@ -87,8 +87,8 @@ def setup(
 ) -> None:
     """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
 
-    The secret is asked for in the terminal and not shown, or comes by --secret-fd. Where a provider's key will go is
-    shown before it is asked for.
+    The secret is read from the terminal without being shown, or from --secret-fd. For a provider, the address is shown
+    before you enter the key.
     """
     body: dict[str, JSON] = {
         "connector": connector,
@@ -106,7 +106,7 @@ def setup(
         if is_provider:  # only its name is in hand: where that leads is shown before its key is asked for
             target = await operator.binding_target(connector)
             if not command.as_json:
-                say("The gateway will put the key into calls of {fqn}, and it opens for nothing else.", fqn=connector)
+                say("The gateway adds the key to calls of {fqn}, and to nothing else.", fqn=connector)
                 _show_parts(target["scope"])
         return await operator.set_up_binding({**body, "secret": secret() if given is None else given})
 
@@ -116,7 +116,7 @@ def setup(
         return
     if is_provider:
         provider = connector.removeprefix(GATEWAY)
-        note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
+        note("To use it, add to config.yaml, under gateway: providers: {provider}:", provider=provider)
         note("  credential: vault:{name}", name=made["name"])
     else:
         _show_scope(made["scope"])
@@ -124,26 +124,26 @@ def setup(
 
 @binding.command("rebind")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask: rebind to what is shown.")
+@click.option("--yes", is_flag=True, help="Rebind to what is shown, without asking.")
 @operator_command
 def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
-    """Let a bound credential go where its connector wants it now.
+    """Change the scope of a binding to what its connector asks for now.
 
-    A credential opens only for the hosts, the address and the place in a request that it was bound for. Where a
-    connector that you trust asks for another, you are shown the difference.
+    A credential can only be sent to the hosts, the address and the header that it was bound for. If a trusted
+    connector asks for others, the difference is shown.
     """
     refuse_unasked(command.as_json, yes)
     made = command.ask(lambda operator: _rebind(command.cli, operator, name, yes, command.as_json))
-    command.say(made, "{name} opens for that now (revision {revision}).", name=made["name"], revision=made["revision"])
+    command.say(made, "{name} is rebound (revision {revision}).", name=made["name"], revision=made["revision"])
 
 
 @binding.command("revoke")
 @click.argument("name")
 @operator_command
 def revoke(command: OperatorCommand, name: str) -> None:
-    """Remove a binding and its secret; what still waits with it becomes stale."""
+    """Delete a binding and its secret. Pending requests that use it become stale."""
     gone = command.ask(lambda operator: operator.revoke_binding(name))
-    command.say(gone, "{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
+    command.say(gone, "{name} is revoked. If the key may have leaked, revoke it at the service too.", name=gone["name"])
 
 
 async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
@@ -155,25 +155,28 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
     if (problem := _address_problem(shown)) is not None:
         raise CommandError(
             f"The address of {name} {problem}. Nothing was rebound.",
-            f"Revoke it: aileron binding revoke {name}, then set it up anew: "
+            f"Set it up again: aileron binding revoke {name}, then "
             f"aileron binding setup {shown['connector']} --base-url URL",
         )
     now = shown["in_force"]
     if shown["fits"]:
-        raise CommandError(f"{name} fits its connector as it is; nothing was rebound.")
+        raise CommandError(f"{name} already matches its connector; nothing was rebound.")
     if now is None:
-        raise CommandError(f"The connector {shown['connector']} is not there.", "See: aileron connector list")
+        raise CommandError(
+            f"There is no connector {shown['connector']}; nothing was rebound.",
+            "List connectors: aileron connector list",
+        )
     if not quiet:
         _show_change(shown["scope"], now)
     if not sure:
-        confirm(cli, "Let the credential go there? [y/N] ", "rebound")
+        confirm(cli, "Allow the credential to be sent there? [y/N] ", "rebound")
     return await operator.rebind(name, shown["revision"])
 
 
 def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
     for part, wanted in now.items():
         was = None if before is None else before[part]
-        as_before = ", as before" if was == wanted else ""
+        as_before = " (unchanged)" if was == wanted else ""
         say("  {part}: {wanted}{as_before}", part=_PARTS[part], wanted=_render(wanted), as_before=as_before)
         if was != wanted:
             say("    before: {was}", was=_render(was))
@@ -181,7 +184,7 @@ def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> No
 
 def _show_scope(scope: Mapping[str, Any] | None) -> None:
     if scope is not None:
-        say("  It opens for nothing but:")
+        say("  It can be used only for:")
         _show_parts(scope)
 
 
@@ -196,8 +199,8 @@ def _render(given: str | Sequence[str] | None) -> str:
 
 def _state(item: Mapping[str, Any]) -> str:
     if item["flag"] or item["fits"]:
-        return "look into it" if item["flag"] else "bound"
-    return "must be rebound" if _address_problem(item) is None else "must be set up anew"
+        return "check" if item["flag"] else "bound"
+    return "needs rebind" if _address_problem(item) is None else "needs setup"
 
 
 def _address_problem(item: Mapping[str, Any]) -> str | None:
@@ -209,11 +212,11 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
         if item["flag"]:
             note("{name}: {reason}", name=item["name"], reason=item["flag"]["reason"])
         if (problem := _address_problem(item)) is not None:
-            note("{name} does not open: its address {problem}.", name=item["name"], problem=problem)
+            note("{name} cannot be used: its address {problem}.", name=item["name"], problem=problem)
             note("  Revoke it: aileron binding revoke {name}", name=item["name"])
-            note("  Set it up anew: aileron binding setup {connector} --base-url URL", connector=item["connector"])
+            note("  Set it up again: aileron binding setup {connector} --base-url URL", connector=item["connector"])
         elif not item["fits"]:
-            note("{name} does not open: its connector asks for something else now.", name=item["name"])
+            note("{name} cannot be used: its connector asks for another scope now.", name=item["name"])
             note("  See the difference: aileron binding rebind {name}", name=item["name"])
 
 
@@ -224,5 +227,5 @@ def service_of(connector: str) -> str:
     """
     last = connector.rstrip("/").rpartition("/")[2]
     if not _service(last):
-        raise CommandError(f"{connector} names no service: add --service.")
+        raise CommandError(f"Cannot derive a service name from {connector}; nothing was bound: add --service.")
     return last

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @click.group()
 def vault() -> None:
-    """Make, unlock and lock your vault; change its passphrase."""
+    """Create, unlock and lock your vault; change its passphrase."""
 
 
 @vault.command("init")
 @_options.passphrase_fd
 @pass_cli
 def init(cli: CliContext, passphrase_fd: int | None) -> None:
-    """Make the vault, with a passphrase of your own or six generated words, and start the daemon."""
+    """Create the vault, with your own passphrase or six generated words, and start the daemon."""
     if cli.home.secrets.exists():
-        raise CommandError("There is a vault already; it was left as it is.", "To open it: aileron vault unlock")
+        raise CommandError("The vault already exists and was left as it is.", "To unlock it: aileron vault unlock")
     refuse_lost(cli)
     make_vault(cli, passphrase_fd)
 
@@ -42,7 +42,7 @@ def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
     from aileron.vault.keys import operator_key
 
     key = _create(cli, descriptor)
-    say("The vault is made: {path}", path=cli.home.secrets)
+    say("Vault created: {path}", path=cli.home.secrets)
     secret = operator_key(key)
     found = restart_with(cli, key)
     _tell_open(found)
@@ -55,13 +55,13 @@ def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
 @click.option("--passphrase-file", type=click.Path(path_type=Path), help="Read the passphrase from this file.")
 @pass_cli
 def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | None) -> None:
-    """Open the vault for this life of the daemon, which is started, or started anew.
+    """Unlock the vault until the daemon stops. The daemon is started, or restarted.
 
-    Agents keep their sessions. The passphrase may also stand in AILERON_VAULT_PASSPHRASE.
+    Agents keep their sessions. The passphrase can also be set in AILERON_VAULT_PASSPHRASE.
     """
     found = live_discovery(cli.home)
     if found is not None and vault_state(cli, found) == "unlocked":
-        say("The vault is unlocked already.")
+        say("The vault is already unlocked.")
         return
     found = restart_with(cli, unlocking_key(cli, passphrase_fd, passphrase_file))
     _tell_open(found)
@@ -72,9 +72,9 @@ def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | N
 @_options.passphrase_fd
 @pass_cli
 def lock(cli: CliContext, passphrase_fd: int | None) -> None:
-    """Lock the vault: nothing runs until it is unlocked, and every login of yours ends."""
+    """Lock the vault: nothing runs until it is unlocked, and all your logins end."""
     as_operator(cli, passphrase_fd, lambda operator: operator.lock_vault())
-    say("The vault is locked. What waits for approval keeps waiting.")
+    say("The vault is locked. Pending approvals are kept.")
 
 
 @vault.command("passphrase")
@@ -82,9 +82,10 @@ def lock(cli: CliContext, passphrase_fd: int | None) -> None:
 @_options.new_passphrase_fd
 @pass_cli
 def passphrase(cli: CliContext, passphrase_fd: int | None, new_passphrase_fd: int | None) -> None:
-    """Change the vault's passphrase; the daemon is started anew.
+    """Change the vault's passphrase and restart the daemon.
 
-    Bindings and trust stay, and agents keep their sessions. What you approved and has not begun is asked again.
+    Bindings and trust are kept, and agents keep their sessions. Approved runs that have not started need your approval
+    again.
     """
     _tell_open(change_passphrase(cli, passphrase_fd, new_passphrase_fd))
 
@@ -93,9 +94,10 @@ def passphrase(cli: CliContext, passphrase_fd: int | None, new_passphrase_fd: in
 @_options.new_passphrase_fd
 @pass_cli
 def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
-    """Begin anew with an empty vault, where the old one is lost or its passphrase forgotten.
+    """Start over with an empty vault, if the old one is lost or its passphrase is forgotten.
 
-    Credentials, trust and approvals that have not begun are void. The word reset is asked for in the terminal.
+    Credentials and trust are deleted, and approved runs that have not started need approval again. You confirm in the
+    terminal by typing the word reset.
     """
     _tell_open(begin_anew(cli, new_passphrase_fd))
 
@@ -104,15 +106,19 @@ def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
 @_options.as_json
 @pass_cli
 def vault_status(cli: CliContext, as_json: bool) -> None:
-    """Say whether the vault is missing, locked, unlocked or lost."""
+    """Show whether the vault is missing, locked, unlocked or lost."""
     found = live_discovery(cli.home)
     state = vault_state(cli, found) if found is not None else state_of_file(cli)
     if as_json:
         say_json({"state": state, "running": found is not None})
         return
-    say("{state}{more}", state=state or "no vault file", more="" if found is not None else " (no daemon runs)")
+    say(
+        "{state}{more}",
+        state=state or "no vault file",
+        more="" if found is not None else " (the daemon is not running)",
+    )
     if state is None:
-        note("Whether it is missing or lost the daemon knows: aileron daemon start")
+        note("To find out whether it is missing or lost, start the daemon: aileron daemon start")
     elif state == "lost":
         note(LOST)
 
@@ -125,5 +131,5 @@ def _create(cli: CliContext, descriptor: int | None) -> DataKey:
 
 
 def _tell_open(found: Discovery) -> None:
-    say("The daemon runs with the vault unlocked (pid {pid}).", pid=found.pid)
-    say("  Your pages: aileron open. An agent: aileron launch opencode")
+    say("The daemon is running and the vault is unlocked (PID {pid}).", pid=found.pid)
+    say("  Next: aileron open (your pages), or aileron launch opencode (an agent)")

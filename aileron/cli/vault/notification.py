@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli._errors import FAILED
-from aileron.cli._output import note
+from aileron.cli._output import note, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import NOTICE
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from aileron.client import Operator
 
 _SERVICE = "notice"
-_NOTHING = "No notification is configured: see notifications in config.yaml."
-_TITLES = ("NAME", "KIND", "STATE", "SENT", "GIVEN UP", "LAST SENT")
+_NOTHING = "No notifications are configured. Add them under notifications in config.yaml."
+_TITLES = ("NAME", "KIND", "STATE", "SENT", "FAILED", "LAST SENT")
 
 
 @click.group()
 def notification() -> None:
-    """Be told of what waits: on the desktop, by a webhook, by ntfy, mail and others.
+    """Notify you of pending approvals: on the desktop, by webhook, ntfy, mail and others.
 
-    Which there are, config.yaml says; what of them is secret lies in the vault.
+    Channels are configured in config.yaml; their secrets are stored in the vault.
     """
 
 
 @notification.command("list")
 @operator_command
 def list_channels(command: OperatorCommand) -> None:
-    """List the channels, and how each does."""
+    """List the channels and their state."""
     _list(command, lambda operator: operator.notifications())
 
 
 @notification.command("test")
 @operator_command
 def test(command: OperatorCommand) -> None:
-    """Send a test by every channel, once. The exit code is 1 if one did not take it, or there is none."""
+    """Send a test notification by every channel. The exit code is 1 if one fails, or there is none."""
     answer = _list(command, lambda operator: operator.try_notifications())
     if not answer["items"] or any(item["problem"] for item in answer["items"]):
         click.get_current_context().exit(FAILED)
@@ -48,14 +48,14 @@ def test(command: OperatorCommand) -> None:
 @notification.command("add")
 @click.argument("name")
 @click.option(
-    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited descriptor."
+    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
 )
 @operator_command
 def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
-    """Put into the vault what NAME of config.yaml needs.
+    """Store the secret of channel NAME of config.yaml in the vault.
 
-    That is the address, such as ntfys://ntfy.sh/TOPIC or mailtos://USER:PASSWORD@example.com, or the key by which a
-    webhook is signed. It is asked for in the terminal and not shown, or comes by --secret-fd.
+    The secret is the address, such as ntfys://ntfy.sh/TOPIC or mailtos://USER:PASSWORD@example.com, or the key that
+    signs a webhook. It is read from the terminal without being shown, or from --secret-fd.
     """
 
     async def work(operator: Operator) -> Mapping[str, Any]:
@@ -63,39 +63,39 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
         # First, so that nothing is asked for that no channel wants.
         scope = (await operator.binding_target(connector))["scope"]
         by_address = scope["header"] == "address"
-        what = f"Address of {name}" if by_address else f"Key that signs what goes to {scope['base_url']}"
+        what = f"Address of {name}" if by_address else f"Key that signs requests to {scope['base_url']}"
         secret = command.cli.secret(what, secret_fd)
         body = {"connector": connector, "service": _SERVICE, "identity": name, "secret": secret}
         return await operator.set_up_binding(body)
 
-    command.say(command.ask(work), "{name} can be told now. Try it: aileron notification test", name=name)
+    command.say(command.ask(work), "{name} is set up. Try it: aileron notification test", name=name)
 
 
 @notification.command("remove")
 @click.argument("name")
 @operator_command
 def remove(command: OperatorCommand, name: str) -> None:
-    """Take the secret of NAME out of the vault; nothing is sent there any more."""
+    """Delete the secret of NAME from the vault. Nothing more is sent there."""
     gone = command.ask(lambda operator: operator.revoke_binding(f"{DEFAULT_KIND}/{_SERVICE}/{name}"))
-    command.say(gone, "What {name} needs is no longer in the vault.", name=name)
+    command.say(gone, "The secret of {name} is deleted from the vault.", name=name)
 
 
 def _list(command: OperatorCommand, work: Callable[[Operator], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
     answer = command.list(
         work,
         _TITLES,
-        lambda item: (item["name"], item["kind"], _state(item), item["sent"], item["failed"], item["sent_at"]),
+        lambda item: (item["name"], item["kind"], _state(item), item["sent"], item["failed"], when(item["sent_at"])),
         _NOTHING,
     )
     for item in () if command.as_json else answer["items"]:
         if item["problem"]:
             note("{name}: {problem}", name=item["name"], problem=item["problem"])
         elif item["needs_secret"] and not item["bound"]:
-            note("{name} waits for its secret: aileron notification add {name}", name=item["name"])
+            note("{name} needs its secret. Add it: aileron notification add {name}", name=item["name"])
     return answer
 
 
 def _state(item: Mapping[str, Any]) -> str:
     if item["problem"]:
         return "failing"
-    return "not in the vault yet" if item["needs_secret"] and not item["bound"] else "ready"
+    return "secret missing" if item["needs_secret"] and not item["bound"] else "ready"

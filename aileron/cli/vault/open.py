@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 _PASSKEYS = "/settings/passkeys"
 _POLL_SECONDS = 0.4
-_AGAIN = "Again: aileron open"
-_NO_BROWSER = "No browser came within a minute; the file is gone."
-_NO_WORDS = "The two words were not typed within two minutes, so nobody was let in."
-_ELSEWHERE = "Another hand-over took the place of this one."
+_AGAIN = "Try again: aileron open"
+_NO_BROWSER = "No browser opened the file within a minute, so it was deleted."
+_NO_WORDS = "The two words were not entered within two minutes, so no browser was logged in."
+_ELSEWHERE = "Another `aileron open` replaced this one, so no browser was logged in here."
 _TWICE = (
-    "Somebody else opened it: the file was used twice, so nobody was let in. If you did not open it twice, another "
-    "program of yours reads your files; it is on record."
+    "The file was opened twice, so no browser was logged in. If you did not open it twice, another program reads your "
+    "files. This is recorded in the audit log."
 )
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _PAGE = """<!doctype html>
@@ -52,7 +52,7 @@ _PAGE = """<!doctype html>
 <form method="post" action="{action}">
 <input type="hidden" name="code" value="{code}">
 <input type="hidden" name="next" value="{path}">
-<p>Opening your Aileron pages … <noscript><button>Go on</button></noscript></p>
+<p>Opening your Aileron pages … <noscript><button>Continue</button></noscript></p>
 </form>
 <script>document.forms[0].submit()</script>
 </html>
@@ -65,15 +65,15 @@ _PAGE = """<!doctype html>
 @_options.passphrase_fd
 @pass_cli
 def open_pages(cli: CliContext, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
-    """Open your pages in the browser.
+    """Open your pages in the browser, logged in.
 
-    All of them, or with `approval ID` the one where it is decided, or with `passkeys` the one where they are added.
+    With `approval ID` open the page of that request, with `passkeys` the page where passkeys are added.
 
-    The browser comes by a private file that works once, within a minute, and shows two words. You type them here; only
-    then is it let in. It stays logged in when this ends.
+    The browser opens a private file that works once, within a minute, and shows two words. Enter them here to log the
+    browser in. It stays logged in after this command.
     """
     if (what == "approval") != (approval_id is not None):
-        raise click.UsageError("Want: aileron open, or: aileron open approval ID, or: aileron open passkeys")
+        raise click.UsageError("Use one of: aileron open, aileron open approval ID, aileron open passkeys")
     path = _PASSKEYS if what == "passkeys" else f"/approvals/{approval_id}" if approval_id else "/"
     url = cli.running().operator_url
     with ExitStack() as stack:
@@ -95,8 +95,8 @@ def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
         return stack.enter_context(cli.terminal())
     except InvalidRequest:
         raise CommandError(
-            "The browser's two words must be typed in a terminal, and there is none.",
-            "Decide without a browser: aileron approval list",
+            "Cannot ask for the browser's two words: no terminal. No browser was opened.",
+            "To work without a browser: aileron approval list",
         ) from None
 
 
@@ -125,17 +125,20 @@ async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, ur
 
 def _tell(file: Path, opened: bool) -> None:
     if opened:
-        note("If no page comes up, open this file in your browser within a minute: {file}", file=file)
+        note("If no page opens, open this file in your browser within a minute: {file}", file=file)
     else:
-        note("There is no browser here. Open this file in one on this machine within a minute: {file}", file=file)
-        note("On a remote machine: ssh -L with the same port at both ends, or aileron approval in the terminal.")
+        note("No browser found. Open this file in a browser on this machine within a minute: {file}", file=file)
+        note("On a remote machine, use ssh -L with the same port at both ends, or aileron approval in the terminal.")
 
 
 async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str) -> str:
     """Ask for the two words until some are typed, and check meanwhile that the hand-over has not ended."""
-    note("A browser opened it. If yours shows no two words at {url}, somebody else did: press Ctrl-C.", url=url)
+    note(
+        "A browser opened the file. If yours does not show two words at {url}, press Ctrl-C: another program did.",
+        url=url,
+    )
     while True:
-        terminal.put(f"The two words that your page at {url}/ shows: ")
+        terminal.put(f"The two words shown at {url}/: ")
         typed = terminal.answered()
         while typed is None:
             await _state(operator, _NO_WORDS)

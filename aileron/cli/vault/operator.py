@@ -11,13 +11,13 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import say
+from aileron.cli._output import say, when
 from aileron.cli._session import OperatorCommand, as_operator, log_in, operator_command
 
 
 @click.group()
 def operator() -> None:
-    """See and end your own logins."""
+    """List and end your own logins."""
 
 
 @operator.command("login")
@@ -26,17 +26,17 @@ def operator() -> None:
     type=click.IntRange(min=0),
     required=True,
     metavar="N",
-    help="Write the token to this inherited descriptor; it is shown nowhere.",
+    help="Write the token to this inherited file descriptor. It is not shown.",
 )
-@click.option("--at", metavar="URL", help="Log in there and nowhere else: the token is meant for that address.")
+@click.option("--at", metavar="URL", help="Log in only if the daemon is at this address.")
 @_options.passphrase_fd
 @pass_cli
 def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | None) -> None:
-    """Log in, and write the token to a descriptor of the command that started this one."""
+    """Log in, and write the token to a file descriptor of the parent process."""
     found = cli.running()
     if at not in (None, found.operator_url):
-        told = f"The daemon is at {found.operator_url} now, and the login was asked for at {at}."
-        raise CommandError(told, "Nobody was logged in. If you started it anew just now, give the command once more.")
+        told = f"The daemon is at {found.operator_url}, not at {at}."
+        raise CommandError(told, "You were not logged in. If the daemon was just restarted, run the command again.")
 
     async def whole(links: Links) -> str:
         return await log_in(cli, links, found, passphrase_fd)
@@ -47,7 +47,7 @@ def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | N
             pipe.write(token.encode("ascii"))
     except (OSError, ValueError):
         raise CommandError(
-            "The token's descriptor cannot be written to, so the login serves nobody.",
+            "Cannot write the token to its descriptor. The login is not used.",
             "End it: aileron operator revoke --all",
         ) from None
 
@@ -77,19 +77,25 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     with open(reading, "rb") as pipe:
         token = pipe.read().decode("ascii", "replace")
     if child.wait() != 0 or not token:
-        raise CommandError("There was no login, so there is nothing to go on with.")
+        raise CommandError("Login failed, so nothing was done.")
     return token
 
 
 @operator.command("list")
 @operator_command
 def list_logins(command: OperatorCommand) -> None:
-    """List your live logins, newest first; one of them is this command's own."""
+    """List your active logins, newest first. One of them belongs to this command."""
     command.list(
         lambda operator: operator.operator_sessions(),
-        ("ID", "WHERE", "SINCE", "LAST USED", "UNTIL"),
-        lambda item: (item["id"], _where(item), item["started_at"], item["used_at"], item["expires_at"]),
-        "Nobody is logged in.",
+        ("ID", "CLIENT", "SINCE", "LAST USED", "EXPIRES"),
+        lambda item: (
+            item["id"],
+            _where(item),
+            when(item["started_at"]),
+            when(item["used_at"]),
+            when(item["expires_at"]),
+        ),
+        "No logins.",
     )
 
 
@@ -101,32 +107,32 @@ def _where(item: Mapping[str, Any]) -> str:
 
 @operator.command("revoke")
 @click.argument("login", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="All of them, which leaves you logged in nowhere.")
+@click.option("--all", "every", is_flag=True, help="End all logins.")
 @operator_command
 def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
-    """End one of your logins, or all: its browser or command can do nothing more."""
+    """End one of your logins, or all. Its browser or command loses access."""
     if every is (login is not None):
-        raise click.UsageError("Say which login: its ID, or --all.")
+        raise click.UsageError("Specify a login ID, or --all.")
     answer = command.ask(
         lambda operator: operator.end_operator_sessions() if login is None else operator.end_operator_session(login),
     )
-    command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")
+    command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none")
 
 
 @operator.group("passkey")
 def passkey() -> None:
-    """Have approvals ask for your passkey."""
+    """Require a passkey for approvals."""
 
 
 @passkey.command("list")
 @operator_command
 def list_passkeys(command: OperatorCommand) -> None:
-    """List the passkeys that count, and say what needs one."""
+    """List your passkeys, and what requires one."""
     answer = command.list(
         lambda operator: operator.passkeys(),
         ("NAME", "SINCE", "ID"),
-        lambda item: (item["name"], item["made_at"], item["id"]),
-        "There is no passkey.",
+        lambda item: (item["name"], when(item["made_at"]), item["id"]),
+        "No passkeys.",
     )
     if not command.as_json:
         say("{rule}", rule=_tell(answer["rule"]))
@@ -136,10 +142,10 @@ def list_passkeys(command: OperatorCommand) -> None:
 @_options.passphrase_fd
 @pass_cli
 def add(cli: CliContext, passphrase_fd: int | None) -> None:
-    """Let the passkey count that you made on the page of `aileron open passkeys`."""
-    words = cli.ask("The two words that the page shows: ")
+    """Confirm the passkey that you created on the page of `aileron open passkeys`."""
+    words = cli.ask("The two words shown on the page: ")
     added = as_operator(cli, passphrase_fd, lambda operator: operator.confirm_passkey(words))
-    say("The passkey {name} counts from now on.", name=added["name"])
+    say("Passkey {name} added.", name=added["name"])
 
 
 @passkey.command("require")
@@ -148,12 +154,12 @@ def add(cli: CliContext, passphrase_fd: int | None) -> None:
 @_options.passphrase_fd
 @pass_cli
 def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphrase_fd: int | None) -> None:
-    """Have every approval, or those of these actions, need your passkey.
+    """Require your passkey for all approvals, or for those of some actions.
 
-    A name that ends with * is every action that begins so. Name those that need one already, too.
+    A name that ends with * matches all actions with that prefix. The list replaces the previous one.
     """
     if everything is bool(actions):
-        raise click.UsageError("Say which approvals: names of actions, or --all.")
+        raise click.UsageError("Specify names of actions, or --all.")
     answer = as_operator(cli, passphrase_fd, lambda operator: operator.require_passkey(everything, actions))
     say("{rule}", rule=_tell(answer["rule"]))
 
@@ -162,13 +168,13 @@ def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphr
 @_options.passphrase_fd
 @pass_cli
 def reset(cli: CliContext, passphrase_fd: int | None) -> None:
-    """Forget every passkey, and ask for none any more."""
+    """Remove all passkeys, and require none any more."""
     as_operator(cli, passphrase_fd, lambda operator: operator.reset_passkeys())
-    say("No passkey counts any more, and no approval needs one.")
+    say("All passkeys removed. No approval requires one.")
 
 
 def _tell(rule: dict[str, Any]) -> str:
     if rule["everything"]:
-        return "Every approval needs a passkey."
+        return "All approvals require a passkey."
     names = ", ".join(rule["actions"])
-    return f"Approvals of these actions need a passkey: {names}." if names else "No approval needs a passkey."
+    return f"Approvals of these actions require a passkey: {names}." if names else "No approval requires a passkey."

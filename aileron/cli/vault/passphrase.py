@@ -73,7 +73,7 @@ def from_descriptor(descriptor: int) -> str:
         with open(descriptor, "rb", buffering=0) as source:
             return _text(_read_all(source.read), "the descriptor")
     except (OSError, ValueError) as error:  # ValueError: a negative number.
-        raise InvalidRequest("The passphrase's descriptor cannot be read.") from error
+        raise InvalidRequest("Cannot read the passphrase from its descriptor.") from error
 
 
 def _read_all(read: Callable[[int], bytes | None]) -> bytes:
@@ -93,9 +93,9 @@ def _from_unattended(unattended: Unattended) -> str | None:
 def _from_file(path: Path) -> str:
     data = read_private(path, _MAX_BYTES)
     if data is None:
-        raise InvalidRequest(f"There is no file {path}.")
+        raise InvalidRequest(f"The file {path} does not exist.")
     if path.stat().st_mode & 0o077:
-        raise InvalidRequest(f"Others can read {path}: run `chmod 600` on it first.")
+        raise InvalidRequest(f"Other users can read {path}: run `chmod 600` on it first.")
     return _text(data, "the file")
 
 
@@ -113,18 +113,18 @@ def _text(data: bytes, source: str) -> str:
 
 
 def _choose(terminal: Terminal, generate: Callable[[], str]) -> str:
-    terminal.say("Choose a passphrase for the vault (12 characters or more), or press Enter for six generated words.\n")
+    terminal.say("Choose a passphrase for the vault (at least 12 characters), or press Enter to generate six words.\n")
     for _ in range(_ATTEMPTS):
         first = terminal.ask_secret("New passphrase: ")
         if not first:
             first = generate()
-            terminal.say(f"\n    {first}\n\nWrite it down and keep it: nobody can recover it.\n")
+            terminal.say(f"\n    {first}\n\nWrite it down and keep it safe. It cannot be recovered.\n")
         try:
             check_passphrase(first)
         except InvalidRequest as error:
             terminal.say(f"{error.message}\n")
             continue
-        if terminal.ask_secret("The same again: ") == first:
+        if terminal.ask_secret("Repeat the passphrase: ") == first:
             return first
-        terminal.say("The two differ.\n")
-    raise InvalidRequest("No passphrase was chosen.")
+        terminal.say("The passphrases do not match.\n")
+    raise InvalidRequest("No passphrase was set.")

@@ -34,10 +34,10 @@ class Terminal:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError as error:
-            raise InvalidRequest("There is no terminal to ask in: use --passphrase-fd.") from error
+            raise InvalidRequest("Cannot ask for the passphrase: no terminal. Pass it with --passphrase-fd.") from error
         try:
             if not os.isatty(descriptor):
-                raise InvalidRequest(f"{path} is no terminal.")
+                raise InvalidRequest(f"{path} is not a terminal.")
             yield cls(descriptor)
         finally:
             os.close(descriptor)

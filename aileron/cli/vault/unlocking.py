@@ -32,7 +32,7 @@ def refuse_lost(cli: CliContext) -> None:
         return
     found = live_discovery(cli.home) or start(cli, None)
     if vault_state(cli, found) == "lost":
-        raise CommandError("The vault is lost, so no other is made by the way.", LOST)
+        raise CommandError("The vault is lost, so no new one was created.", LOST)
 
 
 def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey | None:
@@ -72,7 +72,9 @@ def restart_with(cli: CliContext, key: DataKey) -> Discovery:
     stop(cli)
     found = _start_with(cli, key)
     if vault_state(cli, found) != "unlocked":
-        raise CommandError("The daemon runs, but did not take the vault's key.", f"Its log: {cli.home.log}")
+        raise CommandError(
+            "The daemon is running, but did not accept the vault's key.", f"Its log is in {cli.home.log}"
+        )
     return found
 
 
@@ -97,13 +99,13 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
         try:
             key = keys.change_passphrase(cli.home.secrets, old, new)
         except BaseException:
-            note("The passphrase was not changed; the daemon starts again as it was.")
+            note("The passphrase was not changed. The daemon is restarted as it was.")
             start(cli, old_key)
             raise
     finally:
         old_key.wipe()
-    say("The passphrase is changed. Copies of secrets.json from before open with the old one: delete them.")
-    say("What you had approved and has not begun is asked again.")
+    say("Passphrase changed. Older copies of secrets.json still open with the old one: delete them.")
+    say("Approved runs that have not started need your approval again.")
     return _start_with(cli, key)
 
 
@@ -117,7 +119,7 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
 
     prepare(cli.home)
     _tell_what_is_void(cli)
-    if cli.ask(f"Type the word {WORD} to go on: ").strip() != WORD:
+    if cli.ask(f"Type the word {WORD} to continue: ").strip() != WORD:
         raise CommandError("Nothing was changed.")
     passphrase = cli.new_passphrase(new_descriptor)
     ran = stop(cli)
@@ -127,7 +129,7 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
         if ran:
             start(cli, None)
         raise
-    say("There is an empty vault: {path}", path=cli.home.secrets)
+    say("Empty vault created: {path}", path=cli.home.secrets)
     return _start_with(cli, key)
 
 
@@ -139,12 +141,12 @@ def _start_with(cli: CliContext, key: DataKey) -> Discovery:
 
 
 def _tell_what_is_void(cli: CliContext) -> None:
-    note("An empty vault begins, under a passphrase of its own. With the old one go:")
-    note("  every credential that was bound: each is to be bound anew;")
-    note("  your trust in every action, connector and config.yaml: each is to be read and trusted anew;")
-    note("  every approval that has not begun: it is asked anew.")
-    note("What happened stays on record.")
+    note("This creates an empty vault with a new passphrase. You lose:")
+    note("  all bound credentials (bind each again);")
+    note("  trust in all actions, connectors and config.yaml (review and trust each again);")
+    note("  approvals of runs that have not started (approve each again).")
+    note("The audit log is kept.")
     if cli.home.secrets.exists():
-        note("The file that is there is put aside, as secrets.json.before-reset-<n>.")
+        note("The present file is kept as secrets.json.before-reset-<n>.")
     else:
-        note("If you have a copy of secrets.json, put it back instead: then nothing is lost.")
+        note("If you have a copy of secrets.json, restore it instead: then nothing is lost.")

@@ -85,8 +85,8 @@ def _find_options(invocation: Invocation) -> Iterator[Text]:
 def _register(settings: AgentSettings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
     # With a space they would take the user's own arguments for more of theirs.
     ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
-    lasting = "outlives this launch, and then has neither tools nor gateway."
-    notes = (f"aileron: what claude does in the background {lasting}",)
+    lasting = "outlives this launch, and then has no tools and no gateway."
+    notes = (f"aileron: background work of claude {lasting}",)
     is_lasting = _BACKGROUND.intersection(settings.invocation.arguments)
     return Registration(server.environment, notes if is_lasting else (), ours)
 
@@ -117,7 +117,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
         or _not_to_be_won(variables, won)
     )
     if reason is not None:
-        return Routes(notes=(f"aileron: what claude says to its models is left alone: {reason}",))
+        return Routes(notes=(f"aileron: claude does not use the gateway: {reason}",))
     arguments = (f"{_OPTION}={json.dumps({'env': won})}",) if won else ()
     return Routes(variables=ours, arguments=arguments, notes=routing.note_routes("claude", ("anthropic",), {}))
 
@@ -150,7 +150,7 @@ def _other_service(variables: AgentSettings) -> str | None:
     for name in (*_OTHERS, _SOCKET):
         for place, value in variables.values(name):
             if value and (name == _SOCKET or value.lower() in _YES):
-                return f"{name} ({place}) has it use another service."
+                return f"{name} ({place}) selects another service."
     return None
 
 
@@ -189,9 +189,9 @@ def _not_to_be_won(variables: AgentSettings, won: Mapping[str, str]) -> str | No
         if layer.final and (names := won.keys() & (layer.values or {}).keys()):
             return f"{layer.name} sets {', '.join(sorted(names))}."
     if won and any(layer.name == _OPTION for layer in variables.layers):
-        return f"your settings set {', '.join(sorted(won))}, and {_OPTION} stands where that could be won over."
+        return f"your settings set {', '.join(sorted(won))}, and {_OPTION} is where it cannot be overridden."
     if "/s/" in won.get(_BASE_URL, ""):
-        return f"your settings set both {_BASE_URL} and {_HEADERS}: leave out the first, the gateway goes there anyway."
+        return f"your settings set both {_BASE_URL} and {_HEADERS}: remove the first, the gateway uses it anyway."
     return None
 
 
@@ -216,7 +216,7 @@ AGENT = Agent(
     ),
     settings=(_DIRECTORY,),
     commands=_COMMANDS,
-    alone="it gets no tools, and is not sent through the gateway.",
+    alone="it gets no tools and no gateway.",
     draws=lambda arguments: not _HEADLESS.intersection(arguments),
     register=_register,
     route=_route,

@@ -39,9 +39,9 @@ _BUILT_IN = "openai"
 _NAME = "OpenAI"  # Codex does by the name what it does for the models of that company only
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AS_EVER = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": "OPENAI_PROJECT"}
-_NO_CHATGPT = "logged in with ChatGPT, it goes to an address of its own."
+_NO_CHATGPT = "a ChatGPT login uses another address."
 _ELSEWHERE = (
-    "it goes elsewhere. For the gateway to take it there, name that address, without /v1, in config.yaml as a "
+    "it uses another address. To route it through the gateway, set that address, without /v1, in config.yaml as a "
     "provider's base_url"
 )
 
@@ -65,10 +65,10 @@ _STEERS = re.compile(
 class _CodexLogin(StrEnum):
     """The login with which Codex asks OpenAI's models.  C{HIDDEN}: it cannot be told."""
 
-    NONE = "there is no login yet. Launch it again once there is one."
+    NONE = "there is no login yet. Launch it again after you log in."
     KEY = "key"
     CHATGPT = "chatgpt"
-    HIDDEN = "it cannot be told how it is logged in."
+    HIDDEN = "its login cannot be determined."
 
 
 def _draws(arguments: tuple[str, ...]) -> bool:
@@ -102,7 +102,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
     name, notes = SERVER_NAME, tuple[str, ...]()
     if any(settings.values("mcp_servers", SERVER_NAME)):
         name = _OTHER_NAME
-        notes = (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {name}",)
+        notes = (f"aileron: you already have a tool server {SERVER_NAME}, so this session's is named {name}",)
     overrides = {
         f"mcp_servers.{name}": _entry(server),
         # Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
@@ -147,7 +147,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
     steered = any(_STEERS.fullmatch(argument) for argument in settings.invocation.arguments)
-    if reason := "your arguments say where it goes." if steered else routing.find_unreadable(models):
+    if reason := "your arguments set its address." if steered else routing.find_unreadable(models):
         return _leave_alone(provider, reason)
     if provider == _BUILT_IN:
         return _route_built_in(models, _login(settings), gateway)
@@ -205,7 +205,7 @@ def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayA
     routes = _route_through(provider, models, gateway, {"model_provider": name, f"model_providers.{name}": entry})
     if "resume" not in models.invocation.arguments:
         return routes
-    note = "aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway"
+    note = "aileron: Codex resumes only sessions that began with the gateway. For others use fork, or --no-gateway"
     return evolve(routes, notes=(*routes.notes, note))
 
 

@@ -52,9 +52,11 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
 def _remind(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Tell the user where goose itself chooses other extensions than it would of a new session."""
     if _RESUMING.intersection(arguments):
-        return ("aileron: goose gives a resumed session the extensions that it had: without a launch it had no action",)
+        return (
+            "aileron: goose resumes a session with its former extensions; one started without a launch has no actions",
+        )
     if _WITHOUT in arguments:
-        return (f"aileron: goose offers no action: {_WITHOUT} leaves out what is not an argument",)
+        return (f"aileron: goose offers no actions: {_WITHOUT} excludes extensions that are not arguments",)
     return ()
 
 
@@ -108,7 +110,7 @@ def _notes(chosen: str | None, places: Mapping[str, str | None]) -> tuple[str, .
     asked = {name: place for name, place in places.items() if chosen in (None, name)}
     kept = {name: routing.explain_elsewhere(place, name) for name, place in asked.items() if place is not None}
     if chosen is not None and not asked:
-        kept = {chosen: f"the gateway carries {' and '.join(places)} only"}
+        kept = {chosen: f"the gateway supports only {' and '.join(places)}"}
     return routing.note_routes("goose", (name for name, place in asked.items() if place is None), kept)
 
 
@@ -125,7 +127,7 @@ AGENT = Agent(
     settings=(_CONFIGURATION,),
     # It offers to keep what its variables say: the gateway's address, with the key, and the stand-in for one's own.
     commands=frozenset(("configure",)),
-    alone="it would keep what is this session's alone.",
+    alone="it would keep settings of this session.",
     draws=lambda _arguments: False,
     register=_register,
     route=_route,

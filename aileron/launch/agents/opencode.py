@@ -74,7 +74,7 @@ def _check(settings: AgentSettings) -> None:
     for layer in settings.layers:
         # Not the text itself: it may hold the user's keys.
         if layer.name == _CONTENT and (layer.values is None or not isinstance(layer.values.get("mcp", {}), Mapping)):
-            raise InvalidRequest(f"{_CONTENT} is set but is no JSON with objects in it: correct or unset it.")
+            raise InvalidRequest(f"{_CONTENT} is set, but is not a JSON object. Correct or unset it.")
 
 
 def _register(settings: AgentSettings, server: McpServer, providers: Providers, _directory: str) -> Registration:
@@ -116,7 +116,7 @@ def _find_hidden(settings: AgentSettings) -> str | None:
     """Return why it cannot be told where the user sends them, if so."""
     logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
     if any(login.get("type") == "wellknown" for login in logins):
-        return "an organisation's settings, which OpenCode fetches, may name base URLs."
+        return "organisation settings, which OpenCode downloads, may set base URLs."
     return routing.find_unreadable(settings.about(Topic.SETTINGS), "provider")
 
 
@@ -153,7 +153,7 @@ class _OpenCodeProvider:
     def why_kept(self) -> str | None:
         """Return why it is left alone, if so."""
         if self.name == "openai" and self._login == "oauth":
-            return "logged in with ChatGPT, it goes to an address of its own."
+            return "a ChatGPT login uses another address."
         name = _ADDRESSES[self.name]
         places = [] if self._is_own(self.settings.environment.get(name) or None) else [name]
         places += [place for place, entry in self._entries if self._leaves(entry)]

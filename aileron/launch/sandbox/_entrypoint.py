@@ -24,7 +24,7 @@ def enter(port: int, descriptor: int, command: list[str]) -> None:
     ):
         socket.send_fds(launcher, [b"\0"], [listening.fileno()])
         if not launcher.recv(1):
-            sys.exit("aileron: the launcher has gone")
+            sys.exit("aileron: the launcher has exited")
     os.execv(command[0], command)  # noqa: S606  # it becomes the agent
 
 

@@ -182,9 +182,7 @@ class Import:
         """Tell that an operation is over that was under way when the copy was made."""
         real = Path(self.copy.snapshot.repository.git_dir)
         for name in filter(lambda each: (real / each).exists(), OPERATIONS):
-            self.lines.append(
-                f"The operation that is under way here ({name}) was ended in the sandbox: quit it with git."
-            )
+            self.lines.append(f"The operation in progress here ({name}) was ended in the sandbox. Quit it with git.")
 
     def _import_head(self, head: str, refs: Mapping[str, str]) -> bool:
         """Have C{HEAD} name what it named in the sandbox; whether it does."""
@@ -200,7 +198,7 @@ class Import:
         elif head and not head.startswith("refs/") and not self._new_gitlinks(head):
             self._target.run("update-ref", "--no-deref", "-m", "aileron: sandbox", "HEAD", head)
         else:
-            self._keep("HEAD, which names no branch")
+            self._keep("HEAD, which is not a branch")
             return False
         self.lines.append(f"HEAD: now at {_short(head)}")
         return True

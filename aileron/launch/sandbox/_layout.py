@@ -73,8 +73,8 @@ class SandboxLayout:
         project, home = realpath(self.project), realpath(self.home)
         if is_within(home, project):
             raise InvalidRequest(
-                "In a sandbox an agent cannot work in your home directory itself, where it could change what your "
-                "shell does: go to a project's directory."
+                "A sandboxed agent cannot work in your home directory itself, where it could change your shell's "
+                "startup files. Change to a project directory."
             )
         above = (path for path in (Path(project), *Path(project).parents) if os.path.lexists(path / ".git"))
         repository = str(next(above, project))
@@ -224,11 +224,11 @@ def check_protectable(paths: Iterable[str], writable: Sequence[str]) -> list[str
     for path in found:
         if any(is_within(place, path) for place in writable):
             raise InvalidRequest(
-                f"In a sandbox the agent could change {path}, which runs outside: work in another directory."
+                f"The sandboxed agent could change {path}, which runs outside the sandbox. Work in another directory."
             )
         if realpath(path) != path:
             raise InvalidRequest(
-                f"In a sandbox the agent could replace {path}, which programs outside obey: "
-                "it is reached by a symbolic link."
+                f"The sandboxed agent could replace {path}, which programs outside the sandbox use, because its path "
+                "contains a symbolic link."
             )
     return sorted(found)

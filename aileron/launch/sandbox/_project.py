@@ -26,11 +26,11 @@ from ._tree import read_tree, watch_replacements
 _COPIES = "sandboxes"
 _KEPT, _PROCESS = "kept", "process.json"
 _MOST_PATHS = 50
-_CHANGED = "Sandbox: these files are new or changed, and programs of yours may run what they say. Review them first:"
-_NOT_ENDED = "Sandbox: its processes could not be ended. Nothing was imported; what is left of it is in {directory}."
+_CHANGED = "Sandbox: these files are new or changed, and your programs may run their contents. Review them first:"
+_NOT_ENDED = "Sandbox: its processes could not be stopped. Nothing was imported; its files are in {directory}."
 _NOT_YET = (
-    "Sandbox: while the agent ran, files were replaced that it was not to write, and it may have written them. Nothing "
-    "was imported yet: the next launch here does that. Until then it is kept in {directory}."
+    "Sandbox: protected files were replaced while the agent ran, and it may have written them. Nothing was imported "
+    "yet; the next launch here will do that. Until then the work is kept in {directory}."
 )
 
 Say = Callable[[str], object]
@@ -127,7 +127,7 @@ class SandboxProject:
                     continue
                 copy = None if git is None else read_copy(directory, git)
                 if copy is not None and copy.snapshot.repository.root == root:
-                    self.say("Sandbox: importing the work of an earlier one.")
+                    self.say("Sandbox: importing the work of an earlier run.")
                     self._conclude(directory, copy, ended=ended)
 
     def _conclude(self, directory: Path, copy: RepositoryCopy | None, *, ended: bool) -> None:

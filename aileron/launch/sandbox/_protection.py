@@ -49,8 +49,8 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
     for name, path in named.items():
         if not isabs(path) and name != "ENV":
             raise InvalidRequest(
-                f"{name} is the relative path {path}, by which shells start with files of the project. "
-                "In a sandbox the agent could write them: set it to an absolute path."
+                f"{name} is the relative path {path}, so shells would start with files of the project, which the agent "
+                "could write. Set it to an absolute path."
             )
     zsh = named.pop("ZDOTDIR", home)
     fish = [join(base, "fish") for base in (environment.get("XDG_CONFIG_HOME") or "", join(home, ".config")) if base]
@@ -68,8 +68,8 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
         if is_within_any(path, writable) and not is_within_any(path, kept):
             if not lexists(path):
                 raise InvalidRequest(
-                    f"Your shell starts with {path}, which does not exist and which the agent could make. "
-                    "Make it, or take away the link that leads there."
+                    f"Your shell reads {path} at startup, which does not exist and which the agent could create. "
+                    "Create it, or remove the link that points there."
                 )
             kept.append(path)
     yield from kept
@@ -107,13 +107,13 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
     for entry in path.split(os.pathsep):
         if not isabs(entry):
             raise InvalidRequest(
-                f"PATH has the relative entry {entry or '(empty)'}, by which programs of the project run as yours. "
-                "In a sandbox the agent could write them: take it out of PATH."
+                f"PATH has the relative entry {entry or '(empty)'}, so programs of the project, which the agent could "
+                "write, would run as yours. Remove it from PATH."
             )
         if not isdir(entry) and any(is_within(step, place) for step in steps(entry) for place in writable):
             raise InvalidRequest(
-                f"PATH names {entry}, which does not exist and which the agent could make. "
-                "Make it, or take it out of PATH."
+                f"PATH contains {entry}, which does not exist and which the agent could create. "
+                "Create it, or remove it from PATH."
             )
         yield from _environments_of(writable, (*steps(entry), *linked_from(entry)))
 
@@ -128,8 +128,8 @@ def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str
     for path in {step for named in named_paths(git, work_tree) for step in _steps_within(root, named)}:
         if not lexists(path):
             raise InvalidRequest(
-                f"The settings of git name {path}, which does not exist and which the agent could make. "
-                "Make it, or take the setting out."
+                f"The git settings refer to {path}, which does not exist and which the agent could create. "
+                "Create it, or remove the setting."
             )
         yield path
     _refuse_missing(root, work_tree, git)
@@ -148,16 +148,16 @@ def _refuse_missing(root: str, work_tree: str, git: Git) -> None:
     named = (step for path in missing_programs(git, work_tree) for step in _steps_within(root, path))
     if missing := next(named, None):
         raise InvalidRequest(
-            f"A setting of git names the program {missing}, which does not exist and which the agent could make. "
-            "Make it, or take the setting out."
+            f"A git setting refers to the program {missing}, which does not exist and which the agent could create. "
+            "Create it, or remove the setting."
         )
 
 
 def _refuse_modules(work_tree: str, git: Git) -> None:
     if setting := next(module_commands(git, work_tree), None):
         raise InvalidRequest(
-            f"The setting {setting} of git runs python -m, which looks for modules in the project first, where the "
-            "agent could put them: have it run python -P -m (before Python 3.11: python -I -m), or take it out."
+            f"The git setting {setting} runs python -m, which loads modules from the project first, where the agent "
+            "could put them. Use python -P -m (before Python 3.11: python -I -m), or remove the setting."
         )
 
 

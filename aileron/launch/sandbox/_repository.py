@@ -51,7 +51,7 @@ def find_repository(root: str, git: Git) -> Repository | None:
     :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
     """
     if _at(git, root).text("rev-parse", "--is-inside-git-dir", "--is-bare-repository").startswith("true"):
-        raise InvalidRequest(f"A sandbox cannot protect the repository {root} itself: go to a work tree of it.")
+        raise InvalidRequest(f"A sandbox cannot protect the repository {root} itself: change to a work tree of it.")
     if (Path(root) / ".git").is_symlink():
         raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git.")
     found = _at(git, root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")

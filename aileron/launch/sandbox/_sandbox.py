@@ -37,7 +37,7 @@ _PIECE_BYTES = 1 << 20
 _SECONDS = 20.0
 _TRIAL = ("--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _OFF = (
-    "bubblewrap cannot make a sandbox here: {said} As root, allow user namespaces "
+    "bubblewrap cannot create a sandbox here: {said} As root, allow user namespaces "
     "(sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
     "or launch without --sandbox."
 )

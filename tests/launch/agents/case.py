@@ -68,6 +68,6 @@ class AgentCase(SynchronousTestCase):
 
     def assert_told(self, registration: Registration, *words: str) -> None:
         """One line says that something is left alone, and these words."""
-        (line,) = [note for note in registration.notes if "left alone" in note]
+        (line,) = [note for note in registration.notes if "not use the gateway" in note]
         for word in words:
             self.assertIn(word, line)

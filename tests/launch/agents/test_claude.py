@@ -59,7 +59,7 @@ class ToolsTests(ClaudeCase):
             registration = self.registered(command, "list")
             self.assertEqual((registration.arguments, registration.variables), ((), {}))
             [line] = registration.notes
-            self.assertIn(f"claude {command} runs by itself", line)
+            self.assertIn(f"claude {command} runs outside a session", line)
         self.assertTrue(self.registered("tell me of mcp").arguments)
         self.assertTrue(self.registered("--model", "mcp").arguments)
 
@@ -88,7 +88,7 @@ class RoutesTests(ClaudeCase):
         """Nothing was touched, and the user is told why."""
         self.assertEqual((dict(registration.variables), registration.arguments[2:]), ({}, ()))
         [line] = registration.notes
-        for word in ("left alone", *said):
+        for word in ("not use the gateway", *said):
             self.assertIn(word, line)
 
     def test_logins(self) -> None:

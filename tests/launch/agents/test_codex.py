@@ -62,7 +62,7 @@ class ServerTests(CodexCase):
             registration = self.registered()
             self.assertIn("mcp_servers.aileron_session", said(registration))
             self.assertNotIn("mcp_servers.aileron", said(registration))
-            self.assertIn("of your own", registration.notes[0])
+            self.assertIn("already have a tool server", registration.notes[0])
             path.unlink()
 
     def test_odd_path(self) -> None:
@@ -112,7 +112,7 @@ class RoutedTests(RoutesUser):
         """With a ChatGPT login it goes where that login counts, if the daemon has a way there."""
         self.write(".codex/auth.json", CHATGPT)
         upstream = Upstream("https://chatgpt.com/backend-api/codex", injected=False, prefix="/chatgpt")
-        self.assert_left_alone("logged in with ChatGPT")
+        self.assert_left_alone("a ChatGPT login uses another address")
         self.upstreams["chatgpt"] = upstream
         registration = self.registered()
         self.assertEqual(said(registration)["model_providers.aileron"]["base_url"], "http://127.0.0.1:9/chatgpt")
@@ -124,7 +124,7 @@ class RoutedTests(RoutesUser):
         key = {"CODEX_API_KEY": "sk-hunter2"}
         registration = self.registered("exec", "hi", **key)
         self.assertIn("aileron: through the gateway: openai", registration.notes)
-        self.assertIn("logged in with ChatGPT", self.registered("hi", **key).notes[0])
+        self.assertIn("a ChatGPT login uses another address", self.registered("hi", **key).notes[0])
 
     def test_injected(self) -> None:
         """Where the gateway has the key, Codex is asked for none."""
@@ -163,7 +163,7 @@ class RoutedTests(RoutesUser):
     def test_resume(self) -> None:
         """Who wants to resume is told what can be; not where nothing is changed of that."""
         for arguments in (("resume", "--last"), ("exec", "resume", "x")):
-            self.assertIn("say fork for others", self.registered(*arguments).notes[-1])
+            self.assertIn("For others use fork", self.registered(*arguments).notes[-1])
         self.assertNotIn("fork", str(self.registered("go on").notes))
         self.through = False
         self.assertEqual(self.registered("resume", "--last").notes, ())
@@ -189,7 +189,7 @@ class LeftAloneTests(RoutesUser):
         self.write(".codex/work.config.toml", 'model_provider = "corp"')
         self.assertIn("through the gateway", self.registered().notes[0])
         for arguments in (("-p", "work"), ("--profile=work",), ("-pwork",), ("exec", "--profile", "work", "hi")):
-            self.assert_left_alone("corp is left alone", *arguments)
+            self.assert_left_alone("corp does not use the gateway", *arguments)
 
     def test_arguments(self) -> None:
         """Where the user's arguments say it, they are right."""
@@ -204,12 +204,12 @@ class LeftAloneTests(RoutesUser):
     def test_no_login(self) -> None:
         """Without a login, or with one that is not in a file, nothing is known of where it would count."""
         self.write(".codex/config.toml", 'cli_auth_credentials_store = "keyring"')
-        self.assert_left_alone("how it is logged in")
+        self.assert_left_alone("its login cannot be determined")
         self.write(".codex/config.toml", "")
-        self.assert_left_alone("how it is logged in", CODEX_ACCESS_TOKEN="hunter2")
+        self.assert_left_alone("its login cannot be determined", CODEX_ACCESS_TOKEN="hunter2")
         for text in ("{", "[]", '{"auth_mode": "other"}'):
             self.write(".codex/auth.json", text)
-            self.assert_left_alone("how it is logged in")
+            self.assert_left_alone("its login cannot be determined")
         (self.home / ".codex" / "auth.json").unlink()
         self.assert_left_alone("no login yet")
 
@@ -226,4 +226,4 @@ class LeftAloneTests(RoutesUser):
         elsewhere = self.home / "other"
         elsewhere.mkdir()
         (elsewhere / "config.toml").write_text('model_provider = "corp"')
-        self.assert_left_alone("corp is left alone", CODEX_HOME=str(elsewhere))
+        self.assert_left_alone("corp does not use the gateway", CODEX_HOME=str(elsewhere))

@@ -48,7 +48,7 @@ class ToolServerTests(GooseCase):
     def test_reminders(self) -> None:
         """Where goose would not take the extensions of a new session, a line says so."""
         self.through = False
-        for arguments, word in ((("session", "-r"), "resumed"), (("run", "--no-profile"), "--no-profile")):
+        for arguments, word in ((("session", "-r"), "resumes a session"), (("run", "--no-profile"), "--no-profile")):
             (line,) = self.registered(*arguments).notes
             self.assertIn(word, line)
 
@@ -58,7 +58,7 @@ class ToolServerTests(GooseCase):
         registration = self.registered("configure")
         self.assertEqual((dict(registration.variables), dict(registration.files)), ({}, {}))
         (line,) = registration.notes
-        self.assertIn("goose configure runs by itself", line)
+        self.assertIn("goose configure runs outside a session", line)
         self.assertIn("ANTHROPIC_HOST", self.registered("run", "-t", "configure").variables)
 
 
@@ -81,7 +81,7 @@ class RoutesTests(GooseCase):
         """Told is what becomes of the provider that is chosen: by an argument, a variable or a file, in this order."""
         self.write(CONFIGURATION, "GOOSE_PROVIDER: ollama\n")
         (line,) = self.registered().notes
-        self.assertIn("ollama is left alone: the gateway carries anthropic and openai only", line)
+        self.assertIn("ollama does not use the gateway: the gateway supports only anthropic and openai", line)
         (line,) = self.registered(GOOSE_PROVIDER="openai").notes
         self.assertEqual(line, "aileron: through the gateway: openai")
         for arguments in (("run", "--provider", "anthropic"), ("run", "--provider=anthropic")):

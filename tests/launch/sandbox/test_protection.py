@@ -55,10 +55,10 @@ class ProgramTests(LayoutCase):
         self.assertIn("the relative entry .", self.refusal(path="/usr/bin:."))
         self.assertIn("the relative entry (empty)", self.refusal(path="/usr/bin:"))
         self.assertIn("does not exist", self.refusal(path=f"{self.project}/bin"))
-        self.assertIn("work in another directory", self.refusal(path=str(self.project)))
-        self.assertIn("work in another directory", self.refusal(self.home))
+        self.assertIn("Work in another directory", self.refusal(path=str(self.project)))
+        self.assertIn("Work in another directory", self.refusal(self.home))
         (self.project / "link").symlink_to(self.made("user/bin"))
-        self.assertIn("by a symbolic link", self.refusal(path=f"{self.project}/link"))
+        self.assertIn("contains a symbolic link", self.refusal(path=f"{self.project}/link"))
         (self.home / "bin/program").symlink_to(self.project / "gone")
         self.assertEqual(self.protected(path=f"{self.home}/bin"), [])
 
@@ -81,7 +81,7 @@ class ProgramTests(LayoutCase):
         (self.home / ".bashrc").symlink_to(self.project / "bashrc")
         with self.assertRaises(InvalidRequest) as raised:
             self.started_with()
-        self.assertIn(f"{self.project}/bashrc, which does not exist", str(raised.exception))
+        self.assertIn(f"{self.project}/bashrc at startup, which does not exist", str(raised.exception))
         (self.project / "bashrc").touch()
         (self.home / ".profile").touch()
         self.assertEqual(self.started_with(), [str(self.project / "bashrc")])
