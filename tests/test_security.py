@@ -1,4 +1,4 @@
-"""Every claim of doc/attacks.md names tests that exist, and every attack test is named there; SECURITY.md stays short."""
+"""Each claim of doc/attacks.md names tests that exist, each attack test is named there, and SECURITY.md is short."""
 
 from __future__ import annotations
 
