@@ -1,4 +1,4 @@
-"""What SECURITY.md says is shown by tests: each that it names exists, each attack is named, each claim names one."""
+"""Each claim of doc/attacks.md names tests that exist, each attack test is named there, and SECURITY.md is short."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from attrs import frozen
 from twisted.trial.unittest import SynchronousTestCase
 
 _TESTS = Path(__file__).parent
-_PAGE = _TESTS.parent / "SECURITY.md"
+_PAGE = _TESTS.parent / "doc" / "attacks.md"
+_POLICY = _TESTS.parent / "SECURITY.md"
+_POLICY_WORDS = 1200
 _ROW = re.compile(r"^\| (?P<deed>.*?) \| (?P<outcome>.*?) \| (?P<tests>.*?) \|$", re.MULTILINE)
 _NAME = re.compile(r"`([^`]+)`")
-_HEADS = ("what becomes of it", "what it takes away")
-_NOT_STOPPED = "**no**"
+_HEADS = ("What happens", "What it prevents")
+_NOT_STOPPED = "**No**"
 
 
 @frozen
@@ -89,6 +91,18 @@ class PageTests(SynchronousTestCase):
         rows = [row for row in _PAGE.read_text(encoding="utf-8").splitlines() if row.startswith("| ")]
         heads = [row for row in rows if any(head in row for head in _HEADS)]
         self.assertEqual(len(rows), len(heads) + len(self.lines))
+
+
+class PolicyTests(SynchronousTestCase):
+    """SECURITY.md."""
+
+    def test_short(self) -> None:
+        """SECURITY.md is short, and leads to the page of attacks and to each page that it names."""
+        policy = _POLICY.read_text(encoding="utf-8")
+        self.assertLessEqual(len(policy.split()), _POLICY_WORDS)
+        linked = re.findall(r"\]\(([^)#]+)", policy)
+        self.assertIn("doc/attacks.md", linked)
+        self.assertEqual([link for link in linked if not (_POLICY.parent / link).exists()], [])
 
 
 class ReadingTests(SynchronousTestCase):

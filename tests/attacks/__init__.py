@@ -1,1 +1,1 @@
-"""What attackers try; SECURITY.md names every one of these tests.  They need the installed wheel."""
+"""What attackers try; doc/attacks.md names every one of these tests.  They need the installed wheel."""

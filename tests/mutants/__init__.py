@@ -2,5 +2,5 @@
 
 C{python -m tests.mutants} does it in a copy of the tree and prints the table; it fails where a guard can be removed
 without a test that notices, and where a guard is no longer where the table says.  C{--attacks} does the same with the
-guards that stop the attackers of SECURITY.md, in an installed package.
+guards that stop the attackers of doc/attacks.md, in an installed package.
 """

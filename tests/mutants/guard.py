@@ -20,7 +20,7 @@ PROMISES = {
 
 
 ATTACKS = 1
-"""Stands for the attacks on the installed programs, of which SECURITY.md tells."""
+"""Stands for the attacks on the installed programs, of which doc/attacks.md tells."""
 
 _MODULES = {ATTACKS: "tests.attacks", **PROMISES}
 
