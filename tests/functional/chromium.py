@@ -26,6 +26,7 @@ _FLAGS = (
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
+    "--window-size=1280,900",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",

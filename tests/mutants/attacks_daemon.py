@@ -36,7 +36,7 @@ GUARDS = (
     _guard(
         "a daemon is known by its lock on the database",
         _CONFIRMING,
-        '        pid, does = database_pid(home), "has the record open and may be the daemon"\n',
+        '        pid, does = database_pid(home), "has the audit log open and may be the daemon"\n',
         "        pass\n",
         f"{_RECORD}.test_hidden",
     ),
