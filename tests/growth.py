@@ -18,7 +18,7 @@ _FIRST = (12, 18, 27, 40, 60, 120)
 _SLOW_STEPS = 150_000  # for texts that short: only what tries combinations takes so many
 _FLOOR_STEPS = 150_000
 _MOST_TIMES = 4.0  # as long for each character of a large text as of a small one: twice is noise, 32 times is squares
-_MOST_STEPS_EACH = 250  # a character
+_MOST_STEPS_EACH = 400  # a character; words in many scripts take up to 250
 _STEPS_TIMED = 20_000
 _TRIES = 5
 _ALPHABET: str = "a1 @.-/<[(\"'=:\\\n\t_A%#é\0"
