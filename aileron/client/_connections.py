@@ -13,16 +13,17 @@ from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from aileron.addresses import read_origin
+from aileron.outgoing import GuardedEndpoint
 
 from ._agent_site import Daemon
 from ._operator_site import Operator
 from ._requests import DaemonClient
-from ._transport import GuardedEndpoint
 
 if TYPE_CHECKING:
     from twisted.internet.ssl import Certificate
 
 MAX_IDLE_CONNECTIONS = 8
+MAX_HEAD_BYTES = 64 * 1024
 _CONNECT_SECONDS = 5.0
 
 
@@ -99,8 +100,8 @@ class _Endpoints:
         origin = read_origin(f"{uri.scheme.decode('ascii')}://{uri.netloc.decode('ascii')}")
         endpoint = HostnameEndpoint(self._reactor, origin.host, origin.port, timeout=_CONNECT_SECONDS)
         if uri.scheme == b"http":
-            return GuardedEndpoint(endpoint)
+            return GuardedEndpoint(endpoint, MAX_HEAD_BYTES)
         from ._tls import make_tls_policy  # by HTTPS a daemon is reached seldom, and its modules cost a start
 
         creator = make_tls_policy(self._authorities).creatorForNetloc(origin.host.encode("ascii"), origin.port)
-        return GuardedEndpoint(wrapClientTLS(creator, endpoint))
+        return GuardedEndpoint(wrapClientTLS(creator, endpoint), MAX_HEAD_BYTES)

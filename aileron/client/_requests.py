@@ -15,10 +15,11 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
 from aileron.addresses import read_origin, read_url
+from aileron.outgoing import BodyTooLong, BytesProducer, NotConnected, read_body
 from aileron.values import JSON, writer
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonUnreachable, read_answer
-from ._transport import BodyTooLong, BytesProducer, EventStream, NotConnected, read_body
+from ._transport import EventStream
 
 if TYPE_CHECKING:
     from aileron.interfaces import IAgentRoutes

@@ -9,8 +9,7 @@ from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.client import BrowserLikePolicyForHTTPS
 
 from aileron.addresses import read_certificates, system_authorities
-
-from ._transport import NotConnected
+from aileron.outgoing import NotConnected
 
 _OPENSSL_UNVERIFIED = "certificate verify failed"
 """OpenSSL's words for all that is wrong with a chain."""

@@ -9,9 +9,7 @@ from typing import Any
 from attrs import define, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint
-from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import (
-    IHandshakeListener,
     IOpenSSLClientConnectionCreator,
     IProtocol,
     IProtocolFactory,
@@ -19,12 +17,11 @@ from twisted.internet.interfaces import (
     IReactorTCP,
     IReactorTime,
     IStreamClientEndpoint,
-    ITCPTransport,
 )
-from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
+from twisted.web.http import PotentialDataLoss
 from zope.interface import implementer
 
 from aileron.addresses import (
@@ -36,6 +33,7 @@ from aileron.addresses import (
     network_of,
     system_authorities,
 )
+from aileron.outgoing import GuardedConnection, GuardedEndpoint, is_response_done
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable
 
@@ -57,81 +55,33 @@ class ServiceConnection:
     """The state of one connection while a request is on it.
 
     :ivar private_network: whether loopback and private addresses may be connected to.
-    :ivar head_arrived: set when the answer's head was read: before, little may arrive.
-    :ivar closed_cleanly: whether the service closed it in order.
     :ivar given_up: set when nobody waits any more: no further address is tried.
     """
 
     flight: Flight
     private_network: bool
-    head_arrived: bool = False
-    closed_cleanly: bool = False
     given_up: bool = False
-    _transport: ITCPTransport | None = None
+    _guard: GuardedConnection | None = None
 
     def give_up(self) -> None:
         """Nobody waits any more."""
         self.given_up = True
 
-    def carried_by(self, transport: ITCPTransport) -> None:
-        """Note that the connection is there."""
-        self._transport = transport
+    def carried_by(self, guard: GuardedConnection) -> None:
+        """Note that the connection is there, and that the request is written in this very turn."""
+        self._guard = guard
+        self.flight.sent = True
+
+    def is_whole(self, reason: Failure) -> bool:
+        """Tell by why a body ended whether it is all there: it may have no other end than its connection's."""
+        lost = reason.check(PotentialDataLoss) is not None
+        return is_response_done(reason) or (lost and self._guard is not None and self._guard.closed_cleanly)
 
     def drop(self) -> None:
         """Abort the connection, if there is one.  Twice is safe."""
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            transport.abortConnection()
-
-
-@implementer(IHandshakeListener)
-class HandshakeGate(Protocol):
-    """Stands before the protocol that will speak, and lets it speak only after the handshake."""
-
-    def __init__(self, speaker: IProtocol, connection: ServiceConnection, *, plain: bool) -> None:
-        self._speaker = speaker
-        self._connection = connection
-        self._plain = plain
-        self._open = False
-        self._received = 0
-        self.opened: Deferred[IProtocol] = Deferred(lambda _: connection.drop())
-
-    def connectionMade(self) -> None:
-        """Without TLS it is open at once."""
-        self._connection.carried_by(self.transport)  # type: ignore[arg-type]
-        if self._plain:
-            self.handshakeCompleted()
-
-    def handshakeCompleted(self) -> None:
-        """Hand over, since the peer is who its certificate says. The request is written in this very call."""
-        if self._is_refused():
-            return
-        self._open = True
-        self._speaker.makeConnection(self.transport)  # type: ignore[arg-type]
-        self._connection.flight.sent = True
-        self.opened.callback(self._speaker)
-
-    def _is_refused(self) -> bool:
-        """Tell whether the connection is being closed already.
-
-        Up to Twisted 25.5 a certificate of another name closes it, and the handshake is told of all the same.
-        """
-        return bool(getattr(self.transport, "disconnecting", False))
-
-    def dataReceived(self, data: bytes) -> None:
-        """Pass it on, but no endless head."""
-        self._received += len(data)
-        self._speaker.dataReceived(data)
-        if self._received > _MOST_HEAD_BYTES and not self._connection.head_arrived:
-            self._connection.drop()
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Pass the loss on to the HTTP protocol, or fail the attempt to connect."""
-        self._connection.closed_cleanly = reason.check(ConnectionDone) is not None
-        if self._open:
-            self._speaker.connectionLost(reason)
-        elif not self.opened.called:
-            self.opened.errback(reason)
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.transport.abortConnection()
 
 
 @frozen
@@ -179,51 +129,36 @@ class ConnectionOpener:
     async def _try(
         self, address: str, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory
     ) -> IProtocol | None:
-        factory = _HandshakeGates(origin, connection, speakers)
         try:
-            await self._endpoint(address, origin.port).connect(self._secure(origin, factory))
-            return await factory.opened()
+            endpoint = GuardedEndpoint(self._endpoint(address, origin), _MOST_HEAD_BYTES)
+            speaker: Any = await endpoint.connect(speakers)
         except Exception:  # whatever a stack or a handshake raises: this address does not do
-            connection.drop()
             if connection.given_up:
                 raise
             return None
+        connection.carried_by(speaker.transport)
+        opened: IProtocol = speaker
+        return opened
 
-    def _endpoint(self, address: str, port: int) -> IStreamClientEndpoint:
+    def _endpoint(self, address: str, origin: Origin) -> IStreamClientEndpoint:
         kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
-        endpoint: IStreamClientEndpoint = kind(self.reactor, address, port, timeout=_CONNECT_SECONDS)
-        return endpoint
-
-    def _secure(self, origin: Origin, factory: Factory) -> Any:
-        if origin.scheme == "http":
-            return factory
-        return TLSMemoryBIOFactory(self.tls(origin.host), True, factory, clock=self.reactor)
+        endpoint = kind(self.reactor, address, origin.port, timeout=_CONNECT_SECONDS)
+        return endpoint if origin.scheme == "http" else _TlsEndpoint(endpoint, self.tls(origin.host), self.reactor)
 
 
-class _HandshakeGates(Factory):
-    """Builds the one L{HandshakeGate} of a connection."""
+@implementer(IStreamClientEndpoint)
+@frozen
+class _TlsEndpoint:
+    """Puts TLS, by which the peer is verified, between a protocol and what connects it."""
 
-    noisy = False
+    endpoint: IStreamClientEndpoint
+    creator: IOpenSSLClientConnectionCreator
+    clock: IReactorTime
 
-    def __init__(self, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory) -> None:
-        self._origin = origin
-        self._connection = connection
-        self._speakers = speakers
-        self._opening: HandshakeGate | None = None
-
-    def buildProtocol(self, addr: Any) -> HandshakeGate | None:
-        """Build the protocol that waits."""
-        speaker = self._speakers.buildProtocol(addr)
-        if speaker is None:
-            return None
-        self._opening = HandshakeGate(speaker, self._connection, plain=self._origin.scheme == "http")
-        return self._opening
-
-    async def opened(self) -> IProtocol:
-        """Build the protocol that speaks, once it may."""
-        if self._opening is None:
-            raise ServiceUnreachable
-        return await self._opening.opened
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        secure = TLSMemoryBIOFactory(self.creator, True, protocolFactory, clock=self.clock)
+        connecting: Deferred[Any] = self.endpoint.connect(secure)
+        return connecting.addCallback(lambda tls: tls.wrappedProtocol)
 
 
 def verifying(bundles: Iterable[str] = SYSTEM_BUNDLES) -> Callable[[str], IOpenSSLClientConnectionCreator]:

@@ -9,23 +9,20 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import (
     IAddress,
-    IConsumer,
     IHostResolution,
     IProtocol,
     IProtocolFactory,
     IResolutionReceiver,
     IStreamClientEndpoint,
 )
-from twisted.internet.protocol import Protocol, connectionDone
-from twisted.python.failure import Failure
-from twisted.web.client import URI, Agent, HTTPConnectionPool, ResponseDone
-from twisted.web.http import PotentialDataLoss
+from twisted.web.client import URI, Agent, HTTPConnectionPool
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IBodyProducer, IResponse
+from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IResponse
 from zope.interface import implementer
 
 from aileron import __version__
 from aileron.addresses import Origin, read_address, read_origin
+from aileron.outgoing import BodyTooLong, BytesProducer, read_body
 from aileron.waiting import given_up_at_once
 
 from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge
@@ -49,8 +46,7 @@ class HttpTransport:
     async def _exchange(self, message: OutgoingRequest, connection: ServiceConnection) -> ServiceAnswer:
         try:
             response = await self._response(message, connection)
-            connection.head_arrived = True
-            body = await _collect(response, message.max_response_bytes, connection)
+            body = await _read(response, message.max_response_bytes, connection)
             return ServiceAnswer(response.code, _first_values(response.headers), body, tuple(_head(response)))
         except (AddressRefused, TooLarge, ServiceUnreachable):
             raise
@@ -63,7 +59,7 @@ class HttpTransport:
         reactor, origin = self.opener.reactor, read_origin(message.url)
         endpoint = _CheckedEndpoint(self.opener, origin, connection)
         agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
-        body = None if message.body is None else _Bytes(message.body)
+        body = None if message.body is None else BytesProducer(message.body)
         request: Deferred[IResponse] = agent.request(
             message.method.encode("ascii"), message.url.encode("ascii"), _headers(message, origin), body
         )
@@ -87,66 +83,13 @@ class _CheckedEndpoint:
         return Deferred.fromCoroutine(self.opener.open(self.origin, self.connection, protocolFactory))
 
 
-@implementer(IBodyProducer)
-@frozen
-class _Bytes:
-    """A body that is there."""
-
-    body: bytes
-
-    @property
-    def length(self) -> int:
-        """Its size."""
-        return len(self.body)
-
-    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        consumer.write(self.body)
-        return succeed(None)
-
-    def pauseProducing(self) -> None:
-        """Do nothing: it is written already."""
-
-    def resumeProducing(self) -> None:
-        """Do nothing: it is written already."""
-
-    def stopProducing(self) -> None:
-        """Do nothing: it is written already."""
-
-
-class _Collector(Protocol):
-    """Gathers a body up to a size."""
-
-    def __init__(self, status: int, most: int, connection: ServiceConnection) -> None:
-        self._status = status
-        self._most = most
-        self._connection = connection
-        self._body = bytearray()
-        self.done: Deferred[bytes] = Deferred(lambda _: connection.drop())
-
-    def dataReceived(self, data: bytes) -> None:
-        """More of it; past the cap the connection is dropped."""
-        self._body += data
-        if len(self._body) > self._most and not self.done.called:
-            self.done.errback(TooLarge(self._status))
-            self._connection.drop()
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note whether it is whole."""
-        if self.done.called:
-            return
-        whole = reason.check(ResponseDone) or (reason.check(PotentialDataLoss) and self._connection.closed_cleanly)
-        if whole:
-            self.done.callback(bytes(self._body))
-        else:
-            self.done.errback(ServiceUnreachable())
-
-
-def _collect(response: IResponse, most: int, connection: ServiceConnection) -> Deferred[bytes]:
+async def _read(response: IResponse, most: int, connection: ServiceConnection) -> bytes:
     if response.length is not UNKNOWN_LENGTH and response.length > most:
         raise TooLarge(response.code)
-    collector = _Collector(response.code, most, connection)
-    response.deliverBody(collector)
-    return collector.done
+    try:
+        return await read_body(response, most, connection.is_whole)
+    except BodyTooLong:
+        raise TooLarge(response.code) from None
 
 
 def _headers(message: OutgoingRequest, origin: Origin) -> Headers:

@@ -16,9 +16,10 @@ from twisted.web.client import ResponseDone
 from zope.interface import alsoProvides, implementer
 
 from aileron.client import Connections, DaemonUnreachable
-from aileron.client._connections import MAX_IDLE_CONNECTIONS
+from aileron.client._connections import MAX_HEAD_BYTES, MAX_IDLE_CONNECTIONS
 from aileron.client._tls import why_untrusted
-from aileron.client._transport import MAX_HEAD_BYTES, SILENCE_SECONDS, EventStream, GuardedEndpoint, NotConnected
+from aileron.client._transport import SILENCE_SECONDS, EventStream
+from aileron.outgoing import GuardedEndpoint, NotConnected
 
 HEALTHY = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"status": "ok"}'
 
@@ -236,7 +237,7 @@ class GuardTests(SynchronousTestCase):
     """By TLS a connection is made when its handshake is over."""
 
     def connect(self, transport: Transport | None) -> Deferred[Any]:
-        return GuardedEndpoint(Endpoint(transport)).connect(Factory.forProtocol(Protocol))
+        return GuardedEndpoint(Endpoint(transport), MAX_HEAD_BYTES).connect(Factory.forProtocol(Protocol))
 
     def test_made(self) -> None:
         """With TLS a connection is made when its handshake is over; what breaks before had nothing of ours."""
