@@ -130,7 +130,7 @@ class LinkTests(ProjectTestCase):
 
     async def test_start_file_missing(self) -> None:
         """Nor is it made, where the link leads to nothing yet."""
-        await self.refuses("ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc", "/bashrc, which does not exist")
+        await self.refuses("ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc", "/bashrc at startup. It does not exist")
 
     async def test_start_file_by_variable(self) -> None:
         """The file in the project that C{BASH_ENV} has every script of bash's start with stays as it is."""

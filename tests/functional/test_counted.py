@@ -71,7 +71,7 @@ class CountedTests(GatewayedTestCase):
         """The same numbers are on the command line and in the metrics; no word of a conversation is anywhere."""
         openai = totals["providers"][1]
         shown = (await self.command("status")).stdout
-        self.assertIn(f"LLM calls          5 (tokens: {totals['input_tokens']} in,", shown)
+        self.assertIn(f"LLM calls           5 (tokens: {totals['input_tokens']} in,", shown)
         listed = (await self.operator("sessions", "list")).stdout
         self.assertIn(f"{openai['input_tokens']} in, {openai['output_tokens']} out", listed)
         metrics = await self.metrics()

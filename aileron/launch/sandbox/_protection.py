@@ -68,7 +68,7 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
         if is_within_any(path, writable) and not is_within_any(path, kept):
             if not lexists(path):
                 raise InvalidRequest(
-                    f"Your shell reads {path} at startup, which does not exist and which the agent could create. "
+                    f"Your shell reads {path} at startup. It does not exist, and the agent could create it. "
                     "Create it, or remove the link that points there."
                 )
             kept.append(path)
