@@ -81,7 +81,7 @@ class ProgramTests(LayoutCase):
         (self.home / ".bashrc").symlink_to(self.project / "bashrc")
         with self.assertRaises(InvalidRequest) as raised:
             self.started_with()
-        self.assertIn(f"{self.project}/bashrc at startup, which does not exist", str(raised.exception))
+        self.assertIn(f"{self.project}/bashrc at startup. It does not exist", str(raised.exception))
         (self.project / "bashrc").touch()
         (self.home / ".profile").touch()
         self.assertEqual(self.started_with(), [str(self.project / "bashrc")])
