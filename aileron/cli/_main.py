@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "demo": ".daemon.launch:demo",
+    "setup": ".actions.setup:setup",
     "launch": ".daemon.launch:launch",
     "open": ".vault.open:open_pages",
     "approval": ".approvals.approval:approval",
@@ -104,7 +105,7 @@ class LazyGroup(click.Group):
 def aileron(ctx: click.Context, cli: CliContext) -> None:
     """Let coding agents act on real services: without keys, and only as you approve.
 
-    Start with `aileron demo`, or with `aileron vault init` and `aileron launch`. Without a command, `aileron` shows the
+    Start with `aileron demo`, or with `aileron setup`. Without a command, `aileron` shows the
     current state and what to do next.
     """
     if ctx.invoked_subcommand is None:

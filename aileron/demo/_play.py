@@ -207,4 +207,4 @@ async def _tell_record(scene: Stage) -> None:
     command("aileron audit list", "Newest first. Each record contains the hash of the one before it.")
     printed(await scene.as_operator("audit", "list", "--action", "ship-update"))
     click.echo()
-    tell("The agent never had the key, and its token cannot approve anything. To set up your own: aileron vault init")
+    tell("The agent never had the key, and its token cannot approve anything. To set up your own: aileron setup")

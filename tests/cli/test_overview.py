@@ -19,7 +19,7 @@ class OverviewTests(CommandCase):
 
     def test_no_daemon(self) -> None:
         """Without a vault one is to be made; with one the daemon is to be started."""
-        self.assertIn("There is no vault yet.\n\nNext: aileron demo, or aileron vault init\n", self.overview())
+        self.assertIn("There is no vault yet.\n\nNext: aileron demo, or aileron setup\n", self.overview())
         self.home.secrets.touch()
         self.assertIn("The daemon is not running.\n\nNext: aileron daemon start\n", self.overview())
 
@@ -27,10 +27,10 @@ class OverviewTests(CommandCase):
         """Of a daemon all is told that C{status} tells, and the step that its state asks for."""
         self.serve()
         for state, counts, step in (
-            ("missing", {}, "aileron vault init"),
+            ("missing", {}, "aileron setup"),
             ("locked", {"pending_approvals": 1}, "aileron vault unlock"),
             ("unlocked", {"pending_approvals": 1, "actions": 1}, "aileron approval watch, or aileron open"),
-            ("unlocked", {"actions": 0}, "aileron action add FILE, or aileron action new NAME"),
+            ("unlocked", {"actions": 0}, "aileron setup, or aileron action add FILE"),
             ("unlocked", {"actions": 1}, "aileron launch AGENT (claude, codex, goose, opencode or pi)"),
         ):
             status: dict[str, Any] = {"vault_state": state, "counts": counts, "uptime_seconds": 61}

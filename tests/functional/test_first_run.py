@@ -65,6 +65,39 @@ class FirstRunTests(OperatedTestCase):
         self.assertEqual(self.questions, ["New passphrase: ", "Repeat the passphrase: ", "[y/N] ", *self.after_that()])
         self.assertIn("The daemon is not running", await self.stopped())
 
+    async def test_set_up(self) -> None:
+        """Setup leads from nothing to a trusted action of one's own service in ten answers, and that action works."""
+        answers = {
+            "New passphrase: ": PASSPHRASE,
+            "Repeat the passphrase: ": PASSPHRASE,
+            r"Number \[1\]: ": "3",
+            "URL that takes a POST request: ": f"{self.service.url}/api/chat.postMessage",
+            "Name of the service: ": "chat",
+            "What it does, in a sentence for the model: ": "Posts a message to the team.",
+            r"Fields of its JSON body \[title, body\]: ": "channel, text",
+            r"Header that carries the key \[Authorization\]: ": "",
+            r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
+            r"Secret for local://me/chat \(not shown\): ": self.workspace.token,
+        }
+        running = self.start(self.plain(self.home.on_terminal("aileron", "setup")))
+        for question, answer in answers.items():
+            await running.expect(question)
+            running.send(answer)
+        finished = await running.finish(60)
+        self.assertEqual(finished.exit_code, 0, finished.stdout)
+        self.assertIn("Trusted: local://me/chat, chat-create", finished.stdout)
+        self.assertEqual(finished.stdout.count("Passphrase of the vault: "), 0)
+        for secret in (PASSPHRASE, self.workspace.token):
+            self.assertNotIn(secret, finished.stdout)
+        arguments = ("--arg", "channel=#general", "--arg", "text=Hello")
+        asked = await self.at_terminal("action", "run", "chat-create", *arguments)
+        approval_id = re.search(r"approvals/(\w+)", asked.stdout)
+        assert approval_id is not None, asked.stdout
+        shown = await self.succeeding("approval", "approve", approval_id[1], answers=(PASSPHRASE, "y"))
+        self.assertIn("Approved and completed", shown)
+        self.assertEqual([message.text for message in self.workspace.messages], ["Hello"])
+        await self.stopped()
+
     async def test_launched(self) -> None:
         """Where there is no vault yet a launch makes one on the way; the exit code is the agent's, and nothing more."""
         program = self.home.root / "programs" / "opencode"

@@ -31,9 +31,9 @@ def _faults(path: Path) -> Sequence[LoadError]:
     return faults_of(path)
 
 
-_CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
-connector.add_command(add_command(_CONNECTORS))
-connector.add_command(check_command(_CONNECTORS))
+CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
+connector.add_command(add_command(CONNECTORS))
+connector.add_command(check_command(CONNECTORS))
 connector.add_command(trust_command("connector"))
 connector.add_command(distrust_command("connector"))
 

@@ -40,7 +40,7 @@ required = {gated}
 +++
 # {title}
 
-Describe for the model what this action does and when to use it.
+{about}
 """
 
 _INPUT = """
@@ -70,6 +70,7 @@ class Draft:
     """The description of a new action.
 
     :ivar takes: what its operation is given, each from the input of that name where there is one.
+    :ivar about: its description for the model.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Draft:
     gated: bool = True
     inputs: tuple[Wanted, ...] = ()
     takes: tuple[str, ...] = field(default=())
+    about: str = "Describe for the model what this action does and when to use it."
 
     def __attrs_post_init__(self) -> None:
         """Refuse what would be no action.
@@ -121,6 +123,7 @@ def text_of(draft: Draft) -> str:
         given=", ".join(_list_given(draft.inputs, draft.takes)),
         gated="true" if draft.gated else "false",
         title=draft.name.replace("-", " ").capitalize(),
+        about=draft.about,
     ).replace("inputs = {  }", "inputs = {}")
 
 

@@ -119,7 +119,7 @@ def overview(cli: CliContext) -> None:
     if found is None:
         has_vault = cli.home.secrets.exists()
         say("The daemon is not running." if has_vault else "There is no vault yet.")
-        steps: Sequence[str] = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron vault init")
+        steps: Sequence[str] = ("aileron daemon start",) if has_vault else ("aileron demo", "aileron setup")
     else:
         answer = _ask(cli, found)
         _tell(answer, found)
@@ -132,11 +132,11 @@ def overview(cli: CliContext) -> None:
 def _next_steps(answer: Mapping[str, Any]) -> Sequence[str]:
     counts = answer.get("counts", {})
     if answer.get("vault_state") != "unlocked":
-        return ("aileron vault init" if answer.get("vault_state") == "missing" else "aileron vault unlock",)
+        return ("aileron setup" if answer.get("vault_state") == "missing" else "aileron vault unlock",)
     if counts.get("pending_approvals"):
         return ("aileron approval watch", "aileron open")
     if not counts.get("actions"):
-        return ("aileron action add FILE", "aileron action new NAME")
+        return ("aileron setup", "aileron action add FILE")
     return ("aileron launch AGENT (claude, codex, goose, opencode or pi)",)
 
 
