@@ -47,6 +47,48 @@ class OtherPagesTests(PagesTestCase):
         """Fail unless it is on record."""
         self.assertIn(kind, kinds(await self.audit()))
 
+    async def test_home(self) -> None:
+        """Home follows what happens: a request appears and leads to its approval; once done, it is counted there."""
+        page = await self.opened()
+        await page.click("header a.brand")
+        await page.shows("Nothing is waiting for you.")
+        await page.shows("Approve its first call")
+        await self.keep(page, "home-empty")
+        run_id = await self.ask()
+        await page.shows("1 pending approval")
+        await self.keep(page, "home-pending")
+        await self.open_approval(page, run_id)
+        await self.ready(page)
+        await page.click("#approve")
+        await self.posted()
+        await page.click('nav a[href="/home"]')
+        counted = "document.querySelector('a[href=\"/runs?state=completed\"] strong')?.textContent"
+        await page.until(f"{counted} === '1'")
+        self.assertNotIn("Get started", await page.text("main"))
+        await page.click('a[href="/runs?state=completed"]')
+        await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
+        self.assertEqual(page.problems, [])
+
+    async def test_more_on_a_phone(self) -> None:
+        """On a phone the other pages are behind a button: a link there leads on and closes it, and Escape closes it."""
+        page = await self.opened()
+        await page.look(width=390, height=800)
+        is_open = "document.querySelector('#more').matches(':popover-open')"
+        shows = "document.querySelector('#more a').checkVisibility()"
+        self.assertFalse(await page.evaluate(shows))
+        await page.click("#show-more")
+        await page.until(f"{is_open} && {shows}")
+        await self.keep(page, "more-phone")
+        await page.click('#more a[href="/grants"]')
+        await page.shows("No limits set")
+        self.assertEqual(await page.evaluate(f"[location.pathname, {is_open}]"), ["/grants", False])
+        await page.click("#show-more")
+        await page.until(is_open)
+        await page.press("Escape")
+        await page.until(f"!{is_open}")
+        self.assertEqual(await page.evaluate("location.pathname"), "/grants")
+        self.assertEqual(page.problems, [])
+
     async def test_unknown_settled(self) -> None:
         """A run whose outcome nobody knows is found by its state, and settled with a note."""
         self.workspace.next = [slack.drop(applied=False)]

@@ -13,6 +13,7 @@ from .case import WebCase, read
 
 NAVIGATIONS = (
     "/",
+    "/home",
     "/approvals",
     "/approvals/run-1",
     "/approvals/no-such",
@@ -35,7 +36,7 @@ class ShellTests(WebCase):
             for browser in (None, self.browser):
                 self.assertEqual(self.get(path, browser).text, plain, path)
         self.assertNotIn("secret", plain)
-        self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 6 + [404] * 3)
+        self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 7 + [404] * 3)
         self.assertEqual(self.get("/").told, {})
 
     def test_paths_lead_nowhere_else(self) -> None:
@@ -77,7 +78,12 @@ class ShellTests(WebCase):
 
     def test_files(self) -> None:
         """Each file is served as what it is, and all that the shell and its scripts name are there."""
-        kinds = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+        kinds = {
+            ".js": "text/javascript; charset=utf-8",
+            ".css": "text/css; charset=utf-8",
+            ".svg": "image/svg+xml",
+            ".webmanifest": "application/manifest+json",
+        }
         for path in STATIC.iterdir():
             if path.suffix in kinds:
                 heard = self.get(f"/static/{path.name}")
