@@ -1,5 +1,6 @@
 """The pages beside approvals, used in a real browser: what each lets one do, and what then is so."""
 
+import json
 from typing import Any
 
 from tests.functional import slack
@@ -21,6 +22,12 @@ _LOOK_HANGS = """{ const asked = window.fetch, later = window.setTimeout;
     await new Promise((done) => { window.letGo = done; });
     return answer;
   }; }"""
+_LOADED = """new Promise((done) => {
+  const icon = new Image();
+  icon.onload = () => done(icon.naturalWidth);
+  icon.onerror = () => done(0);
+  icon.src = %s;
+})"""
 
 
 class OtherPagesTests(PagesTestCase):
@@ -67,6 +74,16 @@ class OtherPagesTests(PagesTestCase):
         self.assertNotIn("Get started", await page.text("main"))
         await page.click('a[href="/runs?state=completed"]')
         await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
+        self.assertEqual(page.problems, [])
+
+    async def test_installable(self) -> None:
+        """The browser finds a manifest without a fault, and an icon of it that can be cut to any shape."""
+        page = await self.opened()
+        found = await page.call("Page.getAppManifest")
+        self.assertEqual((found["url"], found["errors"]), (f"{self.url}/static/manifest.webmanifest", []))
+        manifest = json.loads(found["data"])
+        for icon in manifest["icons"]:
+            self.assertGreater(await page.evaluate(_LOADED % json.dumps(icon["src"])), 0, icon)
         self.assertEqual(page.problems, [])
 
     async def test_more_on_a_phone(self) -> None:

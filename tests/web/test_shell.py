@@ -62,7 +62,7 @@ class ShellTests(WebCase):
         """The shell runs our own files alone, talks to us alone, posts no form and is framed by nobody."""
         policy = self.get("/").headers["content-security-policy"]
         rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-        for kind in ("script-src", "style-src", "connect-src", "img-src"):
+        for kind in ("script-src", "style-src", "connect-src", "img-src", "manifest-src"):
             self.assertEqual(rules.pop(kind), "'self'")
         self.assertEqual(rules, dict.fromkeys(("default-src", "base-uri", "form-action", "frame-ancestors"), "'none'"))
 
@@ -96,6 +96,16 @@ class ShellTests(WebCase):
                 if named.startswith("/static/"):
                     self.assertEqual(self.get(named).status, 200, named)
         self.assertEqual(self.get("/static/shell.html").status, 404)
+
+    def test_manifest(self) -> None:
+        """The manifest names pages and icons that are there, one of them maskable, and every visitor gets it alike."""
+        heard = self.get("/static/manifest.webmanifest")
+        manifest = json.loads(heard.text)
+        self.assertEqual(self.get("/static/manifest.webmanifest", self.browser).text, heard.text)
+        self.assertEqual((manifest["start_url"], manifest["display"]), ("/home", "standalone"))
+        self.assertEqual([icon["purpose"] for icon in manifest["icons"]], ["any", "maskable"])
+        for each in (*(icon["src"] for icon in manifest["icons"]), *(one["url"] for one in manifest["shortcuts"])):
+            self.assertEqual(self.get(each).status, 200, each)
 
     def test_no_page_asks_for_the_passphrase(self) -> None:
         """No page, template, fragment or script has a field for it: nobody gets used to typing it into a page."""
