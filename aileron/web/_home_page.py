@@ -103,4 +103,4 @@ def _outcomes(outcomes: Outcomes) -> Tag:
     )
     some = "" if outcomes.whole else f" Only the newest {MOST_COUNTED:,} are counted."
     counts = tags.div(*tiles, **{"class": "home-counts"})
-    return _card("Last 24 hours", counts, quiet(some.strip()) if some else "")
+    return _card("Last 24 hours", counts, tags.p(link("/history", "Show history"), some))

@@ -15,6 +15,7 @@ from ._audit_page import draw_audit, draw_record
 from ._connectors_page import draw_connectors
 from ._gateway_page import draw_gateway
 from ._grants_page import draw_grants
+from ._history_page import draw_history
 from ._home_page import draw_home
 from ._parts import Drawing, Visit
 from ._runs_page import draw_run, draw_runs
@@ -37,6 +38,7 @@ PAGES: Mapping[str, Draw] = {
     "/sessions/<session_id>": draw_session,
     "/audit": draw_audit,
     "/audit/<audit_id>": draw_record,
+    "/history": draw_history,
     "/actions": draw_actions,
     "/actions/<name>": draw_action,
     "/connectors": draw_connectors,

@@ -76,6 +76,27 @@ class OtherPagesTests(PagesTestCase):
         await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
         self.assertEqual(page.problems, [])
 
+    async def test_history(self) -> None:
+        """The history is searched and filtered by its form, which makes an address that another tab can open."""
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        page = await self.opened()
+        await self.go(page, "history", "Session started")
+        await self.keep(page, "history-all")
+        await page.click("#filters summary")
+        await page.evaluate("document.querySelector('#filter-kind').value = 'runs'")
+        await page.evaluate("document.querySelector('#filter-text').focus()")
+        await page.write("succeeded")
+        await page.press("Enter")
+        await page.until("location.search === '?text=succeeded&kind=runs'")
+        await page.until("document.querySelectorAll('.history li').length === 1")
+        self.assertIn("Completed", await page.text(".history li"))
+        await page.reload()
+        await page.until("document.querySelectorAll('.history li').length === 1")
+        await page.click(".history a[href^='/runs/']")
+        await page.until("location.pathname.startsWith('/runs/')")
+        await page.shows(UNGATED)
+        self.assertEqual(page.problems, [])
+
     async def test_installable(self) -> None:
         """The browser finds a manifest without a fault, and an icon of it that can be cut to any shape."""
         page = await self.opened()

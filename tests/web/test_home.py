@@ -45,6 +45,7 @@ class WorkTests(HomeCase):
     def test_empty(self) -> None:
         """Where nothing waits and nothing runs, sentences say so."""
         text = self.home().text
+        self.assertIn("/history", self.links())
         for words in ("Nothing is waiting for you.", "Nothing is running.", "No active sessions", "Last 24 hours"):
             self.assertIn(words, text)
 
