@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
 
-from aileron.testing import MemoryBindings, MemoryConnectors, new_binding, scripted_offer
-from aileron.values import JSON, Actor, Event, LoadError, RunState, TrustKind, utc, visible
+from aileron.audit import CommitObserver, KeyFile
+from aileron.testing import MemoryBindings, MemoryConnectors, example_signer, memory_store, new_binding, scripted_offer
+from aileron.values import JSON, Actor, BindingFlag, Event, LoadError, RunState, TrustKind, utc, visible
 from tests.api.case import NOW
 from tests.web.case import OneChannel, Reading, WebCase, read
 
@@ -112,6 +114,26 @@ class AttentionTests(HomeCase):
     def test_nothing(self) -> None:
         """Where nothing does, nothing is said."""
         self.assertNotIn("Needs attention", self.home().text)
+
+    def test_tampering(self) -> None:
+        """Signs of tampering lead to their records."""
+        observer = CommitObserver(KeyFile(Path(self.mktemp())))
+        self.store = memory_store(self, self.clock, observer=observer)
+        signer = example_signer(self.store, self.record_keys, self.control, self.clock, observer)
+        self.build(signer=signer, audit=self.store.audit)
+        self.assertNotIn("tampering", self.home().text)
+        self.record("run-1", "tamper.detected")
+        self.assertIn("Signs of tampering were found.", self.home().text)
+        self.assertIn("/audit?type=tamper.detected", self.links())
+
+    def test_credentials(self) -> None:
+        """A credential with a warning leads to where it is told, until it is bound anew."""
+        bound = cast("MemoryBindings", self.deps.bindings).add(new_binding())
+        self.wait_for(self.deps.flags.put(BindingFlag(bound.name, bound.revision, utc(NOW), "It came back."), ()))
+        self.assertIn("1 credential has a warning.", self.home().text)
+        self.assertIn("/connectors", self.links())
+        self.wait_for(self.deps.flags.put(BindingFlag(bound.name, bound.revision + 1, utc(NOW), "It came back."), ()))
+        self.assertNotIn("warning", self.home().text)
 
     def test_paused(self) -> None:
         """That everything is paused, or a session, is said."""
