@@ -17,7 +17,7 @@ from ._parts import Visit
 async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
     """Draw what the daemon can talk to, and as whom."""
     known, flags = deps.connectors.descriptions(), await deps.flags.all()
-    bound = [(each, _flag(each, flags.get(each.name))) for each in deps.bindings.list()]
+    bound = [(each, find_warning(each, flags.get(each.name))) for each in deps.bindings.list()]
     heads = ("Credential", "Connector", "Account", "Added", "Hosts", "Warning", "")
     return page(
         "Connectors",
@@ -36,7 +36,8 @@ async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
     )
 
 
-def _flag(binding: Binding, flag: BindingFlag | None) -> str:
+def find_warning(binding: Binding, flag: BindingFlag | None) -> str:
+    """Return why a credential is to be looked at; nothing where it is not, or was bound anew since."""
     return flag.reason if flag is not None and flag.revision == binding.revision else ""
 
 

@@ -18,10 +18,11 @@ _TYPES = {
     ".css": b"text/css; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",
     ".svg": b"image/svg+xml",
+    ".webmanifest": b"application/manifest+json",
 }
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    b"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
@@ -51,7 +52,7 @@ class Shell:
         return self.page(request)
 
     def file(self, request: IRequest, name: str) -> bytes:
-        """Serve a script, a style sheet or the icon."""
+        """Serve a script, a style sheet, an icon or the manifest."""
         if name not in self._files:
             return self.missing(request)
         kind, content = self._files[name]

@@ -15,6 +15,8 @@ from ._audit_page import draw_audit, draw_record
 from ._connectors_page import draw_connectors
 from ._gateway_page import draw_gateway
 from ._grants_page import draw_grants
+from ._history_page import draw_history
+from ._home_page import draw_home
 from ._parts import Drawing, Visit
 from ._runs_page import draw_run, draw_runs
 from ._sessions_page import draw_session, draw_sessions
@@ -27,6 +29,7 @@ Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
 """A coroutine function of L{Dependencies}, a L{Visit} and what the path names, to what is shown."""
 
 PAGES: Mapping[str, Draw] = {
+    "/home": draw_home,
     "/approvals": draw_list,
     "/approvals/<run_id>": draw_approval,
     "/runs": draw_runs,
@@ -35,6 +38,7 @@ PAGES: Mapping[str, Draw] = {
     "/sessions/<session_id>": draw_session,
     "/audit": draw_audit,
     "/audit/<audit_id>": draw_record,
+    "/history": draw_history,
     "/actions": draw_actions,
     "/actions/<name>": draw_action,
     "/connectors": draw_connectors,

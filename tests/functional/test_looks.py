@@ -28,7 +28,7 @@ class LooksTests(PagesTestCase):
         first, second = [await self.ask(summary=summary) for summary in (LONG, "Short")]
         page = await self.entered()
         paths = await self.paths(page)
-        self.assertLess({"/approvals", f"/approvals/{first}", f"/runs/{second}"}, set(paths))
+        self.assertLess({"/home", "/history", "/approvals", f"/approvals/{first}", f"/runs/{second}"}, set(paths))
         for path in paths:
             await self.look_at(page, path)
         self.assertEqual(page.problems, [])

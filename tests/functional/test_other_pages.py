@@ -1,5 +1,6 @@
 """The pages beside approvals, used in a real browser: what each lets one do, and what then is so."""
 
+import json
 from typing import Any
 
 from tests.functional import slack
@@ -21,6 +22,12 @@ _LOOK_HANGS = """{ const asked = window.fetch, later = window.setTimeout;
     await new Promise((done) => { window.letGo = done; });
     return answer;
   }; }"""
+_LOADED = """new Promise((done) => {
+  const icon = new Image();
+  icon.onload = () => done(icon.naturalWidth);
+  icon.onerror = () => done(0);
+  icon.src = %s;
+})"""
 
 
 class OtherPagesTests(PagesTestCase):
@@ -46,6 +53,79 @@ class OtherPagesTests(PagesTestCase):
     async def recorded(self, kind: str) -> None:
         """Fail unless it is on record."""
         self.assertIn(kind, kinds(await self.audit()))
+
+    async def test_home(self) -> None:
+        """Home follows what happens: a request appears and leads to its approval; once done, it is counted there."""
+        page = await self.opened()
+        await page.click("header a.brand")
+        await page.shows("Nothing is waiting for you.")
+        await page.shows("Approve its first call")
+        await self.keep(page, "home-empty")
+        run_id = await self.ask()
+        await page.shows("1 pending approval")
+        await self.keep(page, "home-pending")
+        await self.open_approval(page, run_id)
+        await self.ready(page)
+        await page.click("#approve")
+        await self.posted()
+        await page.click('nav a[href="/home"]')
+        counted = "document.querySelector('a[href=\"/runs?state=completed\"] strong')?.textContent"
+        await page.until(f"{counted} === '1'")
+        self.assertNotIn("Get started", await page.text("main"))
+        await page.click('a[href="/runs?state=completed"]')
+        await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
+        self.assertEqual(page.problems, [])
+
+    async def test_history(self) -> None:
+        """The history is searched and filtered by its form, which makes an address that another tab can open."""
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        page = await self.opened()
+        await self.go(page, "history", "Session started")
+        await self.keep(page, "history-all")
+        await page.click("#filters summary")
+        await page.evaluate("document.querySelector('#filter-kind').value = 'runs'")
+        await page.evaluate("document.querySelector('#filter-text').focus()")
+        await page.write("succeeded")
+        await page.press("Enter")
+        await page.until("location.search === '?text=succeeded&kind=runs'")
+        await page.until("document.querySelectorAll('.history li').length === 1")
+        self.assertIn("Completed", await page.text(".history li"))
+        await page.reload()
+        await page.until("document.querySelectorAll('.history li').length === 1")
+        await page.click(".history a[href^='/runs/']")
+        await page.until("location.pathname.startsWith('/runs/')")
+        await page.shows(UNGATED)
+        self.assertEqual(page.problems, [])
+
+    async def test_installable(self) -> None:
+        """The browser finds a manifest without a fault, and an icon of it that can be cut to any shape."""
+        page = await self.opened()
+        found = await page.call("Page.getAppManifest")
+        self.assertEqual((found["url"], found["errors"]), (f"{self.url}/static/manifest.webmanifest", []))
+        manifest = json.loads(found["data"])
+        for icon in manifest["icons"]:
+            self.assertGreater(await page.evaluate(_LOADED % json.dumps(icon["src"])), 0, icon)
+        self.assertEqual(page.problems, [])
+
+    async def test_more_on_a_phone(self) -> None:
+        """On a phone the other pages are behind a button: a link there leads on and closes it, and Escape closes it."""
+        page = await self.opened()
+        await page.look(width=390, height=800)
+        is_open = "document.querySelector('#more').matches(':popover-open')"
+        shows = "document.querySelector('#more a').checkVisibility()"
+        self.assertFalse(await page.evaluate(shows))
+        await page.click("#show-more")
+        await page.until(f"{is_open} && {shows}")
+        await self.keep(page, "more-phone")
+        await page.click('#more a[href="/grants"]')
+        await page.shows("No limits set")
+        self.assertEqual(await page.evaluate(f"[location.pathname, {is_open}]"), ["/grants", False])
+        await page.click("#show-more")
+        await page.until(is_open)
+        await page.press("Escape")
+        await page.until(f"!{is_open}")
+        self.assertEqual(await page.evaluate("location.pathname"), "/grants")
+        self.assertEqual(page.problems, [])
 
     async def test_unknown_settled(self) -> None:
         """A run whose outcome nobody knows is found by its state, and settled with a note."""

@@ -13,6 +13,7 @@ from .case import WebCase, read
 
 NAVIGATIONS = (
     "/",
+    "/home",
     "/approvals",
     "/approvals/run-1",
     "/approvals/no-such",
@@ -35,7 +36,7 @@ class ShellTests(WebCase):
             for browser in (None, self.browser):
                 self.assertEqual(self.get(path, browser).text, plain, path)
         self.assertNotIn("secret", plain)
-        self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 6 + [404] * 3)
+        self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 7 + [404] * 3)
         self.assertEqual(self.get("/").told, {})
 
     def test_paths_lead_nowhere_else(self) -> None:
@@ -61,7 +62,7 @@ class ShellTests(WebCase):
         """The shell runs our own files alone, talks to us alone, posts no form and is framed by nobody."""
         policy = self.get("/").headers["content-security-policy"]
         rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-        for kind in ("script-src", "style-src", "connect-src", "img-src"):
+        for kind in ("script-src", "style-src", "connect-src", "img-src", "manifest-src"):
             self.assertEqual(rules.pop(kind), "'self'")
         self.assertEqual(rules, dict.fromkeys(("default-src", "base-uri", "form-action", "frame-ancestors"), "'none'"))
 
@@ -77,7 +78,12 @@ class ShellTests(WebCase):
 
     def test_files(self) -> None:
         """Each file is served as what it is, and all that the shell and its scripts name are there."""
-        kinds = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+        kinds = {
+            ".js": "text/javascript; charset=utf-8",
+            ".css": "text/css; charset=utf-8",
+            ".svg": "image/svg+xml",
+            ".webmanifest": "application/manifest+json",
+        }
         for path in STATIC.iterdir():
             if path.suffix in kinds:
                 heard = self.get(f"/static/{path.name}")
@@ -90,6 +96,16 @@ class ShellTests(WebCase):
                 if named.startswith("/static/"):
                     self.assertEqual(self.get(named).status, 200, named)
         self.assertEqual(self.get("/static/shell.html").status, 404)
+
+    def test_manifest(self) -> None:
+        """The manifest names pages and icons that are there, one of them maskable, and every visitor gets it alike."""
+        heard = self.get("/static/manifest.webmanifest")
+        manifest = json.loads(heard.text)
+        self.assertEqual(self.get("/static/manifest.webmanifest", self.browser).text, heard.text)
+        self.assertEqual((manifest["start_url"], manifest["display"]), ("/home", "standalone"))
+        self.assertEqual([icon["purpose"] for icon in manifest["icons"]], ["any", "maskable"])
+        for each in (*(icon["src"] for icon in manifest["icons"]), *(one["url"] for one in manifest["shortcuts"])):
+            self.assertEqual(self.get(each).status, 200, each)
 
     def test_no_page_asks_for_the_passphrase(self) -> None:
         """No page, template, fragment or script has a field for it: nobody gets used to typing it into a page."""

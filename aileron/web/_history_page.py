@@ -1,0 +1,159 @@
+"""History: runs, sessions and everything else on record as one timeline, in words, newest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+
+from attrs import evolve, frozen
+from twisted.web.template import Tag, tags
+
+from aileron.api import Dependencies
+from aileron.errors import InvalidRequest
+from aileron.values import AuditQuery, Event, Record, Session, plain, visible
+
+from ._blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
+from ._event_names import EVENTS, KINDS, name_event
+from ._parts import Drawing, Visit
+from ._texts import agent, moment
+
+_FEW = 50
+_AT_A_TIME = 100
+_MOST_READ = 2000
+_FILTERS = ("kind", "action", "session", "day", "text")
+_DAY = timedelta(days=1)
+_PERSON = "human"
+
+
+@frozen
+class Timeline:
+    """Some entries of the history.
+
+    :ivar sessions: the sessions that they name, by id, as far as these are still known.
+    :ivar read: how many records were searched.
+    :ivar cursor: where older ones begin; L{None}: there are none.
+    """
+
+    records: Sequence[Record]
+    sessions: Mapping[str, Session]
+    read: int
+    cursor: str | None
+
+
+async def draw_history(deps: Dependencies, visit: Visit) -> Drawing:
+    """Draw what happened, newest first, as far as it matches the filters.
+
+    :raises InvalidRequest: the day is none, or the cursor is not of this list.
+    """
+    given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
+    found = await _find(deps, _read_wanted(given, visit.query.get("cursor")), given.get("text", ""))
+    return Drawing(lambda: _page(found, given))
+
+
+def _read_wanted(given: Mapping[str, str], cursor: str | None) -> AuditQuery:
+    since, until = _read_day(given.get("day"))
+    return AuditQuery(
+        since=since,
+        until=until,
+        action=given.get("action"),
+        session_id=given.get("session"),
+        types=tuple(name for name, known in EVENTS.items() if known.kind == given.get("kind")),
+        limit=_FEW,
+        cursor=cursor,
+    )
+
+
+def _read_day(text: str | None) -> tuple[datetime | None, datetime | None]:
+    if text is None:
+        return None, None
+    try:
+        start = datetime.combine(date.fromisoformat(text), time(), UTC)
+        return start, start + _DAY
+    except (ValueError, OverflowError):
+        raise InvalidRequest("Day is not a valid date. Write it as 2026-01-31.") from None
+
+
+async def _find(deps: Dependencies, query: AuditQuery, text: str) -> Timeline:
+    """Read one page; with a text to search for, more of them, until there is enough to show or enough was read."""
+    records: list[Record] = []
+    read, wanted = 0, text.casefold()
+    query = evolve(query, limit=_AT_A_TIME) if wanted else query
+    while True:
+        found = await deps.audit.list(query)
+        read += len(found.items)
+        records += [each for each in found.items if wanted in _searched(each.event)] if wanted else found.items
+        if found.cursor is None or not wanted or len(records) >= _FEW or read >= _MOST_READ:
+            break
+        query = evolve(query, cursor=found.cursor)
+    named = {each.event.session_id for each in records} - {None}
+    sessions = {each: await deps.sessions.get(each) for each in sorted(filter(None, named))}
+    return Timeline(records, {name: each for name, each in sessions.items() if each is not None}, read, found.cursor)
+
+
+def _searched(event: Event) -> str:
+    """Return all words of an entry, in lower case."""
+    about = (name_event(event.type).words, event.type, event.action, event.connector, event.failure_class)
+    ids = (event.run_id, event.session_id, event.actor.id, json.dumps(plain(event.payload), ensure_ascii=False))
+    return "\n".join(filter(None, (*about, *ids))).casefold()
+
+
+def _page(found: Timeline, given: Mapping[str, str]) -> Tag:
+    kind, action, session, day, text = (given.get(name, "") for name in _FILTERS)
+    searched = f"Searched {found.read:,} records. " if text and found.cursor is not None else ""
+    return page(
+        "History",
+        f"{len(found.records)} entries",
+        heading("History"),
+        quiet(link("/runs", "Runs"), " · ", link("/sessions", "Sessions"), " · ", link("/audit", "Audit log")),
+        filters(
+            "/history",
+            field("text", "Search", text, "search"),
+            choice("kind", "Kind", [("", "Any"), *KINDS.items()], kind),
+            field("action", "Action", action),
+            field("session", "Session", session),
+            field("day", "Day (UTC)", day, "date"),
+            given=bool(given),
+        ),
+        tags.ol(*(_entry(each, found.sessions) for each in found.records), **{"class": "history"})
+        if found.records
+        else quiet("No matching entries"),
+        quiet(f"{searched}Older entries may match.") if searched else "",
+        older("/history", given, found.cursor),
+    )
+
+
+def _entry(record: Record, sessions: Mapping[str, Session]) -> Tag:
+    event, known = record.event, name_event(record.event.type)
+    return tags.li(
+        tags.div(chip(known.words, known.colour), " ", *_subject(event, sessions)),
+        tags.small(moment(event.at), *_about(record, sessions), **{"class": "quiet"}),
+    )
+
+
+def _subject(event: Event, sessions: Mapping[str, Session]) -> Iterator[Part]:
+    """Draw what it is about, which leads to the run or the session."""
+    name = event.payload.get("name")
+    words = event.action or event.connector or (name if isinstance(name, str) else "")
+    if event.run_id is not None:
+        yield link(f"/runs/{event.run_id}", words or event.run_id)
+    elif words:
+        yield visible(words)
+    elif event.session_id is not None:
+        yield link(f"/sessions/{event.session_id}", _agent(event.session_id, sessions))
+
+
+def _agent(session_id: str, sessions: Mapping[str, Session]) -> str:
+    session = sessions.get(session_id)
+    return session_id if session is None else agent(session)
+
+
+def _about(record: Record, sessions: Mapping[str, Session]) -> Iterator[Part]:
+    event = record.event
+    if event.actor.type == _PERSON:
+        yield ", by you"
+    if event.session_id is not None and event.run_id is not None:
+        yield ", session of "
+        yield link(f"/sessions/{event.session_id}", _agent(event.session_id, sessions))
+    yield ", "
+    yield link(f"/audit/{event.id}", f"record {record.sequence:,}")

@@ -1,0 +1,115 @@
+"""The history: everything on record as one timeline, in words, and found again by its address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from twisted.internet.defer import Deferred
+
+from aileron.audit import RECORDED
+from aileron.values import Actor, Event, utc, visible
+from aileron.web._event_names import EVENTS, KINDS
+from tests.api.case import NOW
+from tests.web.case import Reading, WebCase, read
+
+HOSTILE = "<b onclick=x>\u202e</b>"
+OPERATOR = Actor("human", "operator-1")
+
+
+class HistoryTests(WebCase):
+    """C{/history}."""
+
+    def record(self, kind: str, at: datetime | None = None, **about: Any) -> None:
+        """Put it on record."""
+        event = Event(self.fresh_id(), kind, at or utc(NOW), OPERATOR, **about)
+        self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+
+    def shown(self, query: str = "") -> Reading:
+        """The page, read."""
+        heard = self.fragment(f"/history{query}")
+        self.assertEqual(heard.status, 200, heard.text)
+        return read(heard.text)
+
+    def entries(self, query: str = "") -> Sequence[str]:
+        """What each entry is called, in order."""
+        parts = self.fragment(f"/history{query}").text.split('<span class="chip ')[1:]
+        return [part.partition(">")[2].partition("<")[0] for part in parts]
+
+    def test_every_type(self) -> None:
+        """Every type that is ever on record has words and a kind of its own."""
+        self.assertEqual(set(EVENTS), set(RECORDED))
+        self.assertEqual({each.kind for each in EVENTS.values()}, set(KINDS))
+        self.assertEqual(len({each.words for each in EVENTS.values()}), len(EVENTS))
+
+    def test_timeline(self) -> None:
+        """Runs, sessions and the rest are told in words, newest first, and lead to their pages and to the record."""
+        self.agent(agent=HOSTILE)
+        self.record("session.started", session_id="session-1")
+        self.record("execution.succeeded", run_id="run-1", session_id="session-1", action="ship-update")
+        self.record("trust.given", payload={"name": "config.yaml"})
+        self.record("later.type")
+        self.assertEqual(self.entries(), ["later.type", "Trusted", "Completed", "Session started"])
+        shown = self.shown()
+        links = [attributes["href"] for tag, attributes in shown.tags if tag == "a"]
+        self.assertLessEqual({"/runs", "/sessions", "/audit", "/runs/run-1", "/sessions/session-1"}, set(links))
+        self.assertEqual(len([each for each in links if each.startswith("/audit/")]), 4)
+        for words in ("config.yaml", visible(HOSTILE), "by you", "ship-update"):
+            self.assertIn(words, shown.text)
+        self.assertNotIn("onclick", str([attributes for _, attributes in shown.tags]))
+
+    def test_filters(self) -> None:
+        """Each filter leaves what is like it, all together what is like all, and the page keeps what was chosen."""
+        yesterday = utc(NOW) - timedelta(days=1)
+        self.record("execution.failed", yesterday, action="b", session_id="s")
+        self.record("execution.succeeded", action="a", session_id="s")
+        self.record("approval.denied", action="b")
+        for query, left in (
+            ("?kind=runs", ["Completed", "Failed"]),
+            ("?action=b", ["Denied", "Failed"]),
+            ("?session=s", ["Completed", "Failed"]),
+            (f"?day={yesterday:%Y-%m-%d}", ["Failed"]),
+            (f"?kind=runs&action=b&session=s&day={yesterday:%Y-%m-%d}", ["Failed"]),
+            ("?kind=sessions", []),
+        ):
+            self.assertEqual(self.entries(query), left, query)
+        shown = self.shown("?kind=sessions&action=b")
+        self.assertIn("No matching entries", shown.text)
+        self.assertIn(("action", "b"), [(each.get("name"), each.get("value")) for _, each in shown.tags])
+        heard = self.fragment("/history?day=x")
+        self.assertEqual(heard.status, 400)
+        self.assertIn("Day is not a valid date.", heard.text)
+
+    def test_search(self) -> None:
+        """A text is found in what an entry is called, in what it is about and in its contents, in whatever case."""
+        self.record("vault.unlocked")
+        self.record("pause.begun", payload={"reason": "Lunch"})
+        self.record("trust.given", connector="local://me/Chat")
+        for text, left in (("UNLOCK", ["Vault unlocked"]), ("lunch", ["Paused"]), ("me/chat", ["Trusted"]), ("no", [])):
+            self.assertEqual(self.entries(f"?text={text}"), left, text)
+
+    def test_pages(self) -> None:
+        """What does not fit is behind a link that keeps the filters, and no entry is lost or told twice."""
+        for _ in range(120):
+            self.record("vault.locked")
+        seen, address = 0, "/history?kind=logins"
+        for count in (50, 50, 20):
+            shown = read(self.fragment(address).text)
+            entries = sum(tag == "li" for tag, _ in shown.tags)
+            self.assertEqual(entries, count)
+            seen += entries
+            address = next((each["href"] for _, each in shown.tags if each.get("rel") == "next"), "")
+            self.assertEqual(parse_qs(urlsplit(address).query).get("kind"), ["logins"] if seen < 120 else None)
+
+    def test_search_of_many(self) -> None:
+        """A search reads so many at most, says so, and goes on where it ended."""
+        self.record("session.broken", payload={"why": "needle"})
+        for number in range(2050):
+            self.record("vault.locked", payload={"number": number})
+        shown = self.shown("?text=needle")
+        self.assertIn("No matching entries", shown.text)
+        self.assertIn("Searched 2,000 records. Older entries may match.", shown.text)
+        address = next(each["href"] for _, each in shown.tags if each.get("rel") == "next")
+        self.assertEqual(self.entries(address.removeprefix("/history")), ["Stopped for a while"])
