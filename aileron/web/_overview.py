@@ -203,7 +203,7 @@ async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
         SetupStep(
             "Add an action and trust it",
             bool(deps.submission.offering().offers),
-            "aileron action add FILE",
+            "aileron setup",
             "Review files",
             "/trust",
         ),

@@ -192,7 +192,7 @@ class SetupTests(HomeCase):
         self.runner.offer()
         self.build(connectors=MemoryConnectors.of([]))
         text = self.home().text
-        for command in ("aileron binding setup builtin://slack", "aileron action add FILE", "aileron launch claude"):
+        for command in ("aileron binding setup builtin://slack", "aileron setup", "aileron launch claude"):
             self.assertIn(command, text)
         self.assertNotIn("vault init", text)
         self.assertEqual(self.done(), 1)
