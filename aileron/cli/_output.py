@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -122,12 +123,17 @@ def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows below titles, aligned; no cell is cut."""
+    """Print rows below titles, aligned; no cell is cut.  At a terminal the table fits its width."""
     cells = [list(titles), *([visible(_cell(cell)) for cell in row] for row in rows)]
+    if sys.stdout.isatty():
+        from ._tables import print_table
+
+        print_table(titles, cells[1:])
+        return
     widths = [max(_columns(row[column]) for row in cells) for column in range(len(titles))]
-    for number, row in enumerate(cells):
+    for row in cells:
         line = _GAP.join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        click.secho(line, bold=number == 0)
+        click.echo(line)
 
 
 def in_words(given: JSON, *, sort_keys: bool = False) -> str:

@@ -13,9 +13,11 @@ import click
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli import _output
+from aileron.cli._tables import print_table
 from aileron.values import JSON, timestamp
 
 WILD = st.text(
@@ -139,3 +141,35 @@ class LayoutTests(SynchronousTestCase):
         self.assertEqual(printed(lambda: _output.value("a", "b", width=3)), "a    b\n")
         self.assertEqual(printed(lambda: _output.value("a", "b\nc", multiline=True)), "a\n  │ b\n  │ c\n")
         self.assertEqual(printed(lambda: _output.value("a", {"b": 1})), 'a\n  │ {\n  │   "b": 1\n  │ }\n')
+
+
+class TerminalTableTests(SynchronousTestCase):
+    """Tables where a person reads them."""
+
+    def shown(self, *rows: tuple[str, ...], width: int = 60, **environment: str) -> str:
+        """What a terminal of that width gets."""
+        file = io.StringIO()
+        console = Console(
+            file=file,
+            width=width,
+            force_terminal=True,
+            color_system="standard",
+            _environ={"TERM": "xterm", **environment},
+        )
+        print_table(("ID", "STATE", "NOTE"), rows, console)
+        return file.getvalue()
+
+    def test_fits(self) -> None:
+        """No line is wider than the terminal, no word is lost, and what is to be copied stays in one piece."""
+        note = " ".join(f"word{number}" for number in range(20))
+        plain = click.unstyle(self.shown(("01J0000000000000000000RUN1", "failed", note)))
+        self.assertLessEqual(max(map(len, plain.splitlines())), 60)
+        self.assertIn("01J0000000000000000000RUN1", plain)
+        self.assertEqual([word for word in note.split() if word not in plain], [])
+
+    def test_colours(self) -> None:
+        """A state has its colour, the same word elsewhere has none, and NO_COLOR is obeyed; markup means nothing."""
+        shown = self.shown(("1", "failed", "failed"), ("2", "completed", "[red]x[/red]"))
+        self.assertEqual((shown.count("\x1b[31m"), shown.count("\x1b[32m")), (1, 1))
+        self.assertIn("[red]x[/red]", shown)
+        self.assertNotIn("\x1b[3", self.shown(("1", "failed", ""), NO_COLOR="1"))
