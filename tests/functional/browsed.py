@@ -112,11 +112,11 @@ class BrowsedTestCase(OperatedTestCase):
         """Wait until the page shows an approval in that state."""
         await page.until(f"document.querySelector('article').dataset.state === '{state}'")
 
-    async def keep(self, page: Page, name: str) -> None:
-        """Keep a picture, if pictures are wanted."""
+    async def keep(self, page: Page, name: str, *, whole: bool = True) -> None:
+        """Keep a picture, if pictures are wanted: of the whole page, or of the window."""
         directory = os.environ.get("AILERON_TEST_PICTURES")
         if directory:
-            await page.picture(Path(directory) / f"{name}.png")
+            await page.picture(Path(directory) / f"{name}.png", whole=whole)
 
     async def call(self, page: Page, path: str, **options: Any) -> Any:
         """Status and text of a request that the page signs; L{None}: it is nobody's."""

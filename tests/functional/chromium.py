@@ -316,9 +316,9 @@ class Page:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
 
-    async def picture(self, path: Path) -> None:
-        """Keep a picture of the whole page."""
-        answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    async def picture(self, path: Path, *, whole: bool) -> None:
+        """Keep a picture of the whole page, or of what the window shows of it."""
+        answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def take(self, event: str, given: Mapping[str, Any]) -> None:

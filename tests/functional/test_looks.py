@@ -17,6 +17,7 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 FAULTS = """axe.run(document).then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
+NEWS = "The new parser is out.\nIt reads twice as fast."
 LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
@@ -25,13 +26,21 @@ class LooksTests(PagesTestCase):
 
     async def test_every_page(self) -> None:
         """No page is wider than the window, says anything on the console, or has a serious fault of accessibility."""
-        first, second = [await self.ask(summary=summary) for summary in (LONG, "Short")]
+        first, shown, second = [await self.ask(summary=summary) for summary in (LONG, NEWS, "Short")]
         page = await self.entered()
+        await self.show(page, shown)
         paths = await self.paths(page)
         self.assertLess({"/home", "/history", "/approvals", f"/approvals/{first}", f"/runs/{second}"}, set(paths))
         for path in paths:
             await self.look_at(page, path)
         self.assertEqual(page.problems, [])
+
+    async def show(self, page: Page, run_id: str) -> None:
+        """Keep what the documentation shows: an approval and the home page, as a window shows them."""
+        await page.look(width=1280, height=860)
+        for path, name in ((f"/approvals/{run_id}", "approval"), ("/home", "home")):
+            await self.go(page, path)
+            await self.keep(page, f"window-{name}", whole=False)
 
     async def paths(self, page: Page) -> Sequence[str]:
         """All pages, each followed by one of its own."""
