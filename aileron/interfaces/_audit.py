@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date, datetime
+
 from zope.interface import Interface
 
 from aileron.values import AuditQuery, Event, Page, Record
@@ -35,6 +38,9 @@ class IAudit(Interface):
 
         Many may wait.  Cancelling ends the wait.
         """
+
+    async def count_daily(since: datetime, types: Sequence[str]) -> Sequence[tuple[date, str, int]]:
+        """Count the records of these types since then, by the day in UTC and by type; the oldest day first."""
 
     async def list(query: AuditQuery) -> Page[Record]:
         """List records, newest first.

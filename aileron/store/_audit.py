@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from attrs import frozen
@@ -139,6 +139,9 @@ class SQLiteAudit:
                 return found
             with suppress(TimeoutError):
                 await self._writer.committed.wait(over=self._writer.commits != commits).addTimeout(left, self._clock)
+
+    async def count_daily(self, since: datetime, types: Sequence[str]) -> Sequence[tuple[date, str, int]]:
+        return await self._readers.read(tables.count_daily, since, types)
 
     async def list(self, query: AuditQuery) -> Page[Record]:
         before = read_cursor("audit", query.cursor)

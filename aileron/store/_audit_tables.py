@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
 from typing import TypeAlias
 
 from aileron.values import Actor, AuditQuery, Checkpoint, Event, Maced, Record, Row
@@ -118,6 +118,17 @@ def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: in
     statement = f"{_WITH_PAYLOAD} {where} ORDER BY seq DESC LIMIT ?"
     records = [_record(row, digest) for row in cursor.execute(statement, (*values, query.limit + 1))]
     return [(record.sequence, record) for record in records]
+
+
+def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -> list[tuple[date, str, int]]:
+    """Count the records of these types since then, by day and type, the oldest day first."""
+    where, values = conditions(("at >= ?", moment(since)), among("type", types))
+    statement = (
+        f"SELECT substr(at, 1, 10) AS day, type, count(*) AS number FROM audit_events {where} "
+        "GROUP BY day, type ORDER BY day, type"
+    )
+    rows = cursor.execute(statement, values)
+    return [(date.fromisoformat(row["day"]), row["type"], row["number"]) for row in rows]
 
 
 def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:

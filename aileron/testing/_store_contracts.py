@@ -83,6 +83,15 @@ class AuditContract(_RecordCase):
             self.assertEqual([record.event.type for record in self.successResultOf(one)], ["d"])
         self.assertEqual(self.do(self.audit.news(4, 0)), ())
 
+    def test_count_daily(self) -> None:
+        """Records of the types that are asked for are counted by their day; the moment itself counts, none before."""
+        days = [NOON - timedelta(days=1), NOON - timedelta(seconds=1), NOON, NOON + timedelta(days=1)]
+        self.do(self.audit.append(*(example_event(kind, at=at) for at in days for kind in ("a", "b", "b", "c"))))
+        first, second = NOON.date(), (NOON + timedelta(days=1)).date()
+        counted = [(first, "a", 1), (first, "b", 2), (second, "a", 1), (second, "b", 2)]
+        self.assertEqual([*self.do(self.audit.count_daily(NOON, ("a", "b")))], counted)
+        self.assertEqual([*self.do(self.audit.count_daily(NOON, ("d",)))], [])
+
     def test_filters(self) -> None:
         """Every given field must match; since is included, until is not."""
         later = NOON + timedelta(seconds=1)

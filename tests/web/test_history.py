@@ -60,6 +60,27 @@ class HistoryTests(WebCase):
             self.assertIn(words, shown.text)
         self.assertNotIn("onclick", str([attributes for _, attributes in shown.tags]))
 
+    def test_days(self) -> None:
+        """What came of calls in the last two weeks is drawn by day, and said in words; with a filter it is not."""
+        self.assertEqual([tag for tag, _ in self.shown().tags if tag == "svg"], [])
+        now = utc(NOW)
+        for days, kind, number in (
+            (0, "execution.succeeded", 3),
+            (1, "approval.denied", 1),
+            (20, "execution.failed", 5),
+        ):
+            for _ in range(number):
+                self.record(kind, now - timedelta(days=days))
+        shown = self.shown()
+        (chart,) = [each for tag, each in shown.tags if tag == "svg"]
+        yesterday = now - timedelta(days=1)
+        told = f"Outcomes by day (UTC): {yesterday:%d %b}: 1 denied; {now:%d %b}: 3 completed"
+        self.assertEqual(chart["aria-label"], told)
+        kinds = [each["class"] for tag, each in shown.tags if tag == "rect"]
+        self.assertEqual(kinds, ["denied", "completed"])
+        self.assertIn("Outcome unknown", shown.text)
+        self.assertEqual([tag for tag, _ in self.shown("?kind=runs").tags if tag == "svg"], [])
+
     def test_filters(self) -> None:
         """Each filter leaves what is like it, all together what is like all, and the page keeps what was chosen."""
         yesterday = utc(NOW) - timedelta(days=1)
