@@ -70,7 +70,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(config.pending.per_session, 5)
         gateway = read_config(_EXAMPLES[1]).gateway
         found = {each.name: (each.base_url, each.prefix, each.credential) for each in gateway.providers}
-        self.assertEqual(found["openai"], ("https://llm.example.com/openai/v2", "/openai", None))
+        self.assertEqual(found["openai"], ("https://llm.example.com/openai", "/openai", None))
         self.assertEqual(found["groq"], ("https://api.groq.com/openai", "/groq", "api_key/groq/default"))
         self.assertEqual(found["local"], ("http://127.0.0.1:11434", "/local", None))
         self.assertEqual(len(_EXAMPLES), 2)

@@ -62,7 +62,7 @@ def shipped_samples() -> tuple[Sample, ...]:
         Sample(
             "Slack: post a message",
             "builtin://slack",
-            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps. Invite the bot into the channel.",
+            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps, of a bot in the channel",
             _read("post-message.md"),
         ),
         Sample(
