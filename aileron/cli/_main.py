@@ -41,6 +41,7 @@ _COMMANDS = {
     "daemon": ".daemon.command:daemon",
     "logs": ".daemon.logs:logs",
     "backup": ".daemon.backup:backup",
+    "upgrade": ".daemon.upgrade:upgrade",
     "doctor": ".doctor.command:doctor",
     "operator": ".vault.operator:operator",
     "completion": "._completion:completion",
