@@ -129,8 +129,6 @@ def _steps(home: Home, state: UpgradeState) -> Iterator[str]:
         if state.vault.age is Age.MISSING:
             yield "aileron vault init"
         return
-    if state.running is not None and state.code == _NEWER:
-        yield "aileron daemon stop"
     if state.code == _NEWER:
         yield "pipx install --force ./aileron-VERSION-py3-none-any.whl"
         yield "aileron upgrade --check"
