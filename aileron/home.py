@@ -89,6 +89,11 @@ class Home:
         return self.root / "ports.json"
 
     @property
+    def last_backup(self) -> Path:
+        """The note of where the last backup of this home was written, and when."""
+        return self.root / "last-backup.json"
+
+    @property
     def lock(self) -> Path:
         """The file that the running daemon holds locked."""
         return self.root / "daemon.lock"

@@ -1,7 +1,8 @@
 """Builds what is released and checks it, as ``tox -e release`` runs it: ``python -m tests.release DIRECTORY``.
 
 DIRECTORY then holds wheel, source archive and ``sbom.json``. Both are built twice, and the bytes compared; they
-are judged by twine and check-wheel-contents; the wheel is installed beside nothing else and plays the demo.
+are judged by twine and check-wheel-contents; the wheel is installed beside nothing else and plays the demo; then pipx
+and uv install it from a directory of wheels, run it and remove it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import tempfile
 import venv
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests import manual, tools
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,6 +37,7 @@ def build(directory: Path, moment: int) -> Mapping[str, str]:
     source = directory / "source"
     _run("git", "-C", str(ROOT), "worktree", "add", "--detach", "--quiet", str(source), "HEAD")
     try:
+        manual.write(source, moment)
         environ = {**os.environ, "SOURCE_DATE_EPOCH": str(moment)}
         out = str(directory)
         _run(sys.executable, "-m", "build", "--sdist", "--outdir", out, str(source), environ=environ)
@@ -87,8 +91,10 @@ def main() -> None:
     _run("check-wheel-contents", "--ignore", "W009", *(name for name in files if name.endswith(".whl")))
     with tempfile.TemporaryDirectory() as home:
         programs = install(target, Path(home, "installed"))
+        manual.check(programs.parent / "share")
         _run("cyclonedx-py", "environment", str(programs / "python"), "--output-file", str(target / "sbom.json"))
         _run(str(programs / "aileron"), "demo", "--yes", environ={"PATH": os.environ["PATH"], "HOME": home})
+        tools.check(next(target.glob("aileron-*.whl")), Path(home, "tools"))
     print("\n".join(f"{digest}  {name}" for name, digest in first.items()))
 
 

@@ -14,6 +14,10 @@ from twisted.plugin import getPlugins
 from twisted.python.reflect import namedAny
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron import __version__
+from aileron.cli.daemon.service import systemd_service
+from aileron.home import Home
+from tests.manual import PAGES, SCRIPTS
 from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -120,3 +124,33 @@ class PackagingTests(SynchronousTestCase):
         page = (_ROOT / "doc" / "adr" / "0001-dependencies.md").read_text(encoding="utf-8")
         decided = {name.lower() for name in re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE)} - {"package"}
         self.assertEqual(decided, self.required() - _BUILT_ON)
+
+
+class PackageTests(SynchronousTestCase):
+    """What is in packaging/ against the program."""
+
+    def test_shipped(self) -> None:
+        """What a release makes for readers and shells lies where setup.cfg finds it, and is installed there."""
+        patterns = {target: pattern.strip() for target, pattern in _setup()["options.data_files"].items()}
+        made = [f"share/{place}" for place in (*PAGES, *SCRIPTS.values())]
+        self.assertEqual({path.rpartition("/")[0] for path in made}, set(patterns))
+        self.assertEqual([path for path in made if not fnmatch(path, patterns[path.rpartition("/")[0]])], [])
+
+    def test_changelog(self) -> None:
+        """The Debian package's newest entry is for the version of the program."""
+        first = (_ROOT / "packaging" / "debian" / "changelog").read_text("utf-8").splitlines()[0]
+        self.assertTrue(first.startswith(f"aileron ({__version__}-"), first)
+
+    def test_unit(self) -> None:
+        """The packaged unit says what C{aileron daemon install} writes, but for the home and the paths of the user."""
+        made = systemd_service(Home(Path("/home/me")), {"HOME": "/home/me"}, ["--locked"]).text.decode()
+        packed = (_ROOT / "packaging" / "debian" / "aileron.user.service").read_text("utf-8")
+        different = ("#", "Documentation=", "Environment=", "ExecStart=", "ExecStop=", "TimeoutStopSec=")
+        said = [[line for line in text.splitlines() if not line.startswith(different)] for text in (made, packed)]
+        self.assertEqual(said[0], said[1])
+        self.assertIn("ExecStart=/usr/bin/aileron daemon start --locked\n", packed)
+        self.assertIn(re.findall("^TimeoutStopSec=.*", made, re.MULTILINE)[0], packed)
+
+    def test_namespace(self) -> None:
+        """C{packaging} is no package of ours: it would hide the library of that name."""
+        self.assertEqual(list((_ROOT / "packaging").glob("**/__init__.py")), [])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aileron import __version__
+
 from ._context import CliContext, pass_cli, real_context
 from ._errors import FAILED, report
 
@@ -42,6 +44,7 @@ _COMMANDS = {
     "daemon": ".daemon.command:daemon",
     "logs": ".daemon.logs:logs",
     "backup": ".daemon.backup:backup",
+    "upgrade": ".daemon.upgrade:upgrade",
     "doctor": ".doctor.command:doctor",
     "operator": ".vault.operator:operator",
     "completion": "._completion:completion",
@@ -100,6 +103,7 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
+@click.version_option(__version__, message="aileron %(version)s")
 @pass_cli
 @click.pass_context
 def aileron(ctx: click.Context, cli: CliContext) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["main", "over_http"]
@@ -22,8 +23,19 @@ _YOUNG = 10_000
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+_HELP = """\
+Usage: aileron-mcp
+
+Serve Aileron's actions as MCP tools on standard input and output. An MCP client starts this program. It takes no
+arguments and ends with the client. Print the configuration for a client: aileron mcp config CLIENT
+"""
+
+
 def main() -> None:
     """Serve until standard input ends, standard output breaks, or a signal comes; the status is 0 then."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        sys.stdout.write(_HELP)
+        return
     for number in _STOP_SIGNALS:
         # Loading takes half a second; until the reactor runs there is nothing to clean up.
         signal.signal(number, lambda _number, _frame: os._exit(0))

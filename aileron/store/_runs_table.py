@@ -109,6 +109,11 @@ def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:
     return _count(cursor, *matching(query))
 
 
+def count_by_state(cursor: sqlite3.Cursor) -> dict[RunState, int]:
+    """Count the runs in each state that there are runs in."""
+    return {RunState(row[0]): row[1] for row in cursor.execute("SELECT state, count(*) FROM runs GROUP BY state")}
+
+
 def _count(cursor: sqlite3.Cursor, where: str, values: list[object]) -> int:
     found: int = cursor.execute(f"SELECT count(*) FROM runs {where}", values).fetchone()[0]
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,12 +17,13 @@ from pathlib import Path
 from attrs import frozen
 
 from aileron.errors import InvalidRequest, NotFound
-from aileron.values import Checkpoint, Row
+from aileron.values import Checkpoint, Row, RunState
 
 from . import _audit_tables as tables
-from ._migration import APPLICATION_ID
+from ._migration import APPLICATION_ID, shipped
+from ._runs_table import count_by_state
 
-__all__ = ["Copy", "back_up", "is_database", "open_copy"]
+__all__ = ["Copy", "Survey", "back_up", "is_database", "open_copy", "survey"]
 
 _TABLES = ("audit_events", "audit_payloads", "audit_checkpoints")
 _SLICE = 2000
@@ -69,6 +70,20 @@ class Copy:
             raise InvalidRequest(f"The database cannot be read: {error}") from error
 
 
+@frozen
+class Survey:
+    """The version of a database, and its runs, as an upgrade looks at them.
+
+    :ivar found: the version of its schema.
+    :ivar known: the version that this release makes of it.
+    :ivar runs: how many there are in each state; those of a newer database are not counted.
+    """
+
+    found: int
+    known: int
+    runs: Mapping[RunState, int]
+
+
 def is_database(path: Path) -> bool:
     """Tell whether the file at C{path} looks like a database.
 
@@ -95,6 +110,22 @@ def open_copy(path: Path) -> Iterator[Copy]:
         yield Copy(connection)
 
 
+def survey(path: Path) -> Survey:
+    """Read the version of the database at C{path}, and how many runs it has; also while a daemon writes it.
+
+    Unlike L{open_copy} it leaves no index of a log beside a database that nobody has open.
+
+    :raises InvalidRequest: it is no database of Aileron, or cannot be read.
+    """
+    known = shipped().version
+    try:
+        with closing(_connect(path, _check_mark, trace=False)) as connection:
+            (found,) = connection.execute("PRAGMA user_version").fetchone()
+            return Survey(found, known, {} if found > known else count_by_state(connection.cursor()))
+    except (sqlite3.Error, ValueError) as error:
+        raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
+
+
 def back_up(path: Path, target: Path) -> None:
     """Copy the database at C{path} as it is at one moment, also while a daemon writes it.
 
@@ -110,25 +141,11 @@ def back_up(path: Path, target: Path) -> None:
         raise InvalidRequest(f"{path} cannot be copied: {error}") from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    # A copy in a directory where nothing may be written has no room for the index of a log; without one it needs none.
-    log = path.with_name(path.name + "-wal")
-    modes = ("mode=ro",) if log.exists() else ("mode=ro", "immutable=1")
-    for mode in modes:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
-        connection.row_factory = sqlite3.Row
-        try:
-            _check(connection, path)
-        except sqlite3.Error:
-            connection.close()
-            if mode == modes[-1]:
-                raise
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            return connection
-    raise AssertionError("each mode returns or raises")
+def _check_mark(connection: sqlite3.Connection, path: Path) -> None:
+    """Check that the file says of itself that it is ours."""
+    (ours,) = connection.execute("PRAGMA application_id").fetchone()
+    if ours != APPLICATION_ID:
+        raise InvalidRequest(f"{path} is no database of Aileron.")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
@@ -139,3 +156,26 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     found = dict(connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"))
     if ours != APPLICATION_ID or any(found.get(name) != "table" for name in _TABLES):
         raise InvalidRequest(f"{path} holds no record of Aileron.")
+
+
+def _connect(
+    path: Path, check: Callable[[sqlite3.Connection, Path], None] = _check, *, trace: bool = True
+) -> sqlite3.Connection:
+    # A copy in a directory where nothing may be written has no room for the index of a log; without one it needs none.
+    log = path.with_name(path.name + "-wal")
+    modes = ("mode=ro",) if log.exists() else ("mode=ro", "immutable=1") if trace else ("immutable=1",)
+    for mode in modes:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
+        connection.row_factory = sqlite3.Row
+        try:
+            check(connection, path)
+        except sqlite3.Error:
+            connection.close()
+            if mode == modes[-1]:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise AssertionError("each mode returns or raises")

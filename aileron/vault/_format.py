@@ -57,9 +57,28 @@ def decode(data: bytes) -> VaultDocument:
     return document
 
 
-def _check_version(value: JSON) -> None:
+def version_of(data: bytes) -> int:
+    """Return the version that the file's bytes name; it may be one that L{decode} refuses.
+
+    :raises VaultDamaged: they name none.
+    """
+    try:
+        version = _named_version(loads_strict(data))
+    except ValueError as error:
+        raise damaged(f"The vault file is damaged: {error}") from None
+    if version is None:
+        raise damaged("The vault file is damaged: it has no version.")
+    return version
+
+
+def _named_version(value: JSON) -> int | None:
     version = value.get("version") if isinstance(value, dict) else None
-    if type(version) is int and version != VERSION:
+    return version if type(version) is int else None
+
+
+def _check_version(value: JSON) -> None:
+    version = _named_version(value)
+    if version is not None and version != VERSION:
         raise ValueError(f"version {version} was written by another release; this one knows {VERSION}")
 
 

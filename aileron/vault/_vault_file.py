@@ -24,7 +24,7 @@ from aileron.waiting import Waiting
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
 from ._document import VaultDocument
 from ._errors import NoVault, VaultDamaged, damaged
-from ._format import decode, encode
+from ._format import decode, encode, version_of
 from ._sealing import authenticated, is_sound
 
 _MAX_BYTES = 16 * 1024 * 1024
@@ -58,6 +58,17 @@ class VaultFile:
         except OSError as error:
             raise damaged(f"The vault file cannot be read: {error.strerror}.") from error
         return self._document
+
+    def version(self) -> int | None:
+        """Read the version of the file's format, also of one that L{read} refuses; L{None}: there is no file.
+
+        :raises VaultDamaged: it names no version, or is not a file of ours.
+        """
+        try:
+            data = read_private(self._path, _MAX_BYTES)
+        except (Forbidden, InvalidRequest) as error:
+            raise damaged(error.message) from error
+        return None if data is None else version_of(data)
 
     def exists(self) -> bool:
         """Return whether the file exists, damaged or not."""

@@ -20,6 +20,7 @@ from aileron.values import Binding
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
 from ._document import RecordKeys, Stretch, VaultDocument
 from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase, damaged
+from ._format import VERSION
 from ._passphrase import check_passphrase, generate_words
 from ._proofs import NONCE_BYTES, LoginExchange, base64url, client_proof, daemon_proof, operator_key, same
 from ._sealing import (
@@ -47,6 +48,7 @@ __all__ = [
     "client_proof",
     "create",
     "daemon_proof",
+    "format_versions",
     "generate_words",
     "new_nonce",
     "open_vault",
@@ -90,6 +92,15 @@ def check_file(path: Path) -> tuple[Binding, ...]:
     :raises VaultDamaged: it is no vault of this version.
     """
     return tuple(entry.binding for entry in _present(VaultFile(path)).entries if entry.binding.address_problem)
+
+
+def format_versions(path: Path) -> tuple[int, int] | None:
+    """Return the version of the vault's format, and the one that this release writes; L{None}: there is no vault.
+
+    :raises VaultDamaged: it is no vault.
+    """
+    found = VaultFile(path).version()
+    return None if found is None else (found, VERSION)
 
 
 def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:

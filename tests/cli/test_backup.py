@@ -59,8 +59,8 @@ class CreateTests(BackupCase):
     """C{aileron backup create} and C{check}."""
 
     def test_created(self) -> None:
-        """The file is this user's alone, holds nothing in the clear, and leaves nothing else behind."""
-        before = sorted(self.home.root.rglob("*"))
+        """The file is this user's alone, holds nothing in the clear, and leaves nothing but a note of it behind."""
+        before = sorted([*self.home.root.rglob("*"), self.home.last_backup])
         self.create()
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         content = self.file.read_bytes()

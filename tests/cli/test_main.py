@@ -61,6 +61,7 @@ class HelpTests(CommandCase):
     def test_version(self) -> None:
         """The version is printed, for people and for programs."""
         self.assertEqual(self.command("version")[:2], (0, f"aileron {__version__}\n"))
+        self.assertEqual(self.command("--version")[:2], (0, f"aileron {__version__}\n"))
         self.assertIn(__version__, self.command("version", "--json")[1])
 
 

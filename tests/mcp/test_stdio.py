@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import sys
+from contextlib import redirect_stdout
 
 import mcp.types as t
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from mcp.shared.message import SessionMessage
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron import mcp
 from aileron.mcp._stdio import InputStream, JsonLines, OutputStream
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -35,6 +39,16 @@ class LinesCase(SynchronousTestCase):
     def end(self) -> None:
         """Count."""
         self.ended += 1
+
+
+class HelpTests(SynchronousTestCase):
+    def test_help(self) -> None:
+        """Asked for help the program says how it is used, and serves nothing."""
+        self.patch(sys, "argv", ["aileron-mcp", "--help"])
+        with redirect_stdout(io.StringIO()) as out:
+            mcp.main()
+        self.assertTrue(out.getvalue().startswith("Usage: aileron-mcp\n"))
+        self.assertIn("aileron mcp config CLIENT", out.getvalue())
 
 
 class ReadTests(LinesCase):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,9 +21,10 @@ from attrs import frozen
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import say, values, when
-from aileron.home import Home, prepare, running_pid
-from aileron.values import utc
+from aileron.cli._output import note, say, values, when
+from aileron.errors import AileronError
+from aileron.home import Home, atomic_write, prepare, read_private, running_pid
+from aileron.values import JSON, timestamp, utc
 
 _TRIES = 5
 _PIECE_BYTES = 1024 * 1024
@@ -46,6 +48,45 @@ class _Contents:
         return sum(path.startswith(f"{directory}/") for path in self.digests)
 
 
+@frozen
+class Backup:
+    """The newest backup that this home remembers. The note is not protected: it helps to find the file, and no more.
+
+    :ivar file: where the backup was written.
+    :ivar made_at: when, as L{aileron.values.timestamp} writes it.
+    """
+
+    file: str
+    made_at: str
+
+    def to_json(self) -> Mapping[str, JSON]:
+        """Return it as JSON, with whether there still is a file of that name."""
+        return {"file": self.file, "made_at": self.made_at, "exists": os.path.exists(self.file)}
+
+    def describe(self) -> str:
+        """Return it as a line for people."""
+        gone = "" if os.path.exists(self.file) else " (no longer there)"
+        return f"{when(self.made_at)}: {self.file}{gone}"
+
+
+def last_backup(home: Home) -> Backup | None:
+    """Return the newest backup that the home remembers; L{None}: none, or its note cannot be read."""
+    try:
+        found = json.loads(read_private(home.last_backup) or b"")
+        return Backup(str(found["file"]), str(found["made_at"]))
+    except (AileronError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _remember(home: Home, made: Backup) -> None:
+    """Keep in the home where the backup is. A backup that is written is not lost because this fails."""
+    text = json.dumps({"file": made.file, "made_at": made.made_at}) + "\n"
+    try:
+        atomic_write(home.last_backup, text.encode())
+    except OSError as error:
+        note("`aileron upgrade --check` will not know of this backup: {why}", why=error.strerror)
+
+
 @click.group()
 def backup() -> None:
     """Back up this home into one encrypted file, check the file, and restore it."""
@@ -61,12 +102,14 @@ def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
     The daemon may be running. The file is encrypted with the vault's passphrase, and checked before it gets its name.
     """
     passphrase = _passphrase(cli, cli.home, passphrase_fd)
+    made_at = utc(cli.wall())
     with _new_file(file) as temporary, _scratch(cli.home) as scratch:
         paths = _gather(cli.home, scratch / cli.home.database.name)
         with open(temporary, "wb") as target:
-            written = _write(target, passphrase, paths, utc(cli.wall()))
+            written = _write(target, passphrase, paths, made_at)
         if _read(temporary, passphrase, None).digests != written:
             raise CommandError("The backup could not be read back, so it was deleted.", "Check the disk.")
+    _remember(cli.home, Backup(str(file.absolute()), timestamp(made_at)))
     say("Backup written and checked: {file}", file=file)
     values({"files": str(len(written)), "size": f"{file.stat().st_size:,} bytes"}, "  ")
 
