@@ -62,7 +62,8 @@ def shipped_samples() -> tuple[Sample, ...]:
         Sample(
             "Slack: post a message",
             "builtin://slack",
-            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps",
+            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps."
+            " Invite the bot to the channel",
             _read("post-message.md"),
         ),
         Sample(
