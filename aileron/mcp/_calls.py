@@ -122,7 +122,7 @@ def _describe_degraded(error: DaemonError) -> str:
     if isinstance(error, DaemonFault) and error.status == 401:
         return (
             "Aileron: degraded. The daemon does not accept this session's token.\n"
-            "Remedy: ask the user to start the agent anew with 'aileron launch'."
+            "Remedy: ask the user to restart the agent with 'aileron launch'."
         )
     if is_misdirected(error):
         return f"Aileron: degraded. {error}\nRemedy: ask the user to {PUT_RIGHT}."

@@ -13,11 +13,11 @@ from aileron.values import JSON, Attachment, set_apart
 
 from ._forms import Form
 
-PUT_RIGHT = "put AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent right, or the certificate that it is shown"
+PUT_RIGHT = "correct AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent, or the certificate that it is shown"
 """What the user is asked to do where no start of the daemon helps."""
 
 _HINTS = {
-    "unauthorized": "This session's token is not accepted (any more): ask the user to start the agent anew with "
+    "unauthorized": "This session's token is not accepted (any more): ask the user to restart the agent with "
     "'aileron launch'.",
     "vault_locked": "Ask the user to run 'aileron vault unlock' in their own terminal.",
     "approval_denied": "The user said no: do not try it again, in these or other words, unless they ask for it.",
@@ -29,7 +29,7 @@ _HINTS = {
 _WORDS = {
     "pending_approval": "It waits for the user's approval. Nothing was sent yet.",
     "awaiting_vault": "It is approved and waits until the user unlocks the vault. Nothing was sent yet.",
-    "running": "It is under way; what comes of it is not known yet.",
+    "running": "It is in progress; its outcome is not known yet.",
     "denied": "The user said no. Nothing was sent, and nothing will be.",
     "expired": "Nobody decided in time. Nothing was sent.",
     "cancelled": "It was withdrawn. Nothing was sent.",
@@ -120,7 +120,7 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
 
 
 def _begins(at: object) -> str:
-    return f"It is approved and begins at {at}; until then it can be taken back. Nothing was sent yet."
+    return f"It is approved and begins at {at}; the user can undo it until then. Nothing was sent yet."
 
 
 def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:

@@ -25,7 +25,7 @@ _CUT = "…"
 
 _URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
 _TITLES: Mapping[NoticeKind, tuple[str, str]] = {
-    NoticeKind.TAMPER: ("tampering detected", "tampering detected {n} times"),
+    NoticeKind.TAMPER: ("signs of tampering found", "signs of tampering found {n} times"),
     NoticeKind.BROKEN: ("{what} is stopped temporarily", "{n} sessions or actions are stopped temporarily"),
     NoticeKind.FLOOD: ("a session makes too many requests", "{n} sessions make too many requests"),
     NoticeKind.UNKNOWN: ("outcome of {action} is unknown", "outcome of {n} runs is unknown"),

@@ -119,8 +119,8 @@ EVENTS: Mapping[str, EventName] = {
             "operator.passkey_added": "Passkey added",
             "operator.passkey_required": "Passkey rule changed",
             "operator.passkey_reset": "Passkeys reset",
-            "operator.handover_opened": "Browser opened",
-            "operator.handover_refused": "Browser refused",
+            "operator.handover_opened": "Browser login started",
+            "operator.handover_refused": "Browser login refused",
         },
     ),
 }

@@ -57,8 +57,8 @@ _KINDS = {
     RunState.EXECUTING: "moves",
 }
 _UNKNOWN = (
-    "The request was sent, but no response says whether it happened. It is not repeated automatically. Check the"
-    " service and record what you found, or look up the outcome."
+    "The request may have been sent, and no response says whether it happened. It is not repeated automatically. Check"
+    " the service and record what you found, or look up the outcome."
 )
 _ENDS = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
 

@@ -58,7 +58,7 @@ class OfflineTests(CommandCase, RecordCase):
             code, out, err = self.command("audit", "verify", str(self.write(last, signed)))
             self.assertEqual((code, says in err), (0, True), err)
             self.assertEqual("not signed yet" in err, last not in signed)
-            self.assertIn(f"The audit log is intact, from record 1 to {last}.", out)
+            self.assertIn(f"The audit log is consistent, from record 1 to {last}.", out)
             self.assertEqual(fingerprint(self.signer.public) in out, bool(signed))
 
     def test_broken(self) -> None:
@@ -261,6 +261,6 @@ class RunningTests(CommandCase, RecordCase):
         first, second = out.splitlines()[:2]
         self.assertEqual(code, 69)
         self.assertEqual(first, "Not confirmed: a daemon may be running, but could not be asked for its newest record.")
-        self.assertEqual(second, "The audit log is intact, from record 1 to 6.")
+        self.assertEqual(second, "The audit log is consistent, from record 1 to 6.")
         self.assertIn("The newest record is not confirmed.", err)
         self.assertIn("Changes there would not be detected.", err)

@@ -177,7 +177,7 @@ class LookingTests(ServedCase):
         out = self.as_operator("connector", "show", "local://me/chat")[1]
         for part in ("a binding can set another", "chat.invalid:443", "api_key, in Authorization", "Posts␛[2J."):
             self.assertIn(part, out)
-        self.assertIn("after reconciliation  7", out)
+        self.assertIn("no, but can be looked up  7", out)
         code, _, err = self.as_operator("connector", "show", "local://me/other")
         self.assertEqual((code, "aileron connector list" in err), (1, True))
 

@@ -91,7 +91,7 @@ class SetupTests(TrustCase):
         answers.remove("X\n")  # the terminal's own end of a line
         code, _, err = self.played(*answers, PASSPHRASE, "y", "canary")
         self.assertEqual((code, self.typed), (0, []))
-        self.assertEqual(err.count("This "), len(answers) - len(good))
+        self.assertEqual(err.count("The answer "), len(answers) - len(good))
         connector = (self.home.connectors / "mine.toml").read_text()
         self.assertIn('header = "X-Key"\nformat = "{key}"', connector)
         self.assertIn("private_network = true", connector)

@@ -46,7 +46,7 @@ class MessageTests(SynchronousTestCase):
     def test_worst_first(self) -> None:
         """What is wrong stands first, and makes the message urgent."""
         told = said(notice(), notice(NoticeKind.TAMPER, action=None, why="The vault was put back."))
-        self.assertEqual(told.title, "Aileron: tampering detected, and 1 more")
+        self.assertEqual(told.title, "Aileron: signs of tampering found, and 1 more")
         self.assertTrue(told.lines[0].endswith("The vault was put back."))
         self.assertEqual((told.urgent, said(notice()).urgent), (True, False))
 

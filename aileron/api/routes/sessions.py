@@ -174,7 +174,7 @@ def _refuse_stranger(context: RequestContext, deps: Dependencies) -> None:
     if context.body.get("client") is True and name not in deps.clients:
         raise Forbidden(
             f"The client {name} may not open a session: name it under clients in config.yaml, "
-            "say aileron config trust, and start the daemon anew."
+            "run aileron config trust, and restart the daemon."
         )
 
 

@@ -146,7 +146,7 @@ def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what its file says of taking back, of asking again, and of how often."""
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
-        rules["undo period"] = f"{item['undo_seconds']:g} s"
+        rules["undo window"] = f"{item['undo_seconds']:g} s"
     if item["gated"] and "cool_down_seconds" in item:
         rules["refused after a denial for"] = f"{item['cool_down_seconds']:g} s"
     if item.get("on_cancel") == "withdraw":

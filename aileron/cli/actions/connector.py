@@ -101,7 +101,10 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
         "  ",
     )
     heading("Operations")
-    table(("OPERATION", "EFFECT", "RETRY", "TIMEOUT (S)", "DESCRIPTION"), [_row(each) for each in found["operations"]])
+    table(
+        ("OPERATION", "EFFECT", "IDEMPOTENT", "TIMEOUT (S)", "DESCRIPTION"),
+        [_row(each) for each in found["operations"]],
+    )
 
 
 def _credential(need: Mapping[str, Any] | None) -> str:
@@ -109,7 +112,7 @@ def _credential(need: Mapping[str, Any] | None) -> str:
 
 
 def _row(operation: Mapping[str, Any]) -> tuple[object, ...]:
-    found = "after reconciliation" if operation["reconcilable"] else "never"
-    again = "safe" if operation["idempotent"] else found
+    found = "no, but can be looked up" if operation["reconcilable"] else "no"
+    again = "yes" if operation["idempotent"] else found
     seconds = f"{operation['timeout_seconds']:g}"
     return (operation["name"], operation["effect"], again, seconds, operation["description"] or None)

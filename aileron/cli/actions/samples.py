@@ -62,7 +62,8 @@ def shipped_samples() -> tuple[Sample, ...]:
         Sample(
             "Slack: post a message",
             "builtin://slack",
-            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps, of a bot in the channel",
+            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps."
+            " Invite the bot to the channel",
             _read("post-message.md"),
         ),
         Sample(
@@ -126,6 +127,7 @@ def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...]
     :param about: one line that describes the action for the model.
     """
     fqn, origin = f"local://me/{name}", address.origin
+    value = "Bearer {key}" if header.lower() == "authorization" else "{key}"
     connector = _CONNECTOR.format(
         fqn=fqn,
         host=origin.host,
@@ -133,7 +135,7 @@ def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...]
         place=origin.host_and_port,
         private=_PRIVATE if is_loopback(origin.host) else "",
         header=header,
-        format="Bearer {key}" if header.lower() == "authorization" else "{key}",
+        format=value,
         path=address.path,
         fields=", ".join(f'{each} = "${{in.{each}}}"' for each in fields),
     )
@@ -146,5 +148,5 @@ def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...]
         takes=fields,
         about=about,
     )
-    key = f"The key that {origin.host} expects in the header {header}"
+    key = f"The key that {origin.host} expects in the header {header}, sent as: {value}"
     return Sample(name, fqn, key, (f"{draft.name}.md", text_of(draft)), (f"{name}.toml", connector))

@@ -107,7 +107,8 @@ def _describe_service(cli: CliContext) -> Sample:
     def read_new(text: str) -> str:
         name = read_name(text)
         if (cli.home.connectors / f"{name}.toml").exists():
-            raise ValueError("is the name of another service of yours")
+            again = f"aileron action trust, then aileron binding setup local://me/{name}"
+            raise ValueError(f"is the name of a service that you have; to finish that one, run {again}")
         return name
 
     name = _ask(cli, "Name of the service", read_new, words if words.isalnum() and words.islower() else None)
@@ -130,7 +131,7 @@ def _ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | No
         try:
             return read(cli.ask(question).strip() or default or "")
         except ValueError as error:
-            note("This {problem}.", problem=str(error))
+            note("The answer {problem}.", problem=str(error))
 
 
 def _add(cli: CliContext, sort: Sort, name: str, text: str) -> Path:
@@ -188,5 +189,9 @@ def _tell_agents(cli: CliContext, action: str) -> None:
         say("  aileron launch {name}", name=name)
     if not names:
         say("No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
-    say("Ask the agent to use {action}, then approve its request:", action=action)
-    say("  aileron approval watch")
+    say(
+        "Ask the agent to use {action}. Then approve its request in another terminal, or with aileron open:",
+        action=action,
+    )
+    say("  aileron approval list")
+    say("  aileron approval approve ID")

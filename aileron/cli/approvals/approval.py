@@ -19,7 +19,7 @@ from aileron.cli.approvals.watch import watch
 from aileron.cli.records.runs import cancel
 from aileron.values import timestamp, utc
 
-_REASON = click.option("--reason", help="Reason; shown to the agent if you deny.")
+_REASON = click.option("--reason", help="Reason; saved in the audit log and shown to the agent.")
 _DIGEST = click.option("--digest", help="Decide only if the request has this digest.")
 _WAIT = click.option(
     "--wait", type=click.FloatRange(0, 3600), default=10.0, show_default=True, help="Seconds to wait for the outcome."

@@ -39,7 +39,9 @@ _LOCKED = (
 @click.option("--print", "only_print", is_flag=True, help="Show what would run, without starting anything.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
 @click.option(
-    "--sandbox", is_flag=True, help="Run the agent without access to Aileron's home, browsers and the network."
+    "--sandbox",
+    is_flag=True,
+    help="Run the agent without access to Aileron's home, to browsers, and to any network but Aileron.",
 )
 @click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

@@ -56,7 +56,7 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     for record in told["tampered"]["items"]:
         if from_timestamp(record["at"]) >= since:
             yield wrong(
-                f"Tampering was detected ({when(record['at'], relative=False)}).",
+                f"Signs of tampering were found ({when(record['at'], relative=False)}).",
                 f"See what was found: aileron audit show {record['audit_id']}",
             )
 

@@ -30,7 +30,7 @@ _OF_LATE = timedelta(days=7)
 def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
     """Check the whole installation, and report problems and how to fix them.
 
-    Nothing is changed. The exit code is 1 if there is a problem; actions that are needed of you are not problems.
+    Nothing is changed. The exit code is 1 if there is a problem; "action needed" alone is none.
     """
     cli = command.cli
     found = found_daemon(cli.home)

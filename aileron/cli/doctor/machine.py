@@ -48,14 +48,14 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding
     if package.is_relative_to(site.getusersitepackages()):
         yield remark(
             f"Aileron is installed in your user site directory ({package.parent}), so the daemon loads from there.",
-            "Install it in its own environment: pipx install aileron",
+            "Install it in its own environment: in Aileron's source, run `pipx install .`",
         )
     for path, what in ((package, "Aileron's own code"), (executable.resolve(), "Python")):
         found = path.stat()
         if found.st_mode & _OTHERS_WRITE:
             yield wrong(f"Other users can write {what}: {path}", f"chmod go-w {path}")
         if found.st_uid == uid and uid != 0:
-            yield remark(f"You can write {what} ({path}), and so can an agent, which runs as you.")
+            yield remark(f"You can write {what} ({path}), and so can an agent: what it changes there, runs as you.")
     commands = executable.absolute().parent
     if commands.stat().st_mode & _OTHERS_WRITE:
         yield wrong(f"Other users can write the directory of Aileron's commands: {commands}", f"chmod go-w {commands}")

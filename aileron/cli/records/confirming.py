@@ -153,7 +153,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
     if broken is None:
         if is_unconfirmed(found, running):
             say("Not confirmed: a daemon may be running, but could not be asked for its newest record.")
-        say("The audit log is intact, from record {first} to {last}.", first=found.first, last=found.last)
+        say("The audit log is consistent, from record {first} to {last}.", first=found.first, last=found.last)
     else:
         say("The audit log is broken: {kind}, record {number}.", kind=broken.kind, number=broken.sequence)
         say("  {why}", why=broken.why)
@@ -162,7 +162,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
         say("The running daemon confirms it up to record {last}.", last=confirmed)
     values(
         {
-            "intact up to": f"{found.last}, {found.head}",
+            "consistent up to": f"{found.last}, {found.head}",
             "signed up to": str(found.signed),
             "checkpoints": f"{found.checkpoints} stored with it, {found.anchored} from an anchor",
             "records without contents": str(found.pruned),

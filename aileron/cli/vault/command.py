@@ -96,8 +96,8 @@ def passphrase(cli: CliContext, passphrase_fd: int | None, new_passphrase_fd: in
 def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
     """Start over with an empty vault, if the old one is lost or its passphrase is forgotten.
 
-    Credentials and trust are deleted, and approved runs that have not started need approval again. You confirm in the
-    terminal by typing the word reset.
+    The new vault has no credentials, trust, grants, limits or passkeys, and approved runs that have not started need
+    approval again. You confirm in the terminal by typing the word reset.
     """
     _tell_open(begin_anew(cli, new_passphrase_fd))
 

@@ -144,9 +144,10 @@ def _tell_what_is_void(cli: CliContext) -> None:
     note("This creates an empty vault with a new passphrase. You lose:")
     note("  all bound credentials (bind each again);")
     note("  trust in all actions, connectors and config.yaml (review and trust each again);")
+    note("  grants, your own limits and passkeys;")
     note("  approvals of runs that have not started (approve each again).")
     note("The audit log is kept.")
     if cli.home.secrets.exists():
         note("The present file is kept as secrets.json.before-reset-<n>.")
     else:
-        note("If you have a copy of secrets.json, restore it instead: then nothing is lost.")
+        note("If you have a copy of secrets.json, restore it instead: it has all of this, as of that day.")

@@ -27,7 +27,7 @@ class Learns(Enum):
     """When a client hears that the list of tools is another."""
 
     LIVE = "at once"
-    ANEW = "when it is started anew"
+    ANEW = "when it is restarted"
 
 
 @frozen

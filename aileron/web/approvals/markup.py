@@ -44,8 +44,11 @@ _ANY_TAG = re.compile(r"<[^<>]*+>")
 
 def markup(text: str) -> Iterator[str]:
     """One sentence for each thing in C{text} that a service may act on or hide, in words that are made visible."""
-    yield from _notes(_EVERYBODY.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies a group of people.")
-    yield from _notes(_PERSON.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies a person.")
+    yield from _notes(
+        _EVERYBODY.finditer(text),
+        lambda found: f"{_read_quoted(found[0])} notifies a group of people, perhaps everybody.",
+    )
+    yield from _notes(_PERSON.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies a person or a group.")
     yield from _notes(_SLACK.finditer(text), _Slack(text).note)
     yield from _notes(_MARKDOWN.finditer(text), _Markdown(text).note)
     yield from _notes(_REFERENCE.finditer(text), lambda found: _link(found["words"], found["target"]))
