@@ -24,13 +24,13 @@ class ReviewTests(PagesTestCase):
         """What hides its end behind blank lines is not approved before that was on the screen, by keyboard too."""
         page, _ = await self.opened(LONG)
         await page.until("document.querySelector('#deny:not(:disabled)') !== null")
-        await page.shows("Before you approve, read to the end: summary")
-        self.assertIn("Contains long runs of whitespace", await page.text("#arguments"))
+        await page.shows("Before you approve, read to the end: Text")
+        self.assertIn("Contains long runs of whitespace", await page.text(".card"))
         for button in ("approve", "allow", "approve-later"):
             self.assertTrue(await page.evaluate(f"document.querySelector('#{button}').disabled"), button)
         await self.keep(page, "unread")
         await page.press("a")
-        self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "summary")
+        self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "Text")
         await page.press("End")
         await self.ready(page)
         self.assertEqual(await page.text("#unread"), "")

@@ -155,6 +155,7 @@ def _page(
         items=lambda tag: list(map(_row, listed)),
         floods=lambda tag: list(map(_flood, floods)),
         batch=any_listed,
+        keys=any_listed,
         not_begun=bool(approved),
         waiting=list(map(_not_begun, approved)),
         more=False if cursor is None else {"href": f"/approvals?cursor={quote(cursor, safe='')}"},
