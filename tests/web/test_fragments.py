@@ -213,7 +213,7 @@ class ApprovalTests(WebCase):
     def test_reasons(self) -> None:
         """Each warning has a label and a reason that one can unfold; what is not there has neither."""
         shown = self.shown(self.ask().id)
-        self.assertIn("New action First time this action runs.WhyThere is no earlier call", shown.text)
+        self.assertIn("First time this action runs.WhyThere is no earlier call", shown.text)
         self.assertNotIn("New recipient", shown.text)
         self.assertIn("why-first", [each.get("id") for tag, each in shown.tags if tag == "details"])
 

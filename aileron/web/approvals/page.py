@@ -207,13 +207,16 @@ def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
 
 
 def _risk(name: str, sentence: str) -> Tag:
-    """Draw one in the same form whether it is there or not: what is foreign decides about no element."""
+    """Draw one in the same form whether it is there or not: what is foreign decides about no element.
+
+    A sentence that begins with the label goes on from there.
+    """
     label, why = REASONS[name] if sentence else ("", "")
     chip = tags.span(label, **{"class": "chip"})
     return tags.li(
         chip,
         " ",
-        tags.span(sentence.removeprefix(f"{label}. ")),
+        tags.span(sentence.removeprefix(label).lstrip(". ")),
         tags.details(tags.summary("Why"), why, id=f"why-{name}"),
     )
 

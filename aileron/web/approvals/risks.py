@@ -18,7 +18,7 @@ _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
 
 
 REASONS: Mapping[str, tuple[str, str]] = {
-    "first": ("New action", "There is no earlier call to compare this one with."),
+    "first": ("First time", "There is no earlier call to compare this one with."),
     "recipients": (
         "New recipient",
         "It may be a mistake, or a text that the agent read told it to reach this person or place.",
