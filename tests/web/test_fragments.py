@@ -252,7 +252,16 @@ class ApprovalTests(WebCase):
 
     def test_body_as_it_is(self) -> None:
         """A body that indenting would change is shown as it is sent."""
-        for body in ('{"a": 1, "a": 2}', '{"a":1,"a":2}', "[1.0,1e999]", '{ "a":1}', '"text"', "x" * 5, "[" * 5000):
+        for body in (
+            '{"a": 1, "a": 2}',
+            '{"a":1,"a":2}',
+            "[1.0,1e999]",
+            '{ "a":1}',
+            '"text"',
+            "x" * 5,
+            "[" * 5000,
+            "[" * 700 + "]" * 700,
+        ):
             self.assertIn(body, self.review(planned(sent(body))), body)
         self.assertIn('"base64": "/w=="', self.review(planned(sent({"base64": "/w=="}))))
 

@@ -42,10 +42,10 @@ class AccountedTests(SynchronousTestCase):
             "#general",
         ):
             self.assertTrue(self.accounted(content), content)
-        self.assertTrue(self.accounted(None, headers=(("Accept", "text/x"), ("X-Where", "#general"))))
+        self.assertTrue(self.accounted(None, headers=(("Accept", "text/x"), ("X-Where", "#general"), ("X-New", "1"))))
 
     def test_new(self) -> None:
-        """Anything else does: another text or type, words around a value, a flag, a header, bytes, a very long URL."""
+        """Anything else does: another text or type, words around a value, a flag, bytes, very long headers or URLs."""
         for content in (
             body(channel="#other"),
             body(count="3"),
@@ -60,7 +60,7 @@ class AccountedTests(SynchronousTestCase):
             {"base64": "/w=="},
         ):
             self.assertFalse(self.accounted(content), content)
-        self.assertFalse(self.accounted(None, headers=(("X-Delete", "all"),)))
+        self.assertFalse(self.accounted(None, headers=(("X-New", "x" * 1000),)))
         self.assertFalse(self.accounted(None, url="https://example.org/" + "x" * 1000))
 
 
@@ -83,6 +83,15 @@ class DrawnTests(WebCase):
         self.assertEqual(self.marks(shown, "request-1")["data-must-read"], "no")
         self.assertEqual(self.marks(shown, "argument-0")["data-must-read"], "yes")
         self.assertIn("POST https://example.org/api/post", shown.text)
+
+    def test_headers(self) -> None:
+        """A header whose value stands nowhere else stands beside the fold."""
+        headers = (("Accept", "text/x"), ("X-Where", "Dark mode"), ("X-New", "2022-11-28"))
+        run = self.ask(review=Review(steps=(planned(sent(headers=headers)),)))
+        text = self.fragment(f"/approvals/{run.id}").text
+        summary = text[text.index('id="sent-1"') :].partition("</summary>")[0]
+        self.assertIn('<code class="header">X-New: 2022-11-28</code>', summary)
+        self.assertEqual(summary.count("header"), 1)
 
     def test_open(self) -> None:
         """What says more stands open, cannot be closed, and is to be read to its end."""

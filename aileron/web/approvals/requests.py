@@ -21,8 +21,8 @@ _MOST_COLOURED = 20_000
 _DECODER = json.JSONDecoder()
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _AUTHORITY_END = re.compile(r"[/?#\\]")
-_SET_BY_AILERON = frozenset(("accept", "content-type"))
-_MOST_IN_A_LINE, _MOST_MARKS, _MOST_AROUND = 1000, 10, 40
+_KIND_OF_BODY = frozenset(("accept", "content-type"))
+_MOST_BESIDE, _MOST_MARKS, _MOST_AROUND = 1000, 10, 40
 
 
 def draw_request(
@@ -40,7 +40,7 @@ def draw_request(
         drawn: list[Tag] = [box(found, f"request-{number}", code=True)]
     else:
         found = reading(_plain_text(request))
-        drawn = _draw_known(number, request, found, is_accounted_for(request, shown, f"{effect_key}.{step.id}"))
+        drawn = _draw_known(number, request, found, shown, f"{effect_key}.{step.id}")
     return {
         "operation": visible(step.operation),
         "connector": visible(f"{step.connector} {step.version}"),
@@ -64,26 +64,33 @@ def leaves(value: JSON) -> Iterator[str]:
 
 
 def is_accounted_for(request: ReviewedRequest, shown: frozenset[str], key: str) -> bool:
-    """Tell whether every value in the body and the headers stands open on the page already.
+    """Tell whether every value in the body stands open on the page already.
 
-    So does what Aileron itself puts there: the effect key, a UUID made of it, and what kind of body it is.  The URL is
-    open beside the fold.
+    So does what Aileron itself puts there: the effect key, and a UUID made of it.  Beside the fold stand the URL, and
+    the headers of which this is not so, as long as they are few.
 
     :param shown: what does, as of L{leaves}.
     :param key: the effect key of the step.
     """
     sent = indent(request.body)
-    own = [value for name, value in request.headers if name.lower() not in _SET_BY_AILERON]
-    if len(request.url) > _MOST_IN_A_LINE or (isinstance(sent, Mapping) and sent is request.body):
+    beside = sum(len(name) + len(value) for name, value in _find_new_headers(request, shown))
+    if max(len(request.url), beside) > _MOST_BESIDE or (isinstance(sent, Mapping) and sent is request.body):
         return False
     marked = 0
-    for leaf in leaves([sent, *own]):
+    for leaf in leaves(sent):
         if leaf in shown or _UUID.fullmatch(leaf[1:-1]):
             continue
         marked += 1
         if marked > _MOST_MARKS or not _is_marked(leaf, shown, key):
             return False
     return True
+
+
+def _find_new_headers(request: ReviewedRequest, shown: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Find the headers whose value stands nowhere else, without those that say what kind of body it is."""
+    for name, value in request.headers:
+        if name.lower() not in _KIND_OF_BODY and not shown.issuperset(leaves(value)):
+            yield name, value
 
 
 def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
@@ -97,14 +104,17 @@ def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
     )
 
 
-def _draw_known(number: int, request: ReviewedRequest, found: TextReading, folded: bool) -> list[Tag]:
+def _draw_known(
+    number: int, request: ReviewedRequest, found: TextReading, shown: frozenset[str], key: str
+) -> list[Tag]:
     """Draw the line that says what is sent where, and the whole beneath, folded or not."""
     line = tags.code(*_target(request), **{"class": "target"})
-    label = "" if folded else f"request {number}"
-    whole = box(found, f"request-{number}", label, code=True, drawn=_coloured(request))
-    if folded:
-        return [tags.details(tags.summary(line), whole, id=f"sent-{number}")]
-    return [tags.p(line), whole]
+    name, text = f"request-{number}", _coloured(request)
+    if not is_accounted_for(request, shown, key):
+        return [tags.p(line), box(found, name, f"request {number}", code=True, drawn=text)]
+    new = (visible(f"{header}: {value}") for header, value in _find_new_headers(request, shown))
+    beside = [tags.code(each, **{"class": "header"}) for each in new]
+    return [tags.details(tags.summary(line, *beside), box(found, name, code=True, drawn=text), id=f"sent-{number}")]
 
 
 def _target(request: ReviewedRequest) -> Iterator[Tag | str]:

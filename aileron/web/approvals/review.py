@@ -16,8 +16,11 @@ from aileron.values import (
     ReviewedArgument,
     ReviewedBinding,
     ReviewedStep,
+    json_problems,
     visible,
 )
+
+_MOST_DEEP = 100
 
 
 def arguments(approval: Approval) -> tuple[ReviewedArgument, ...]:
@@ -64,5 +67,5 @@ def indent(body: JSON) -> JSON:
     except (ValueError, RecursionError):
         return body
     written = (json.dumps(parsed, separators=(",", ":"), ensure_ascii=ascii_) for ascii_ in (False, True))
-    nested = isinstance(parsed, (dict, list)) and body in written
+    nested = isinstance(parsed, (dict, list)) and not any(json_problems(parsed, _MOST_DEEP)) and body in written
     return cast(JSON, parsed) if nested else body
