@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from aileron.tables import ANY_TEXT, FileTable
-from aileron.values import READ, WRITE, Operation
+from aileron.tables import ANY_TEXT, FileTable, quote
+from aileron.values import PRESENTATIONS, READ, WRITE, Operation, Presentation
 
 from . import _template
 from ._headers import header_name, header_value
@@ -60,6 +60,7 @@ def read_operation(name: str, table: FileTable, credential: str | None) -> HttpO
             reconcilable=lookup is not None,
             destructive=table.flag("destructive", default=effect == WRITE),
             output_schema=table.output_schema(),
+            presentation=_presentation(table.optional_table("present"), inputs),
         ),
         method=method,
         segments=segments,
@@ -165,6 +166,29 @@ def _error(table: FileTable) -> ErrorRule:
     )
     table.close()
     return rule
+
+
+def _presentation(table: FileTable | None, inputs: Collection[str]) -> Presentation | None:
+    if table is None:
+        return None
+    kind = table.choice("kind", PRESENTATIONS)
+    parts = {part: _inputs_shown(table, part, inputs) for part in PRESENTATIONS.get(kind, ()) if part in table.values}
+    if kind and not parts:
+        table.fault("kind", f"needs at least one of its parts: {', '.join(PRESENTATIONS[kind])}")
+    if not kind:
+        table.skip(*table.values)  # which parts there are, the kind says
+    table.close()
+    return Presentation(kind, parts)
+
+
+def _inputs_shown(table: FileTable, part: str, inputs: Collection[str]) -> tuple[str, ...]:
+    """Read the input that a part of a presentation shows, or an array of them."""
+    several = isinstance(table.values[part], list)
+    names = table.texts(part) if several else (table.text(part),)
+    for name in filter(None, names):
+        if name not in inputs:
+            table.fault(part, f"names {quote(name)}, which is not an input of the operation")
+    return names
 
 
 def _follows(table: FileTable, method: str, effect: str) -> bool:

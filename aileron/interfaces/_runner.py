@@ -12,6 +12,7 @@ from aileron.values import (
     Approval,
     AttemptRow,
     Call,
+    Card,
     Decision,
     Grant,
     NewGrant,
@@ -104,6 +105,12 @@ class IDecisions(Interface):
 
     async def precedents(approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
         """Compare each of C{approvals} with the newest 200 completed calls of its action; the same order."""
+
+    def cards(approval: Approval) -> tuple[Card, ...]:
+        """Show what C{approval} would send as what it is to a person, such as a message; nothing where no hint says so.
+
+        Made of what is there now, and only where that has the digest of C{approval}.
+        """
 
     def suggested(approval: Approval) -> tuple[Predicate, ...]:
         """Suggest argument patterns for a grant: the domains of the recipients of C{approval}."""

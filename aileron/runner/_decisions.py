@@ -11,7 +11,7 @@ from attrs import define, evolve, frozen
 from twisted.internet.task import deferLater
 from zope.interface import implementer
 
-from aileron.errors import Paused, VaultLocked
+from aileron.errors import AileronError, Paused, VaultLocked
 from aileron.interfaces import IDecisions, IRuns
 from aileron.manifests import check_arguments
 from aileron.runner._scheduler import RunScheduler
@@ -27,6 +27,7 @@ from aileron.values import (
     Actor,
     Approval,
     Ask,
+    Card,
     Decision,
     Grant,
     NewGrant,
@@ -186,6 +187,13 @@ class DecisionService:
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
         return await find_precedents(self._runs.table, approvals)
+
+    def cards(self, approval: Approval) -> tuple[Card, ...]:
+        with suppress(AileronError):
+            plan = self._gate.requests.plan_shown(approval)
+            if plan.digest(approval.run) == approval.digest:
+                return tuple(plan.cards())
+        return ()
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
         return suggest_predicates(approval)

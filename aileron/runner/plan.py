@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
@@ -16,6 +16,7 @@ from aileron.values import (
     READ,
     Action,
     Binding,
+    Card,
     ConnectorDescription,
     Fault,
     Operation,
@@ -186,6 +187,18 @@ class Plan:
         :raises AileronError: the answers do not hold it.
         """
         return resolve(planned.step, KnownValues(self.arguments, outputs, self._carry()))
+
+    def cards(self) -> Iterator[Card]:
+        """Show what operations are given as what their connectors say that it is; what was not given is left out."""
+        for planned in self.steps:
+            hint = planned.operation.presentation
+            if hint is None or planned.request is None:
+                continue
+            inputs = self.inputs_of(planned, {})
+            parts = (
+                (part, tuple(inputs[name] for name in names if name in inputs)) for part, names in hint.parts.items()
+            )
+            yield Card(planned.step.id, hint.kind, tuple((part, values) for part, values in parts if values))
 
     def _carry(self) -> Mapping[str, JSON]:
         return {} if self.preview is None else self.preview.shown.carried

@@ -14,6 +14,7 @@ from aileron.errors import Conflict, InvalidRequest, NotFound
 from aileron.values import (
     Actor,
     Approval,
+    Card,
     Decision,
     Grant,
     GrantState,
@@ -36,9 +37,11 @@ class ScriptedLimits:
     """Pauses, limits and grants.  Mix into a runner that keeps runs.
 
     :ivar suspended: why the grants of an action allow nothing, by the action.
+    :ivar shown_cards: what approvals would send, as what it is to a person, by run.
     """
 
     suspended: dict[str, str] = field(factory=dict, kw_only=True)
+    shown_cards: dict[str, tuple[Card, ...]] = field(factory=dict, kw_only=True)
     _pauses: dict[str | None, Pause] = field(factory=dict, init=False)
     _caps: dict[tuple[str, str, bool, float], OwnCap] = field(factory=dict, init=False)
     _made: dict[str, Grant] = field(factory=dict, init=False)
@@ -137,6 +140,10 @@ class ScriptedLimits:
         grant = (await self.grant(grant_id)).grant
         self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
         return await self.grant(grant_id)
+
+    def cards(self, approval: Approval) -> tuple[Card, ...]:
+        """Whatever a test has put there for the run."""
+        return self.shown_cards.get(approval.run.id, ())
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
         """Whatever has an at sign is an address."""

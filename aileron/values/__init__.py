@@ -19,6 +19,7 @@ from ._audit import DAEMON, Actor, ChainLink, Event, Record
 from ._changes import Precedents, differences, edits, place
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, LockedPeriod, Maced, Row, Verdict
 from ._connectors import (
+    PRESENTATIONS,
     READ,
     WRITE,
     ConnectorDescription,
@@ -26,6 +27,7 @@ from ._connectors import (
     Finding,
     Operation,
     Outcome,
+    Presentation,
     Request,
     Sought,
 )
@@ -67,6 +69,7 @@ from ._passkeys import Passkey, PasskeyRule, approval_statement
 from ._queries import MOST_PAGE_BYTES, AuditQuery, Page, RunQuery
 from ._reviews import (
     NOT_YET,
+    Card,
     Cut,
     Preview,
     PreviewFault,
@@ -135,6 +138,7 @@ __all__ = [
     "OMITTED",
     "OPENAI",
     "OWN",
+    "PRESENTATIONS",
     "PROXY_VARIABLES",
     "READ",
     "ROW",
@@ -157,6 +161,7 @@ __all__ = [
     "Call",
     "Candidate",
     "Cap",
+    "Card",
     "Catalogue",
     "ChainLink",
     "Change",
@@ -214,6 +219,7 @@ __all__ = [
     "Precedents",
     "Predicate",
     "PredicateKind",
+    "Presentation",
     "Preview",
     "PreviewFault",
     "PreviewField",

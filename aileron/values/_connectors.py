@@ -13,6 +13,27 @@ from ._vault import Scope
 
 READ, WRITE = "read", "write"
 
+PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
+    "message": ("to", "text"),
+    "mail": ("to", "cc", "bcc", "subject", "body"),
+    "issue": ("repository", "number", "title", "body"),
+    "event": ("title", "start", "end", "place", "attendees", "text"),
+    "file": ("name", "folder", "content"),
+}
+"""What an operation's inputs can be shown as, and the parts of each, in the order in which they are shown."""
+
+
+@frozen
+class Presentation:
+    """A hint by which a person recognises what an operation is given.
+
+    :ivar kind: of L{PRESENTATIONS}.
+    :ivar parts: by part the inputs that it is made of, one behind the other.
+    """
+
+    kind: str
+    parts: Mapping[str, tuple[str, ...]]
+
 
 @frozen
 class Operation:
@@ -26,6 +47,7 @@ class Operation:
     :ivar reconcilable: whether the connector can look whether such an effect happened.
     :ivar destructive: whether it may change or remove what was there; else it only adds.  Counts for writes.
     :ivar output_schema: JSON Schema of its output, where it is declared.
+    :ivar presentation: as what its inputs are shown; L{None}: as they are.
     """
 
     name: str
@@ -37,6 +59,7 @@ class Operation:
     reconcilable: bool = False
     destructive: bool = True
     output_schema: Mapping[str, JSON] | None = None
+    presentation: Presentation | None = None
 
 
 @frozen

@@ -121,6 +121,19 @@ class ReviewedStep:
     request: ReviewedRequest | None
 
 
+@frozen
+class Card:
+    """The inputs of one step as what a person knows them; another view of what the digest binds.
+
+    :ivar kind: of L{PRESENTATIONS}.
+    :ivar parts: in order, each with the values that it is made of.
+    """
+
+    step: str
+    kind: str
+    parts: tuple[tuple[str, tuple[JSON, ...]], ...]
+
+
 class PreviewStatus(StrEnum):
     """The state of a preview."""
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_file
-from aileron.values import LoadError, digest_of_bytes
+from aileron.values import LoadError, Presentation, digest_of_bytes
 
 GOOD = """[connector]
 name = "local://me/tracker"
@@ -68,6 +69,52 @@ class SchemaTests(SynchronousTestCase):
             looks = [each for each in spec.description.operations.values() if each.effect == "read"]
             self.assertFalse(any(each.destructive for each in looks))
         self.fault('error = { when = "ok == false" }', 'output = { type = "text" }')
+
+    def presented(self, hint: str) -> str:
+        """The good file with a hint as its last line, the 18th."""
+        return f"{GOOD}present = {{ {hint} }}\n"
+
+    def test_presentation(self) -> None:
+        """An operation may say as what its inputs are shown, and which of them are which part; the hash binds that."""
+        for hint, parts in (
+            ('kind = "issue", number = "id", title = "title"', {"number": ("id",), "title": ("title",)}),
+            ('kind = "issue", repository = ["id", "title"]', {"repository": ("id", "title")}),
+        ):
+            data = self.presented(hint).encode()
+            spec = read_file(data, "tracker.toml").spec
+            assert spec is not None
+            self.assertEqual(Presentation("issue", parts), spec.description.operations["create"].presentation)
+            self.assertEqual(digest_of_bytes(data), spec.description.content_hash)
+        plain = read_file(GOOD.encode(), "tracker.toml").spec
+        assert plain is not None
+        self.assertIsNone(plain.description.operations["create"].presentation)
+
+    def test_presentation_faults(self) -> None:
+        """An unknown kind, part or input, no part at all, and a part that is no name are faults on their line."""
+        for hint, said in (
+            ('kind = "poem", text = "title"', "must be one of: message, mail, issue, event, file"),
+            ('text = "title"', "`kind` is missing"),
+            ('kind = "message", subject = "title"', "`subject` is not a known key"),
+            ('kind = "message", text = "titel"', "names 'titel', which is not an input of the operation"),
+            ('kind = "message", text = ["title", "x"]', "names 'x', which is not an input"),
+            ('kind = "message", text = []', "must be an array of one or more strings"),
+            ('kind = "message", text = 7', "must be a string"),
+            ('kind = "message"', "needs at least one of its parts: to, text"),
+        ):
+            found = problems(self.presented(hint))
+            self.assertIn(said, " ".join(each.message for each in found), hint)
+            self.assertEqual({18}, {each.line for each in found}, hint)
+
+    def test_shipped(self) -> None:
+        """The connectors that come with Aileron say what their writes are, and every part is an input."""
+        kinds = {}
+        for file in shipped():
+            spec = read_file(file.data or b"", file.name, file.scheme).spec
+            assert spec is not None
+            for name, operation in spec.description.operations.items():
+                if operation.presentation is not None:
+                    kinds[name] = operation.presentation.kind
+        self.assertEqual({"post_message": "message", "create_issue": "issue", "comment": "issue"}, kinds)
 
     def test_unknown_keys(self) -> None:
         """A key that nothing obeys is a fault on its own line, at every level."""

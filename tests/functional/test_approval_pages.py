@@ -4,9 +4,12 @@ import json
 
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
-from tests.functional.operated import GATED
+from tests.functional.operated import CONNECTOR, GATED
 from tests.functional.test_looks import STYLES
 
+_BAR = "document.querySelector('.bar').getBoundingClientRect()"
+_END = "document.querySelector('[data-must-read=yes] .end').getBoundingClientRect()"
+_PLACED = f"document.querySelector('[data-must-read=yes]').scrollTop = 1e6; scrollBy(0, {_END}.top - {_BAR}.top - 20)"
 LONG = "First line\n" + "\n" * 22 + "and at the very end: wire it to me"
 
 
@@ -24,13 +27,13 @@ class ReviewTests(PagesTestCase):
         """What hides its end behind blank lines is not approved before that was on the screen, by keyboard too."""
         page, _ = await self.opened(LONG)
         await page.until("document.querySelector('#deny:not(:disabled)') !== null")
-        await page.shows("Before you approve, read to the end: summary")
-        self.assertIn("Contains long runs of whitespace", await page.text("#arguments"))
+        await page.shows("Before you approve, read to the end: Text")
+        self.assertIn("Contains long runs of whitespace", await page.text(".card"))
         for button in ("approve", "allow", "approve-later"):
             self.assertTrue(await page.evaluate(f"document.querySelector('#{button}').disabled"), button)
         await self.keep(page, "unread")
         await page.press("a")
-        self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "summary")
+        self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "Text")
         await page.press("End")
         await self.ready(page)
         self.assertEqual(await page.text("#unread"), "")
@@ -42,6 +45,40 @@ class ReviewTests(PagesTestCase):
         await self.stands(page, "completed")
         self.assertEqual([each.text for each in self.workspace.messages], [LONG])
         self.assertEqual(page.problems, [])
+
+    async def test_behind_the_bar(self) -> None:
+        """The end of a text that lies in the window, but behind the bar with the buttons, was not read."""
+        page, _ = await self.opened(LONG)
+        await page.until("document.querySelector('#deny:not(:disabled)') !== null")
+        await page.evaluate(_PLACED)
+        await self.pause(1)
+        behind = await page.evaluate(f"{_END}.top > {_BAR}.top && {_END}.top < innerHeight")
+        self.assertTrue(behind and await page.evaluate("document.querySelector('#approve').disabled"))
+        await page.evaluate("scrollBy(0, 60)")
+        await self.ready(page)
+        self.assertEqual(page.problems, [])
+
+    async def test_folded(self) -> None:
+        """A request that repeats what is shown is folded and can be approved; one that adds words stands open."""
+        page, _ = await self.opened()
+        await self.ready(page)
+        self.assertFalse(await page.evaluate("document.querySelector('#request-1').checkVisibility()"))
+        await page.click("#sent-1 summary")
+        self.assertIn('"text": "Dark mode"', await page.text("#request-1"))
+        self.state.connectors.joinpath("slack.toml").write_text(self.without_hint())
+        await self.operator("connector", "trust", CONNECTOR, "--yes")
+        await self.edit_action()
+        await page.click("#look")
+        await page.until(
+            "document.querySelector('#request-1')?.checkVisibility() && !document.querySelector('#sent-1')"
+        )
+        self.assertIn('"text": "Edited: Dark mode"', await page.text("#request-1"))
+        self.assertEqual(page.problems, [])
+
+    def without_hint(self) -> str:
+        """The connector's file without what says that it sends messages."""
+        lines = self.state.connectors.joinpath("slack.toml").read_text().splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("present"))
 
     async def test_edit(self) -> None:
         """What is changed in the page is shown anew with the difference, and that is what is sent."""

@@ -46,7 +46,7 @@ class DecidingTests(PagesTestCase):
         await page.write("not on a Friday")
         await self.pause(2.5)
         self.assertEqual(await page.evaluate("document.activeElement.value"), "not on a Friday")
-        await page.press("Tab", "Tab")
+        await page.press("Tab")
         self.assertEqual(await page.evaluate("document.activeElement.id"), "deny")
         await page.press("Enter")
         await self.stands(page, "denied")

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
+from aileron.testing import scripted_offer
 from aileron.values import (
     Actor,
     Change,
@@ -182,10 +183,39 @@ class ApprovalTests(WebCase):
         """The heading says who wants to do what, and where; of what is decided, who requested it."""
         session = self.agent(agent="opencode")
         run = self.ask(session=session, review=Review(steps=(planned(sent()),)))
-        self.assertIn("opencode wants to run ship-update on example.org", self.shown(run.id).text)
+        shown = self.shown(run.id)
+        self.assertIn("opencode wants to run ship-update on example.org", shown.text)
+        self.assertIn("Self-reported name", [each.get("title") for tag, each in shown.tags if tag == "bdi"])
+        bound_run = self.ask(review=Review(steps=(planned(sent(), binding=bound("acme")),)))
+        self.assertIn("on example.org · as acme", self.shown(bound_run.id).text)
         self.runner.finish(run.id, RunState.DENIED)
         self.assertIn("opencode requested ship-update on example.org", self.shown(run.id).text)
         self.assertIn("You want to run ship-update", self.shown(self.ask().id).text)
+
+    def test_summary(self) -> None:
+        """What the action's file says of itself stands beneath the heading, if that is the file that was reviewed."""
+        offer = scripted_offer()
+        self.runner.offer(evolve(offer, action=evolve(offer.action, body="# Title\n\nTells a\nchannel.\n\nMore.")))
+        for digest, said in ((offer.action.digest, True), ("sha256:other", False)):
+            text = self.shown(self.ask(review=Review(manifest_digest=digest)).id).text
+            self.assertEqual("Tells a channel." in text, said)
+            self.assertNotIn("More.", text)
+
+    def test_bar(self) -> None:
+        """Reason, Deny and Approve stand in one bar in this order, with their keys, the last thing in the page."""
+        shown = self.shown(self.ask().id)
+        names = [each.get("id") or each.get("class") for _, each in shown.tags]
+        bar = names[names.index("bar") :]
+        self.assertEqual([each for each in bar if each in ("reason", "deny", "approve")], ["reason", "deny", "approve"])
+        self.assertNotIn("steps", bar)
+        self.assertEqual([tag for tag, _ in shown.tags].count("kbd"), 2)
+
+    def test_reasons(self) -> None:
+        """Each warning has a label and a reason that one can unfold; what is not there has neither."""
+        shown = self.shown(self.ask().id)
+        self.assertIn("First time this action runs.WhyThere is no earlier call", shown.text)
+        self.assertNotIn("New recipient", shown.text)
+        self.assertIn("why-first", [each.get("id") for tag, each in shown.tags if tag == "details"])
 
     def test_every_argument(self) -> None:
         """Every argument of the run is there in full, whatever its review leaves out or says instead."""
@@ -222,7 +252,16 @@ class ApprovalTests(WebCase):
 
     def test_body_as_it_is(self) -> None:
         """A body that indenting would change is shown as it is sent."""
-        for body in ('{"a": 1, "a": 2}', '{"a":1,"a":2}', "[1.0,1e999]", '{ "a":1}', '"text"', "x" * 5, "[" * 5000):
+        for body in (
+            '{"a": 1, "a": 2}',
+            '{"a":1,"a":2}',
+            "[1.0,1e999]",
+            '{ "a":1}',
+            '"text"',
+            "x" * 5,
+            "[" * 5000,
+            "[" * 700 + "]" * 700,
+        ):
             self.assertIn(body, self.review(planned(sent(body))), body)
         self.assertIn('"base64": "/w=="', self.review(planned(sent({"base64": "/w=="}))))
 
@@ -289,8 +328,8 @@ class ApprovalTests(WebCase):
             self.assertIn(words, text)
 
     def test_lines(self) -> None:
-        """Of two long texts the lines that differ are told as well; of short ones the texts are enough."""
-        before = "\n".join(f"line {number}" for number in range(30))
+        """Of two very long texts the lines that differ are told; of others the words, with both texts beneath."""
+        before = "\n".join(f"line {number}" if number == 7 else "x" * 900 for number in range(30))
         changes = (
             Change("/a", "changed", before, before.replace("line 7\n", "other\n")),
             Change("/b", "changed", "x", "y"),
@@ -298,6 +337,8 @@ class ApprovalTests(WebCase):
         shown = self.shown(self.ask(changes=changes).id)
         self.assertIn("-line 7\n+other\n", shown.text)
         self.assertEqual(shown.text.count("@@"), 2)
+        self.assertEqual([tag for tag, _ in shown.tags if tag in ("ins", "del")], ["del", "ins"])
+        self.assertEqual(shown.text.count("Before and after"), 1)
 
     def test_too_many_lines(self) -> None:
         """Texts that take too long to compare stand there whole, and are not compared."""

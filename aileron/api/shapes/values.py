@@ -195,7 +195,7 @@ ANSWERS.differ(
     fqn=Member("name"),
     operations=Member(write=lambda operations: [to_json(each) for each in operations.values()]),
 )
-ANSWERS.differ(Operation, destructive=OMITTED, output_schema=OMITTED)
+ANSWERS.differ(Operation, destructive=OMITTED, output_schema=OMITTED, presentation=OMITTED)
 ANSWERS.differ(CredentialNeed, format=OMITTED)
 ANSWERS.differ(Passkey, public_key=OMITTED)
 ANSWERS.differ(TrustItem, candidate=OMITTED, before=OMITTED, computed={"difference": attrgetter("difference")})

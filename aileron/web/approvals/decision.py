@@ -9,7 +9,7 @@ from typing import cast
 
 from twisted.web.template import Flattenable, Tag, tags
 
-from aileron.values import JSON, MOST_USES, Offer, Predicate, PredicateKind, Run, compact, plain, visible
+from aileron.values import JSON, MOST_USES, Approval, Offer, Predicate, PredicateKind, Run, compact, plain, visible
 from aileron.web._parts import Fragment, template
 from aileron.web._texts import segment
 
@@ -140,13 +140,14 @@ _REASONS = (
 )
 
 
-def decision_form(run: Run, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
-    """Draw what stands beneath a request that waits.
+def decision_form(approval: Approval, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
+    """Draw what stands beneath a request that waits, at last the bar that is always in view.
 
     :param offer: the run's action as it is offered now; L{None}: it is not.
     :param suggested: what could be granted with it.
     :param waiting: how many requests of the run's session wait.
     """
+    run = approval.run
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
     undo = f"Starts {seconds:g} s after you approve. You can undo it until then."
     return Fragment(
@@ -155,4 +156,5 @@ def decision_form(run: Run, offer: Offer | None, suggested: Sequence[Predicate],
         undo=undo if seconds else "Starts as soon as you approve.",
         flood="" if run.session_id is None else deny_all(run.session_id, waiting),
         grant=grant_form(run, suggested),
+        digest=visible(approval.digest),
     )

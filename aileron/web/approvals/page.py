@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from attrs import frozen
@@ -11,8 +11,8 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.api import Dependencies
 from aileron.values import (
     JSON,
-    READ,
     Approval,
+    Card,
     Offer,
     Precedents,
     Predicate,
@@ -21,7 +21,6 @@ from aileron.values import (
     Review,
     ReviewedArgument,
     ReviewedPreview,
-    ReviewedStep,
     RunState,
     Session,
     StepRow,
@@ -31,15 +30,19 @@ from aileron.values import (
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import STATES, agent, countdown, moment, process, process_name, render_value
 
+from .cards import draw_card, find_in_cards, find_open, find_places
 from .decision import decision_form
 from .edit_form import edit_form
 from .reading import box, differences, reading
-from .review import account, arguments, host_of, preview_trouble, step_text
-from .risks import new_here, risks
+from .requests import draw_request
+from .review import arguments, host_of, preview_trouble
+from .risks import REASONS, new_here, risks
 
 _TEMPLATE = template("approval.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """Of which it matters what steps were done."""
+
+_MOST_SUMMARY = 240
 
 _Words: TypeAlias = "Tag | str | list[Tag | str]"
 
@@ -83,12 +86,14 @@ class ApprovalQuestion:
     :ivar offer: the action as it is offered now; L{None}: it is not.
     :ivar suggested: what could be granted with it.
     :ivar waiting: how many requests of its session wait.
+    :ivar cards: what would be sent, as what it is to a person.
     """
 
     before: Precedents
     offer: Offer | None
     suggested: tuple[Predicate, ...]
     waiting: int
+    cards: tuple[Card, ...] = ()
 
 
 def _page(
@@ -102,14 +107,19 @@ def _page(
     """
     run, review, preview = approval.run, approval.review, approval.review.preview
     before, edited, given = None if asked is None else asked.before, edits(run), arguments(approval)
+    cards = () if asked is None else asked.cards
+    in_cards, is_open = find_in_cards(given, cards), find_open(approval, given, cards)
+    drawn = [_argument(number, each, new_here(each.name, before), in_cards) for number, each in enumerate(given)]
     lacking = None if preview is None else preview.lacking
     undoable = run.state is RunState.APPROVED and run.start_after is not None
     ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, history)]
     offer = None if asked is None else asked.offer
+    summary = "" if offer is None else _summary(approval, offer)
     return Fragment(
         _TEMPLATE,
         root=_root(approval),
-        headline=lambda tag: tag(*_headline(approval, session)),
+        headline=lambda tag: tag(*_headline(approval, session, cards)),
+        summary=lambda tag: tag(summary) if summary else "",
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
         asked=lambda tag: tag(*_asked_by(approval, session)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
@@ -119,14 +129,21 @@ def _page(
         changed=list(differences(approval.changes, review, "change")),
         edits=bool(edited),
         edited=list(differences(edited, Review(), "edited")),
-        fields=[_argument(number, each, new_here(each.name, before)) for number, each in enumerate(given)],
+        cards=[draw_card(card, _newness(given, in_cards, before)) for card in cards],
+        any_fields=len(in_cards) < len(given) or not given,
+        fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name not in in_cards],
         no_fields=not given,
+        raw=bool(in_cards),
+        raw_fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name in in_cards],
         preview=False if preview is None else _preview(preview),
         seen=[_draw_seen(number, each) for number, each in enumerate(review.shown_preview.fields)],
-        steps=[_draw_sent(number, step, lacking) for number, step in enumerate(review.steps, 1)],
+        steps=[
+            draw_request(number, step, lacking, is_open, run.effect_key) for number, step in enumerate(review.steps, 1)
+        ],
         unread="" if review.unread is None else _unread(review.unread),
+        settled=asked is None,
         edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
-        decide="" if asked is None else decision_form(run, asked.offer, asked.suggested, asked.waiting),
+        decide="" if asked is None else decision_form(approval, asked.offer, asked.suggested, asked.waiting),
     )
 
 
@@ -142,15 +159,26 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
     return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(**slots)
 
 
-def _headline(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
-    """Say who wants to do what, and where."""
-    run, own = approval.run, approval.run.session_id is None
-    yield "You" if own else tags.bdi(agent(session))
+def _headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
+    """Say who wants to do what, and where: on which hosts, to whom there, by whose account."""
+    run, own, steps = approval.run, approval.run.session_id is None, approval.review.steps
+    yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
     verb = "want to run " if own else "wants to run "
     yield from (" ", verb if run.state is RunState.PENDING else "requested ", visible(run.action))
-    hosts = dict.fromkeys(filter(None, map(host_of, approval.review.steps)))
+    hosts = dict.fromkeys(filter(None, map(host_of, steps)))
     yield from (" on " if hosts else "", visible(", ".join(hosts)))
-    yield from (" ", tags.span(visible(run.action_version), **{"class": "quiet"}))
+    accounts = dict.fromkeys(step.binding.account for step in steps if step.binding and step.binding.account)
+    where = dict.fromkeys((*find_places(cards), *(f"as {visible(each)}" for each in accounts)))
+    yield tags.span("".join(f" · {each}" for each in where), **{"class": "quiet"})
+
+
+def _summary(approval: Approval, offer: Offer) -> str:
+    """Return the first paragraph of the action's file, if that is the file that was reviewed."""
+    if offer.action.digest != approval.review.manifest_digest:
+        return ""
+    paragraphs = (" ".join(each.split()) for each in offer.action.body.split("\n\n"))
+    words = next((each for each in paragraphs if each and not each.startswith("#")), "")
+    return visible(words if len(words) <= _MOST_SUMMARY else f"{words[:_MOST_SUMMARY]}…")
 
 
 def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
@@ -170,19 +198,42 @@ def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str
 
 
 def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
-    """Draw what makes it one to look at twice."""
+    """Draw what makes it one to look at twice, each with its reason behind it."""
     found = risks(approval, asked.before, asked.offer).sentences()
     if not any(found):
         return ""
-    return tags.section(
-        tags.h2("Check before you approve"), tags.ul([tags.li(sentence) for sentence in found]), id="risks"
+    rows = [_risk(name, sentence) for name, sentence in zip(REASONS, found, strict=True)]
+    return tags.section(tags.h2("Check before you approve"), tags.ul(rows), id="risks")
+
+
+def _risk(name: str, sentence: str) -> Tag:
+    """Draw one in the same form whether it is there or not: what is foreign decides about no element.
+
+    A sentence that begins with the label goes on from there.
+    """
+    label, why = REASONS[name] if sentence else ("", "")
+    chip = tags.span(label, **{"class": "chip"})
+    return tags.li(
+        chip,
+        " ",
+        tags.span(sentence.removeprefix(label).lstrip(". ")),
+        tags.details(tags.summary("Why"), why, id=f"why-{name}"),
     )
 
 
-def _argument(number: int, given: ReviewedArgument, new: str) -> dict[str, Flattenable]:
-    """Draw an argument, in full."""
+def _newness(
+    given: Sequence[ReviewedArgument], in_cards: Collection[str], before: Precedents | None
+) -> Callable[[JSON], str]:
+    """Tell of a value in a card what is told of the argument that has it."""
+    said = [(each.value, new_here(each.name, before)) for each in given if each.name in in_cards]
+    return lambda value: next((new for known, new in said if known == value), "")
+
+
+def _argument(number: int, given: ReviewedArgument, new: str, in_cards: Collection[str]) -> dict[str, Flattenable]:
+    """Draw an argument, in full; what stands in a card is read there."""
     label, read = visible(given.label), reading(given.value, new)
-    return {"label": label, "size": read.size, "value": box(read, f"argument-{number}", label), "notes": read.notes}
+    value = box(read, f"argument-{number}", "" if given.name in in_cards else label)
+    return {"label": label, "size": read.size, "value": value, "notes": read.notes}
 
 
 def _preview(preview: ReviewedPreview) -> dict[str, Flattenable]:
@@ -196,21 +247,6 @@ def _draw_seen(number: int, line: PreviewField) -> dict[str, Flattenable]:
     label, read = visible(line.label), reading("(none)" if line.value is None else line.value)
     cut = f"truncated, {line.cut.size} bytes in total" if line.cut else read.size
     return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
-
-
-def _draw_sent(number: int, step: ReviewedStep, lacking: str | None) -> dict[str, Flattenable]:
-    """Draw a request as it will leave."""
-    sent = reading(step_text(step, lacking))
-    return {
-        "number": str(number),
-        "operation": visible(step.operation),
-        "connector": visible(f"{step.connector} {step.version}"),
-        "effect": "read-only" if step.request and step.request.effect == READ else "may make changes",
-        "account": visible(account(step.binding)),
-        "host": visible(host_of(step)),
-        "size": sent.size,
-        "request": box(sent, f"request-{number}", code=True),
-    }
 
 
 def _unread(review: JSON) -> Tag:
@@ -237,4 +273,4 @@ async def _draw_asked(deps: Dependencies, approval: Approval) -> ApprovalQuestio
     session_id = approval.run.session_id
     waiting = 0 if session_id is None else await deps.decisions.pending(session_id)
     offer = deps.submission.offering().offers.get(approval.run.action)
-    return ApprovalQuestion(before, offer, deps.decisions.suggested(approval), waiting)
+    return ApprovalQuestion(before, offer, deps.decisions.suggested(approval), waiting, deps.decisions.cards(approval))

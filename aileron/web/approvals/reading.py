@@ -16,6 +16,7 @@ from aileron.web._texts import render_value
 
 from .addresses import addresses
 from .markup import markup
+from .words import WordComparison
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_OF_A_KIND = 6
@@ -99,18 +100,23 @@ def _size(value: JSON, text: str) -> str:
     return f"{count:,} bytes, {lines:,} line{'' if lines == 1 else 's'}, shown in full"
 
 
-def box(found: TextReading, name: str, label: str = "", *, code: bool = False) -> Tag:
+def box(
+    found: TextReading, name: str, label: str = "", *, code: bool = False, drawn: Sequence[Flattenable] = ()
+) -> Tag:
     """C{found} in a box.
 
     :param name: its id in the page.
     :param label: what it is called where the page says that it was not read to its end; else nobody waits for that.
     :param code: each character as wide as the others.
+    :param drawn: the same text with its parts marked.
     """
     long = found.must_read
     classes = ("text", "code" if code else "", "long" if long else "")
     waits = "yes" if long and label else "no"
     marks = {"class": " ".join(filter(None, classes)), "data-must-read": waits, "data-label": label}
-    return tags.div(found.text, tags.span(**{"class": "end"}), id=name, tabindex="0" if long else "-1", **marks)
+    return tags.div(
+        *(drawn or (found.text,)), tags.span(**{"class": "end"}), id=name, tabindex="0" if long else "-1", **marks
+    )
 
 
 _FEW_LINES = 4
@@ -118,19 +124,26 @@ _MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are
 
 
 def differences(changes: Iterable[Change], review: Review, name: str) -> Iterator[dict[str, Flattenable]]:
-    """Yield the slots of a row for each of C{changes}: the place in words, what was there, and what is.
+    """Yield the slots of a row for each of C{changes}: the place in words, and what was there beside what is.
 
     :param name: with which the ids of the texts begin.
     """
+    comparison = WordComparison()
     for number, change in enumerate(changes):
         before = _text(change.before, f"{name}-{number}-before", there=change.kind != "added")
         after = _text(change.after, f"{name}-{number}-after", there=change.kind != "removed")
         if change.kind == "more":
-            yield {"place": "…", "was": "", "before": "", "is": "", "after": after, "lines": ""}
+            yield {"place": "…", "difference": tags.dd(after)}
             continue
         where = visible(place(change.path, review).removeprefix("/")) or "Everything"
-        lines = _lines(change.before, change.after)
-        yield {"place": where, "was": "Before:", "before": before, "is": "After:", "after": after, "lines": lines}
+        whole = tags.dd("Before: ", before), tags.dd("After: ", after)
+        words = comparison.draw(change.before, change.after)
+        if words is None:
+            lines = tags.dd(_lines(change.before, change.after), **{"class": "code lines"})
+            yield {"place": where, "difference": [*whole, lines]}
+        else:
+            folded = tags.details(tags.summary("Before and after"), tags.dl(*whole), id=f"{name}-{number}")
+            yield {"place": where, "difference": [tags.dd(words), tags.dd(folded, **{"class": "folded"})]}
 
 
 def _text(value: JSON, name: str, *, there: bool) -> Tag | str:

@@ -1,4 +1,4 @@
-"""Puts the parts of a review into words for a page: arguments, credentials, hosts, requests as they leave."""
+"""Puts the parts of a review into words for a page: arguments, credentials, hosts, what is not known yet."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from aileron.values import (
     PreviewStatus,
     ReviewedArgument,
     ReviewedBinding,
-    ReviewedRequest,
     ReviewedStep,
+    json_problems,
     visible,
 )
-from aileron.web._texts import render_value
+
+_MOST_DEEP = 100
 
 
 def arguments(approval: Approval) -> tuple[ReviewedArgument, ...]:
@@ -49,25 +50,15 @@ def preview_trouble(preview: Preview) -> str:
     return "Loading the preview. It appears here when it is ready." if waits else ""
 
 
-def step_text(step: ReviewedStep, lacking: str | None) -> str:
-    """Write the request of a step the way it goes over the wire, or why there is none yet.
+def lacking_text(step: ReviewedStep, lacking: str | None) -> str:
+    """Tell why the request of a step is not known yet.
 
     :param lacking: why the run cannot be approved, if that is so.
     """
-    if step.request is not None:
-        return _request_text(step.request)
     return visible(lacking or f"Built from the response to an earlier step. It will be sent to {step.base_url}")
 
 
-def _request_text(request: ReviewedRequest) -> str:
-    head = [f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers)]
-    if request.credential_header:
-        head.append(f"{request.credential_header}: (the credential, added by the daemon)")
-    lines = [visible(line) for line in head]
-    return "\n".join(lines if request.body is None else [*lines, "", render_value(_indent(request.body))])
-
-
-def _indent(body: JSON) -> JSON:
+def indent(body: JSON) -> JSON:
     """Indent a JSON body, if that loses nothing of what is sent; any other stays as it is."""
     if not isinstance(body, str):
         return body
@@ -76,5 +67,5 @@ def _indent(body: JSON) -> JSON:
     except (ValueError, RecursionError):
         return body
     written = (json.dumps(parsed, separators=(",", ":"), ensure_ascii=ascii_) for ascii_ in (False, True))
-    nested = isinstance(parsed, (dict, list)) and body in written
+    nested = isinstance(parsed, (dict, list)) and not any(json_problems(parsed, _MOST_DEEP)) and body in written
     return cast(JSON, parsed) if nested else body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import astuple, frozen
 
@@ -15,6 +15,30 @@ from .review import host_of
 _WHO = ("recipient", "receiver", "mail", "channel", "chat", "user", "person", "phone", "address", "url", "link", "host")
 _WHO_ELSE = ("domain", "webhook", "account", "iban")
 _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
+
+
+REASONS: Mapping[str, tuple[str, str]] = {
+    "first": ("First time", "There is no earlier call to compare this one with."),
+    "recipients": (
+        "New recipient",
+        "It may be a mistake, or a text that the agent read told it to reach this person or place.",
+    ),
+    "action": ("Action changed", "It may send something else than what you approved before. You trusted the change."),
+    "connectors": (
+        "Connector changed",
+        "The connector decides how requests are built and where they go. Read the requests once more.",
+    ),
+    "private": ("Private network", "Services there often trust everybody who can reach them."),
+    "later": (
+        "Not complete",
+        "You approve the step before its request exists. An earlier response decides what it says.",
+    ),
+    "repeat": (
+        "Not idempotent",
+        "The service cannot tell a repeated request from a new one, so Aileron does not send it again by itself.",
+    ),
+}
+"""A label for each, and why it matters; named as in L{Risks}, and in that order."""
 
 
 @frozen

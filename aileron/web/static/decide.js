@@ -44,7 +44,7 @@ export function outdate(article, showNow) {
   const notice = document.getElementById("changed").content.cloneNode(true);
   const button = notice.querySelector("#look");
   button.addEventListener("click", showNow);
-  (article.querySelector("#decision") ?? article.firstElementChild).before(notice);
+  (article.querySelector(".bar > label") ?? article.firstElementChild).before(notice);
   if (atButton) button.focus();
 }
 

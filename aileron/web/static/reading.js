@@ -1,19 +1,37 @@
 // Nobody approves what they have not read: a long text counts as read when its end was on the screen, once.
+// What lies behind the bar with the buttons is not on the screen.
 
 const read = new Set();
 let watched = new Map();
 let eye = null;
+let size = null;
+let again = () => {};
+addEventListener("resize", () => again());
 
 // Each text that must be read, by what it is called; told whenever one of them was.
 export function armReading(article, told) {
-  eye?.disconnect();
+  size?.disconnect();
   watched = new Map([...article.querySelectorAll("[data-must-read=yes]")].map((box) => [box.querySelector(".end"), box]));
+  const bar = article.querySelector(".bar");
+  again = () => watch(article, told, covered(bar));
+  size = new ResizeObserver(again);
+  [bar, document.getElementById("notices")].forEach((each) => size.observe(each));
+  showUnread(article);
+}
+
+function watch(article, told, hidden) {
+  eye?.disconnect();
   eye = new IntersectionObserver((entries) => {
     entries.filter((entry) => entry.isIntersecting).forEach((entry) => seen(article, entry.target));
     told();
-  });
+  }, { rootMargin: `0px 0px -${hidden}px` });
   watched.forEach((box, end) => eye.observe(end));
-  showUnread(article);
+}
+
+// How much of the window's lower edge the bar may cover.
+function covered(bar) {
+  const { position, bottom } = getComputedStyle(bar);
+  return position === "sticky" ? Math.ceil(bar.offsetHeight + parseFloat(bottom)) : 0;
 }
 
 // The boxes whose end was not seen yet, as they are shown now.

@@ -1,0 +1,175 @@
+"""Draws the requests of an approval: what is sent where at a glance, and each as it leaves, its JSON coloured.
+
+A request is folded only if nothing is sent in it that does not stand open on the page: see L{is_accounted_for}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from twisted.web.template import Flattenable, Tag, tags
+
+from aileron.values import JSON, READ, ReviewedRequest, ReviewedStep, plain, visible
+from aileron.web._texts import render_value
+
+from .reading import TextReading, box, reading
+from .review import account, host_of, indent, lacking_text
+
+_MOST_COLOURED = 20_000
+_DECODER = json.JSONDecoder()
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_AUTHORITY_END = re.compile(r"[/?#\\]")
+_KIND_OF_BODY = frozenset(("accept", "content-type"))
+_MOST_BESIDE, _MOST_MARKS, _MOST_AROUND = 1000, 10, 40
+
+
+def draw_request(
+    number: int, step: ReviewedStep, lacking: str | None, shown: frozenset[str], effect_key: str
+) -> dict[str, Flattenable]:
+    """Draw the request of a step.
+
+    :param lacking: why the run cannot be approved, if that is so.
+    :param shown: what stands open on the page, as of L{leaves}.
+    :param effect_key: of the run.
+    """
+    request = step.request
+    if request is None:
+        found = reading(lacking_text(step, lacking))
+        drawn: list[Tag] = [box(found, f"request-{number}", code=True)]
+    else:
+        found = reading(_plain_text(request))
+        drawn = _draw_known(number, request, found, shown, f"{effect_key}.{step.id}")
+    return {
+        "operation": visible(step.operation),
+        "connector": visible(f"{step.connector} {step.version}"),
+        "effect": "read-only" if request and request.effect == READ else "may make changes",
+        "account": visible(account(step.binding)),
+        "host": visible(host_of(step)) if request is None else "",
+        "size": found.size,
+        "request": drawn,
+    }
+
+
+def leaves(value: JSON) -> Iterator[str]:
+    """Yield each single value in C{value}, written so that C{1} is not C{"1"}; of what is null nothing."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None:
+        yield json.dumps(value, ensure_ascii=False)
+
+
+def is_accounted_for(request: ReviewedRequest, shown: frozenset[str], key: str) -> bool:
+    """Tell whether every value in the body stands open on the page already.
+
+    So does what Aileron itself puts there: the effect key, and a UUID made of it.  Beside the fold stand the URL, and
+    the headers of which this is not so, as long as they are few.
+
+    :param shown: what does, as of L{leaves}.
+    :param key: the effect key of the step.
+    """
+    sent = indent(request.body)
+    beside = sum(len(name) + len(value) for name, value in _find_new_headers(request, shown))
+    if max(len(request.url), beside) > _MOST_BESIDE or (isinstance(sent, Mapping) and sent is request.body):
+        return False
+    marked = 0
+    for leaf in leaves(sent):
+        if leaf in shown or _UUID.fullmatch(leaf[1:-1]):
+            continue
+        marked += 1
+        if marked > _MOST_MARKS or not _is_marked(leaf, shown, key):
+            return False
+    return True
+
+
+def _find_new_headers(request: ReviewedRequest, shown: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Find the headers whose value stands nowhere else, without those that say what kind of body it is."""
+    for name, value in request.headers:
+        if name.lower() not in _KIND_OF_BODY and not shown.issuperset(leaves(value)):
+            yield name, value
+
+
+def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
+    """Tell whether it is the effect key in a mark of a few characters, behind one of the shown texts or alone."""
+    before, found, after = leaf[1:-1].partition(key)
+    if not found or len(after) > _MOST_AROUND:
+        return False
+    texts = (each[1:-1] for each in shown)
+    return len(before) <= _MOST_AROUND or any(
+        before.startswith(text) and len(before) - len(text) <= _MOST_AROUND for text in texts
+    )
+
+
+def _draw_known(
+    number: int, request: ReviewedRequest, found: TextReading, shown: frozenset[str], key: str
+) -> list[Tag]:
+    """Draw the line that says what is sent where, and the whole beneath, folded or not."""
+    line = tags.code(*_target(request), **{"class": "target"})
+    name, text = f"request-{number}", _coloured(request)
+    if not is_accounted_for(request, shown, key):
+        return [tags.p(line), box(found, name, f"request {number}", code=True, drawn=text)]
+    new = (visible(f"{header}: {value}") for header, value in _find_new_headers(request, shown))
+    beside = [tags.code(each, **{"class": "header"}) for each in new]
+    return [tags.details(tags.summary(line, *beside), box(found, name, code=True, drawn=text), id=f"sent-{number}")]
+
+
+def _target(request: ReviewedRequest) -> Iterator[Tag | str]:
+    """Write method and URL, in which the host stands out."""
+    scheme, colon, rest = request.url.partition("://")
+    host = _AUTHORITY_END.split(rest, maxsplit=1)[0]
+    yield from (tags.b(visible(request.method)), " ", visible(scheme + colon))
+    yield from (tags.strong(visible(host)), visible(rest[len(host) :]))
+
+
+def _head(request: ReviewedRequest) -> Iterator[tuple[str, str]]:
+    yield from request.headers
+    if request.credential_header:
+        yield request.credential_header, "(the credential, added by the daemon)"
+
+
+def _plain_text(request: ReviewedRequest) -> str:
+    lines = [f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in _head(request))]
+    shown = [visible(line) for line in lines]
+    return "\n".join(shown if request.body is None else [*shown, "", render_value(indent(request.body))])
+
+
+def _coloured(request: ReviewedRequest) -> list[Tag | str]:
+    """Write the same text with its parts marked by classes."""
+    parts: list[Tag | str] = [*_target(request)]
+    for name, value in _head(request):
+        parts += ["\n", tags.span(visible(name), **{"class": "key"}), f": {visible(value)}"]
+    if request.body is not None:
+        parts += ["\n\n", *_coloured_body(request.body)]
+    return parts
+
+
+def _coloured_body(body: JSON) -> Iterator[Tag | str]:
+    laid_out = indent(body)
+    text = render_value(laid_out)
+    if isinstance(laid_out, str) or len(text) > _MOST_COLOURED:
+        yield text
+        return
+    for number, line in enumerate(json.dumps(plain(laid_out), indent=2, ensure_ascii=False).split("\n")):
+        yield "\n" if number else ""
+        yield from _coloured_line(line)
+
+
+def _coloured_line(line: str) -> Iterator[Tag | str]:
+    """Mark key and value in one line of JSON that is laid out, which has at most one of each."""
+    value = line.lstrip(" ")
+    yield line[: len(line) - len(value)]
+    if value.startswith('"'):
+        end = _DECODER.raw_decode(value)[1]
+        if value.startswith(": ", end):
+            yield from (tags.span(visible(value[:end]), **{"class": "key"}), ": ")
+            value = value[end + 2 :]
+    bare = value.removesuffix(",")
+    if bare and bare[0] not in "{}[]":
+        kind = "string" if bare.startswith('"') else "literal"
+        yield from (tags.span(visible(bare), **{"class": kind}), value[len(bare) :])
+    else:
+        yield value
