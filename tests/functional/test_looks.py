@@ -40,6 +40,9 @@ class LooksTests(PagesTestCase):
         await page.look(width=1280, height=860)
         for path, name in ((f"/approvals/{run_id}", "approval"), ("/home", "home")):
             await self.go(page, path)
+            await page.until("document.querySelector('#pause:not([hidden]):not(:disabled)') !== null")
+            if name == "approval":
+                await self.ready(page)
             await self.keep(page, f"window-{name}", whole=False)
 
     async def paths(self, page: Page) -> Sequence[str]:
