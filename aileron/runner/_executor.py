@@ -206,7 +206,7 @@ class Executor:
         credential = self._credential(planned)
         seconds = min(self._remaining_seconds(execution), planned.operation.timeout_seconds)
         if seconds <= 0.0:
-            raise ResourceLimitExceeded("The time of the action was over before this could begin; it was not sent.")
+            raise ResourceLimitExceeded("The action ran out of time before this request; it was not sent.")
         if planned.effect == READ:
             return await planned.connector.read(request, credential, seconds)
         answer = Deferred.fromCoroutine(planned.connector.invoke(request, credential, seconds, LATE_SECONDS))

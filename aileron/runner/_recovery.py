@@ -25,9 +25,10 @@ _APPROVED = (RunState.APPROVED, RunState.AWAITING_VAULT)
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)
 _WAITING = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
 _CRASHED = Fault(
-    "outcome_unknown", "The daemon ended while this was being done: it may have happened. Please look, and settle it."
+    "outcome_unknown",
+    "The daemon stopped during this request, so it may have happened. Check the service, then settle the run.",
 )
-_NOT_ASKED = "The run says that nobody had to be asked, and somebody was."
+_NOT_ASKED = "The run says that it needed no approval, but there is one."
 
 
 @frozen
@@ -138,7 +139,7 @@ class RollbackDetector:
         """
         reached = _reached_by(self._control)
         if reached is None or not self.compared:
-            raise StoreUnavailable("How far the vault has come cannot be told.")
+            raise StoreUnavailable("The vault's revision cannot be read.")
         if reached == self._noted:
             return
         await self._watermarks.put(_CURRENT, reached.vault)

@@ -149,7 +149,7 @@ class RunScheduler:
             await self._gate.spend(approval)
         except Conflict as error:
             found = self._runs.events.of_run(
-                "tamper.detected", run, row="runs", found="The decision on record was used before."
+                "tamper.detected", run, row="runs", found="The recorded decision was already used."
             )
             await self._executor.abandon(run, plan, opening, error.fault(), found)
         except AileronError as error:

@@ -39,10 +39,10 @@ _DECISIVE = (
 )
 _FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
 _AT_A_TIME = 256
-_HAPPENED = "What this would do again was found out to have happened: deny it, or take it back."
+_HAPPENED = "The earlier run turned out to have happened, so this would do it twice. Deny or cancel this one."
 _UNREADABLE = (
-    "What this would do again may have happened: what was found out of it is on record, but its contents were deleted "
-    "or altered. Deny it; if you still want it done, have the agent ask anew."
+    "The earlier run may have happened, but the contents of what was found out about it were deleted or altered. Deny "
+    "this one; if you still want it done, ask the agent to request it again."
 )
 TICK = timedelta(microseconds=1)
 _NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
@@ -109,9 +109,9 @@ class Decisions:
         """
         _check(self._control.verifier(), self._events.now(), run, approval)
         if approval.mark is not None and self._control.spent(approval.mark):
-            raise NoDecision("The decision on record was used before.")
+            raise NoDecision("The recorded decision was already used.")
         if self._is_outdated(run, approval):
-            raise GaveWay("The decision on record had given way before.")
+            raise GaveWay("The recorded decision was already withdrawn.")
 
     def was_taken(self, run: Run, approval: Approval) -> bool:
         """Tell whether C{approval} was a yes to C{run}, under the present key, used or not.
@@ -167,7 +167,7 @@ class Decisions:
         def verify(run: Run, approval: Approval | None) -> None:
             found = _check(verifier, now, run, approval)
             if found.digest != digest or found.mark != mark:
-                raise NoDecision("The decision on record is not for this.")
+                raise NoDecision("The recorded decision is for something else.")
 
         return verify
 
@@ -180,7 +180,7 @@ class Decisions:
         """
         head = await self._audit.head()
         if approval.mark is None or approval.not_after is None or head is None:
-            raise NoDecision("There is no decision on record.")
+            raise NoDecision("No decision is recorded.")
         last_look(approval)
         self._control.spend(approval.mark, approval.not_after, *head)
 
@@ -259,12 +259,12 @@ def _check(
     approval: Approval | None,
 ) -> Approval:
     if approval is None or approval.approved is not True or approval.mark is None:
-        raise NoDecision("There is no decision on record.")
+        raise NoDecision("No decision is recorded.")
     verdict = verifier(_statement(run, approval), approval.mark)
     if verdict is Mark.EARLIER:
-        raise EarlierKey("It was approved under an earlier key.")
+        raise EarlierKey("It was approved under an earlier vault key.")
     if verdict is not Mark.SOUND or approval.not_after is None:
-        raise NoDecision("The mark under the decision on record does not hold.")
+        raise NoDecision("The signature of the recorded decision is invalid.")
     if now > approval.not_after:
         raise ApprovalStale("It was approved more than 24 hours ago and had not started.")
     if approval.not_before is not None and now < approval.not_before:

@@ -276,7 +276,7 @@ class Denials:
         approval = await self._runs.approval(run_id)
         run = approval.run
         if run.state is not RunState.DENIED:
-            raise Conflict(f"It is {run.state.value}: there is nothing to forgive.", {"state": run.state.value})
+            raise Conflict(f"The run is {run.state.value}, so there is no denial to lift.", {"state": run.state.value})
         kept = self._of.get(run.action, deque())
         if run.id in {each.run_id for each in kept}:
             await self._runs.audit.append(self._runs.events.of_run(FORGIVEN, run, actor))
@@ -305,6 +305,6 @@ def _refusal(denied: _Denied, until: datetime, now: datetime) -> ApprovalDenied:
         details["reason"] = denied.reason
     return ApprovalDenied(
         f"The operator denied this at {timestamp(denied.at)}.{because} "
-        f"It is not asked again before {timestamp(until)}: do not repeat or reword it; ask your user.",
+        f"The same request is refused until {timestamp(until)}. Do not repeat or reword it; ask your user.",
         details,
     )

@@ -52,9 +52,10 @@ from aileron.values import (
     timestamp,
 )
 
-_OTHERWISE = "What would run was changed just now."
+_OTHERWISE = "What would run has just changed."
 _INTERRUPTED = (
-    "The approval counts no more: it was being denied or asked anew when it was given, or when Aileron last stopped."
+    "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
+    "stopped."
 )
 
 
@@ -167,7 +168,7 @@ class ApprovalGate:
         _check_open(approval, self._runs.events.now())
         if digest not in (None, approval.digest):
             raise ApprovalStale(
-                "What would run is no longer what was shown: look at it again.",
+                "What would run is no longer what was shown. Review it again.",
                 describe_approval(approval),
             )
         return approval
@@ -258,7 +259,7 @@ class ApprovalGate:
         self.requests.planner.offerings.refresh()
         approval = await self._runs.table.approval(run.id)
         if approval is None:
-            raise NoDecision("There is no decision on record.")
+            raise NoDecision("No decision is recorded.")
         if approval.run.state is not run.state:
             raise StateConflict(approval.run)
         await self._check(approval)
@@ -289,7 +290,7 @@ class ApprovalGate:
                 raise ApprovalStale(_INTERRUPTED) from found
             raise
         if not on_record:
-            raise NoDecision("The record tells of no such decision, or of what came after it.")
+            raise NoDecision("The audit log has no such decision, or has something after it.")
 
     def _find_decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
@@ -331,9 +332,9 @@ class ApprovalGate:
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
         if present.digest != approval.digest or plan.digest(approval.run) != approval.digest:
-            raise ApprovalStale(f"{present.stale or _OTHERWISE} Look at it again.", describe_approval(present))
+            raise ApprovalStale(f"{present.stale or _OTHERWISE} Review it again.", describe_approval(present))
         if plan.preview is not None and preview is None:
-            raise ApprovalStale(f"{_OTHERWISE} Look at it again.", describe_approval(approval))
+            raise ApprovalStale(f"{_OTHERWISE} Review it again.", describe_approval(approval))
         if plan.lacks is not None:
             raise ApprovalStale(plan.lacks, describe_approval(approval))
         return plan.action.approval

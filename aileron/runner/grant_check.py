@@ -42,10 +42,10 @@ class GrantCheck:
         if grant is None:
             return
         if not allows(grant, plan.arguments) or grant.session_id not in (None, approval.run.session_id):
-            raise NoDecision("The standing grant by which it was approved does not allow it.")
+            raise NoDecision("The grant that approved it does not allow it.")
         why = describe_changes(grant.bound, bounds_of_plan(plan))
         if why is not None:
-            raise ApprovalStale(f"The standing grant that allowed it does so no longer. {why}")
+            raise ApprovalStale(f"The grant that allowed it no longer does. {why}")
 
     def in_force(self, approval: Approval | None) -> None:
         """Look only whether it was revoked; cheap, and in any thread.
@@ -59,16 +59,16 @@ class GrantCheck:
         by = approval.decided_by or ""
         named = by.removeprefix(_BY) if by.startswith(_BY) else None
         if named != approval.grant_id:
-            raise NoDecision("The row names another standing grant than the decision.")
+            raise NoDecision("The row names a different grant than the decision.")
         if named is None:
             return None
         grant = self._grants.get(named)
         if grant is None:
-            raise NoDecision("The standing grant by which it was approved is not in the vault.")
+            raise NoDecision("The grant that approved it is not in the vault.")
         state = grant.state(self._events.now())
         if state in (GrantState.REVOKED, GrantState.OVER):
             how = "was revoked" if state is GrantState.REVOKED else "is over"
-            raise ApprovalStale(f"The standing grant that allowed it {how}.")
+            raise ApprovalStale(f"The grant that allowed it {how}.")
         return grant
 
 

@@ -143,7 +143,7 @@ class Caps:
     async def remove(self, which: OwnCap, actor: Actor) -> None:
         """Remove a cap, on record first and then in the vault."""
         if which.name not in {each.name for each in self.own()}:
-            raise NotFound("There is no such cap.")
+            raise NotFound("There is no such limit.")
         await self._runs.audit.append(self._runs.events.of_home("cap.removed", actor, **_describe(which)))
         self._brakes.keep_caps(tuple(each for each in self.own() if each.name != which.name))
 

@@ -112,7 +112,7 @@ class Offerings:
         """
         offer = self.look_up(name)
         if not offer.enabled:
-            raise Conflict(f"The action {name} is switched off.", {"action": name, "enabled": False})
+            raise Conflict(f"The action {name} is disabled.", {"action": name, "enabled": False})
         return offer
 
     def look_up(self, name: str) -> Offer:
@@ -126,7 +126,9 @@ class Offerings:
             return offer
         refused = self._refused.get(name)
         raise NotFound(
-            f"There is no action {name!r} that loaded." if refused is None else f"The action {name} {refused}.",
+            f"There is no action {name!r}, or its file has errors."
+            if refused is None
+            else f"The action {name} {refused}.",
             {"action": name},
         )
 
@@ -185,7 +187,7 @@ class Offerings:
     def _describe(self, fqn: str) -> ConnectorDescription:
         connector = self._connectors.get(fqn)
         if connector is None:
-            raise NotFound(f"The connector {fqn} is not there.")
+            raise NotFound(f"There is no connector {fqn}, or its file has errors.")
         return connector.describe()
 
     def _mismatch(self, action: Action, pin: ConnectorPin) -> str | None:
@@ -299,7 +301,7 @@ class TrustService:
         self._require_unlocked()
         word = self._trust.find(kind, name)
         if word is None:
-            raise NotFound("That is not trusted.", {"kind": kind.value, "name": name})
+            raise NotFound("This is not trusted.", {"kind": kind.value, "name": name})
         await self._runs.audit.append(self._event("trust.taken", kind, name, actor, word.digest))
         await self._keep(lambda: self._trust.remove(kind, name))
 
@@ -313,7 +315,7 @@ class TrustService:
         event = self._runs.events.of_home("action.enabled" if enabled else "action.disabled", actor)
         await self._runs.audit.append(evolve(event, action=name))
         if self._trust.find(TrustKind.ACTION, name) != word:
-            raise Conflict("What is trusted of it was changed in this moment: look again.", {"action": name})
+            raise Conflict("Its trust has just changed. Review it again.", {"action": name})
         switched = evolve(word, enabled=enabled, changed_at=self._runs.events.now(), changed_by=actor.id)
         await self._keep(lambda: self._trust.put([switched]))
         return evolve(offer, enabled=enabled)
@@ -373,7 +375,7 @@ def _choose(on_disk: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str
     others = [on_disk[kind, name] for kind, name, digest in wanted if on_disk[kind, name].digest != digest]
     if others:
         raise Conflict(
-            "What lies there is no longer what was shown: look again.",
+            "The file is no longer what was shown. Review it again.",
             {"items": [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in others]},
         )
     return [on_disk[kind, name] for kind, name, _ in wanted]

@@ -269,7 +269,7 @@ class Planner:
     def _target(self, step: Step) -> _Target:
         connector = self._connectors.get(step.connector)
         if connector is None:
-            raise NotFound(f"The connector {step.connector} is not there.")
+            raise NotFound(f"There is no connector {step.connector}, or its file has errors.")
         description = connector.describe()
         binding = self._binding(description)
         return step, connector, description, binding, _base_url(description, binding)
@@ -287,7 +287,7 @@ class Planner:
             )
         if not bound and (description.credential is not None or description.base_url is None):
             raise BindingRequired(
-                f"Nothing is bound to {description.fqn} yet: run `aileron binding setup {description.fqn}`.",
+                f"No credential is bound to {description.fqn}. Run `aileron binding setup {description.fqn}`.",
                 {"connector": description.fqn},
             )
         return bound[0] if bound else None
@@ -312,7 +312,7 @@ def _base_url(description: ConnectorDescription, binding: Binding | None) -> str
     base_url = chosen or description.base_url
     if base_url is None:
         raise BindingRequired(
-            f"The binding of {description.fqn} names no base URL, and the connector has none of its own.",
+            f"The binding of {description.fqn} has no base URL, and the connector has no default.",
             {"connector": description.fqn},
         )
     return base_url

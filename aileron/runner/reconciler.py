@@ -199,13 +199,13 @@ class Reconciler:
         done = {row.step_id: row.output for row in await self._runs.table.steps(run.id)}
         position = len(done)
         if position >= len(plan.steps) or list(done) != [each.step.id for each in plan.steps[:position]]:
-            raise Conflict("The steps on record are not those of the action.")
+            raise Conflict("The recorded steps do not match the action.")
         planned = plan.steps[position]
         tried = [row for row in await self._runs.table.attempts(run.id) if row.step_id == planned.step.id]
         if not tried:
-            raise Conflict("No step of it is in doubt any more, and the rest was never begun.")
+            raise Conflict("No step is in doubt any more, and the rest never started.")
         if planned.effect != WRITE or not planned.operation.reconcilable:
-            raise CapabilityDenied(f"{planned.description.fqn} declares no way to look whether this happened.")
+            raise CapabilityDenied(f"{planned.description.fqn} cannot look up whether this happened.")
         doubt = UncertainEffect(run, planned, position, done, position == len(plan.steps) - 1)
         return doubt, _sought(plan, doubt, tried)
 
@@ -216,9 +216,9 @@ class Reconciler:
         except (Conflict, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
-            raise Conflict(f"It cannot be worked out any more: {error.message}") from error
+            raise Conflict(f"It can no longer be reconstructed: {error.message}") from error
         if plan.action.digest != run.manifest_digest or not await self._has_begun(run, plan.steps):
-            raise Conflict("The action, its connector or the binding were changed since it was begun.")
+            raise Conflict("The action, its connector or its binding changed after it started.")
         return plan
 
     async def _plan_decided(self, run: Run) -> Plan:
@@ -230,7 +230,7 @@ class Reconciler:
         plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
         if approval is None:
             if plan.action.approval.required or run.parent_id is not None:
-                raise Conflict("There is no decision on record.")
+                raise Conflict("No decision is recorded.")
             return plan
         if not self._decisions.was_taken(run, approval) or plan.digest(run) != approval.digest:
             raise Conflict("It is not what was approved.")
@@ -257,7 +257,7 @@ def _sought(plan: Plan, doubt: UncertainEffect, tried: Sequence[AttemptRow]) -> 
     try:
         inputs = plan.inputs_of(planned, doubt.done)
     except AileronError as error:
-        raise Conflict(f"What it was given cannot be worked out: {error.message}") from error
+        raise Conflict(f"Its inputs cannot be reconstructed: {error.message}") from error
     last = tried[-1]
     return Sought(
         planned.step.operation,
@@ -331,7 +331,7 @@ class ReconciliationService:
         for child in (await self._runs.table.list(RunQuery(parent_id=parent.id))).items:
             if child.state in _OPEN:
                 state = child.state.value
-                raise Conflict("It is being done again: end that run first.", {"run_id": child.id, "state": state})
+                raise Conflict("It is being run again. End that run first.", {"run_id": child.id, "state": state})
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
         """Make the new run: under the old effect key where the service tells by that that it has done it already."""

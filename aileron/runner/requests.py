@@ -115,7 +115,7 @@ class ApprovalRequests:
         try:
             return await self.fresh(approval)
         except StoreUnavailable:
-            return evolve(approval, stale="It has changed, and cannot be asked anew while the database refuses.")
+            return evolve(approval, stale="It has changed, and cannot be updated while the database refuses writes.")
 
     async def ask_anew(self, run: Run, found: ApprovalStale, preview: Preview | None = None) -> None:
         """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
@@ -195,7 +195,7 @@ def require_digest(shown: str) -> Verify:
 
     def verify(run: Run, approval: Approval | None) -> None:
         if approval is None or approval.digest != shown:
-            raise ApprovalStale("It was asked anew just now: look at it again.")
+            raise ApprovalStale("It was just updated. Review it again.")
 
     return verify
 

@@ -182,7 +182,7 @@ class ScriptedRunner(ScriptedLimits):
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
         """Take trust back."""
         if self._trusted.pop((kind, name), None) is None:
-            raise NotFound("That is not trusted.")
+            raise NotFound("This is not trusted.")
 
     async def submit(self, call: Call) -> Run:
         """Submit; the only argument that any action takes is C{text}."""

@@ -108,7 +108,7 @@ class ScriptedLimits:
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
         """Remove a cap from memory."""
         if self._caps.pop(which.name, None) is None:
-            raise NotFound("There is no such cap.")
+            raise NotFound("There is no such limit.")
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
         """Approve and grant; what it refuses are uses of none."""

@@ -111,7 +111,7 @@ class ApproveTests(ApprovalCase):
             now["review"]["fields"][0]["value"] = "#everyone"
             now["review"] = dict(reversed(now["review"].items()))  # the order of names says nothing
             self.site.answer("GET", ONE, now)
-            raise ApprovalStale("Look at it again.")
+            raise ApprovalStale("Review it again.")
 
         self.site.answer("POST", DECIDE, changed)
         code, out, err = self.as_operator("approval", "approve", RUN, answers=["y"])

@@ -456,7 +456,7 @@ class DecideTests(ScreenCase):
 
         def changed(_body: object) -> Any:
             self.waits(approval(digest="sha256:other"))
-            raise ApprovalStale("Look at it again.")
+            raise ApprovalStale("Review it again.")
 
         self.site.answer("POST", DECIDE, changed)
         shown = self.view("\r", "y", "y", "y", "y")

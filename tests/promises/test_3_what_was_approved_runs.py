@@ -148,7 +148,7 @@ class StillTests(PromiseCase):
         other = self.runner.decisions._gate.requests.plan(run).digest(run)
         self.sql("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
         self.forge_record(run, other)
-        self.asked_anew(run, "mark")
+        self.asked_anew(run, "signature")
 
     def test_mark_binds(self) -> None:
         """Nothing of a decision can be altered: who took it, when, for how long, for which effect; it is tampering."""
@@ -163,7 +163,7 @@ class StillTests(PromiseCase):
         ):
             run, key = self.held(), "id" if table == "runs" else "run_id"
             self.sql(f"UPDATE {table} SET {altered} WHERE {key} = ?", run.id)
-            self.asked_anew(run, "mark")
+            self.asked_anew(run, "signature")
             self.assertIn("tamper.detected", self.events(run))
 
     def test_too_old(self) -> None:
@@ -180,7 +180,7 @@ class StillTests(PromiseCase):
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
         (found,) = self.recorded("tamper.detected", run)
-        self.assertEqual(found.payload["found"], "The decision on record was used before.")
+        self.assertEqual(found.payload["found"], "The recorded decision was already used.")
         self.approve(run)
         self.assertEqual((self.state(run), self.sent), ("completed", 2))
 
@@ -208,7 +208,7 @@ class StillTests(PromiseCase):
         """A decision under the key of an earlier passphrase is asked for once more."""
         run = self.held()
         self.control.change_key(b"another key of thirty-two bytes!")
-        self.asked_anew(run, "an earlier key")
+        self.asked_anew(run, "an earlier vault key")
         self.assertNotIn("tamper.detected", self.events(run))
 
     def test_twice(self) -> None:

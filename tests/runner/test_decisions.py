@@ -65,7 +65,7 @@ class ForgedTests(DecidedCase):
         run = self.submit()
         self.sql("UPDATE runs SET gated = 0, state = 'awaiting_vault' WHERE id = ?", run.id)
         self.sync(self.runner._resume())
-        self.assertEqual((self.state(run), self.found(run)), (RunState.PENDING, ["There is no decision on record."]))
+        self.assertEqual((self.state(run), self.found(run)), (RunState.PENDING, ["No decision is recorded."]))
         self.set_state(run)
         self.restart()
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.CANCELLED, []))
@@ -74,7 +74,7 @@ class ForgedTests(DecidedCase):
         """A run whose approval was removed is asked about anew."""
         run = self.held()
         self.sql("DELETE FROM approvals WHERE run_id = ?", run.id)
-        self.refused(run, "There is no decision on record.")
+        self.refused(run, "No decision is recorded.")
         self.approve(run)
         self.assertIs(self.state(run), RunState.COMPLETED)
 
@@ -157,7 +157,7 @@ class UsedTests(DecidedCase):
         self.set_state(run, "awaiting_vault")
         self.restart()
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
-        self.assertEqual(self.found(run), ["The record tells of no such decision, or of what came after it."])
+        self.assertEqual(self.found(run), ["The audit log has no such decision, or has something after it."])
 
     def test_asked_anew(self) -> None:
         """A decision that gave way to another question does not come back when its row does."""
@@ -169,7 +169,7 @@ class UsedTests(DecidedCase):
         self.approve(run, approved=False)
         self.write("gated", text)
         self.put_back_row(run, row)
-        self.refused(run, "The decision on record had given way before.")
+        self.refused(run, "The recorded decision was already withdrawn.")
 
     def test_interrupted(self) -> None:
         """A crash while an approved run is asked about anew, before that is on record, is no tampering."""
@@ -194,7 +194,7 @@ class UsedTests(DecidedCase):
 
     def test_earlier(self) -> None:
         """An earlier decision for the same, put over the one that the record tells of last, is tampering."""
-        self.refused(self.earlier_put_back(), "The decision on record had given way before.")
+        self.refused(self.earlier_put_back(), "The recorded decision was already withdrawn.")
 
     def test_earlier_unnamed(self) -> None:
         """An older event, which does not say which decision it tells of, is one of any for its digest."""
@@ -208,10 +208,10 @@ class UsedTests(DecidedCase):
         """One whose contents were altered tells of no decision: it does not become an older one by that."""
         run = self.earlier_put_back()
         self.sql("UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')")
-        self.refused(run, "The decision on record had given way before.")
+        self.refused(run, "The recorded decision was already withdrawn.")
         other = self.held()
         self.sql("UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')")
-        self.refused(other, "The record tells of no such decision, or of what came after it.")
+        self.refused(other, "The audit log has no such decision, or has something after it.")
 
     def cancel_as_ungated(self, run: Run) -> None:
         """A run that was called ungated is given up at a start."""

@@ -170,7 +170,7 @@ class VaultTests(FreshnessCase):
         replaced = self.recorded("vault.replaced")
         self.assertEqual([each.payload for each in replaced], [{"before": "memory", "now": "another"}])
         self.assertEqual((self.found(), self.state(run)), ([], RunState.PENDING))
-        self.assertIn("earlier key", self.shown(run).stale or "")
+        self.assertIn("earlier vault key", self.shown(run).stale or "")
         self.sync(self.runner.stop(1.0))
         self.control.vault_id, self.control.file_revision = "memory", 200
         self.restart()

@@ -348,7 +348,7 @@ class RevokeTests(GrantedCase):
         self.clock.advance(60)
         self.assertIs(self.state(run), RunState.PENDING)
         approval = self.shown(run)
-        self.assertEqual((approval.stale, approval.grant_id), ("The standing grant that allowed it was revoked.", None))
+        self.assertEqual((approval.stale, approval.grant_id), ("The grant that allowed it was revoked.", None))
         self.assertNotIn("tamper.detected", self.events(run))
 
     def test_over_before_it_begins(self) -> None:

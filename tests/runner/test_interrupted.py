@@ -133,7 +133,7 @@ class DatabaseRefusesTests(TroubledCase):
         self.assertEqual([each.run.id for each in page], [changed.id, same.id, untouched.id])
         self.assertEqual([bool(each.stale) for each in page], [True, True, False])
         one = self.shown(changed)
-        self.assertIn("cannot be asked anew", one.stale or "")
+        self.assertIn("cannot be updated", one.stale or "")
         self.fails(self.runner.decisions.decide(changed.id, Decision(True, one.digest, OPERATOR.id)), StoreUnavailable)
 
     def test_stop(self) -> None:

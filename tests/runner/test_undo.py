@@ -181,7 +181,7 @@ class ForgedTests(UndoCase):
         self.nothing_sent(run)
         self.forge(run, "UPDATE approvals SET not_before = NULL WHERE run_id = ?")
         self.nothing_sent(run, RunState.PENDING)
-        self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
+        self.assertEqual(self.found(run), ["The signature of the recorded decision is invalid."])
 
     def test_taken_back_for_good(self) -> None:
         """What was taken back stays so when its row is put back, days later and at its time."""

@@ -52,8 +52,8 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
         raise Conflict(
-            f"The connector {fqn} is not trusted as it lies there, so no credential is bound to it: "
-            f"read it, then `aileron connector trust {fqn}`.",
+            f"The connector {fqn} is not trusted as it is now, so no credential was bound. "
+            f"Review it: `aileron connector trust {fqn}`.",
             {"connector": fqn, "state": unread.state.value},
         )
     description = _describe(deps, fqn)
