@@ -188,7 +188,7 @@ class AgainTests(DoubtCase):
         refused = self.fails(
             self.runner.decisions.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale
         )
-        self.assertIn("contents were deleted or altered", refused.message)
+        self.assertIn("were deleted or altered", refused.message)
         self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
 
     def test_nothing_found_out(self) -> None:
