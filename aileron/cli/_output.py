@@ -10,11 +10,14 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from aileron.values import JSON, from_timestamp, utc, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _MARGIN = "│ "
 _GAP = "  "
@@ -23,6 +26,13 @@ _NONE = "-"
 _UTC = "aileron.utc"
 _MINUTE, _HOUR = 60, 3600
 _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
+_STATE = "STATE"
+_COPIED = "ID"  # in one piece
+_COLOURS = {
+    **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
+    **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "unknown"), "red"),
+    **dict.fromkeys(("approved", "awaiting_vault", "check", "executing", "new", "pending_approval"), "yellow"),
+}
 
 
 def say(template: str = "", **values: object) -> None:
@@ -126,14 +136,31 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below titles, aligned; no cell is cut.  At a terminal the table fits its width."""
     cells = [list(titles), *([visible(_cell(cell)) for cell in row] for row in rows)]
     if sys.stdout.isatty():
-        from ._tables import print_table
-
         print_table(titles, cells[1:])
         return
     widths = [max(_columns(row[column]) for row in cells) for column in range(len(titles))]
     for row in cells:
         line = _GAP.join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         click.echo(line)
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None) -> None:
+    """Print a table at a terminal: a cell that is too wide goes on in the next line, and states have colours.
+
+    :param rows: of texts that are fit to be shown.
+    :param console: where; L{None}: on standard output.
+    """
+    from rich.console import Console  # only a table at a terminal needs it, and its modules cost a start
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in titles:
+        drawn.add_column(Text(title), overflow="fold", no_wrap=title == _COPIED)
+    for row in rows:
+        pairs = zip(titles, row, strict=True)
+        drawn.add_row(*(Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in pairs))
+    (console or Console(file=sys.stdout, highlight=False)).print(drawn)
 
 
 def in_words(given: JSON, *, sort_keys: bool = False) -> str:

@@ -17,7 +17,6 @@ from rich.console import Console
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli import _output
-from aileron.cli._tables import print_table
 from aileron.values import JSON, timestamp
 
 WILD = st.text(
@@ -156,7 +155,7 @@ class TerminalTableTests(SynchronousTestCase):
             color_system="standard",
             _environ={"TERM": "xterm", **environment},
         )
-        print_table(("ID", "STATE", "NOTE"), rows, console)
+        _output.print_table(("ID", "STATE", "NOTE"), rows, console)
         return file.getvalue()
 
     def test_fits(self) -> None:

@@ -25,7 +25,9 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
         yield remark(f"There is no home at {home.root} yet.", "Create it, with a vault: aileron vault init")
         return
     if home.root.is_symlink():
-        yield remark(f"{home.root} is a link to {home.root.resolve()}. Whoever can change the link chooses the home.")
+        yield remark(
+            f"{home.root} is a link to {home.root.resolve()}. Anybody who can change the link chooses the home."
+        )
     for path in (home.root.resolve(), home.actions, home.connectors, home.log):
         yield from _private(path, uid, "directory")
     for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):

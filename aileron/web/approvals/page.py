@@ -224,7 +224,7 @@ def _risk(name: str, sentence: str) -> Tag:
 def _newness(
     given: Sequence[ReviewedArgument], in_cards: Collection[str], before: Precedents | None
 ) -> Callable[[JSON], str]:
-    """Tell of a value in a card what is told of the argument that has it."""
+    """Make a function that says of a card's value whether its argument had it before."""
     said = [(each.value, new_here(each.name, before)) for each in given if each.name in in_cards]
     return lambda value: next((new for known, new in said if known == value), "")
 

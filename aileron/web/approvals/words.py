@@ -1,4 +1,4 @@
-"""Shows word by word in what two texts differ, within a bound of work; whoever wrote them may want it to take long."""
+"""Shows the differences of two texts word by word. The work is bounded, because an agent may have written them."""
 
 from __future__ import annotations
 
