@@ -67,7 +67,7 @@ def _column(place: int, of: int, day: date, counts: Mapping[str, int], most: int
 
 
 def _tell(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
-    return ", ".join(f"{count:,} {names[kind]}" for kind, count in counts.items() if count)
+    return ", ".join(f"{count:,} {names[kind].lower()}" for kind, count in counts.items() if count)
 
 
 def legend(names: Mapping[str, str]) -> Tag:

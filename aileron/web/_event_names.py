@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from aileron.values import RunState
+
 KINDS: Mapping[str, str] = {
     "runs": "Runs",
     "approvals": "Approvals and grants",
@@ -14,6 +16,15 @@ KINDS: Mapping[str, str] = {
     "logins": "Vault and logins",
 }
 """The kinds of events, each with its words."""
+
+
+OUTCOMES: Mapping[str, RunState] = {
+    "execution.succeeded": RunState.COMPLETED,
+    "execution.failed": RunState.FAILED,
+    "execution.unknown": RunState.UNKNOWN,
+    "approval.denied": RunState.DENIED,
+}
+"""The types that end a run, each with the state that it leaves."""
 
 
 @frozen

@@ -15,9 +15,9 @@ from aileron.values import AuditQuery, Event, Record, Session, plain, visible
 
 from ._blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
 from ._charts import columns, legend
-from ._event_names import EVENTS, KINDS, name_event
+from ._event_names import EVENTS, KINDS, OUTCOMES, name_event
 from ._parts import Drawing, Visit
-from ._texts import agent, moment
+from ._texts import STATES, agent, moment
 
 _FEW = 50
 _AT_A_TIME = 100
@@ -25,13 +25,7 @@ _MOST_READ = 2000
 _FILTERS = ("kind", "action", "session", "day", "text")
 _DAY = timedelta(days=1)
 _DAYS = 14
-_OUTCOMES = {
-    "execution.succeeded": "completed",
-    "execution.failed": "failed",
-    "execution.unknown": "unknown",
-    "approval.denied": "denied",
-}
-_OUTCOME_NAMES = {"completed": "completed", "failed": "failed", "unknown": "outcome unknown", "denied": "denied"}
+_OUTCOME_NAMES = {state.value: STATES[state] for state in OUTCOMES.values()}
 _PERSON = "human"
 
 
@@ -105,10 +99,10 @@ async def _count_days(deps: Dependencies) -> Sequence[tuple[date, Mapping[str, i
     """Count the outcomes of each of the last days, as they came; those without any are there too."""
     today = deps.now().astimezone(UTC).date()
     first = today - (_DAYS - 1) * _DAY
-    days = {first + at * _DAY: dict.fromkeys(_OUTCOMES.values(), 0) for at in range(_DAYS)}
-    for day, kind, count in await deps.audit.count_daily(datetime.combine(first, time(), UTC), tuple(_OUTCOMES)):
+    days = {first + at * _DAY: dict.fromkeys(_OUTCOME_NAMES, 0) for at in range(_DAYS)}
+    for day, kind, count in await deps.audit.count_daily(datetime.combine(first, time(), UTC), tuple(OUTCOMES)):
         if day in days:  # a clock that was ahead recorded others
-            days[day][_OUTCOMES[kind]] += count
+            days[day][OUTCOMES[kind].value] += count
     return list(days.items())
 
 
@@ -149,7 +143,7 @@ def _draw_days(days: Sequence[tuple[date, Mapping[str, int]]]) -> Iterator[Part]
     if any(sum(counts.values()) for _, counts in days):
         yield tags.h2(f"Outcomes of the last {_DAYS} days")
         yield columns("Outcomes by day (UTC)", days, _OUTCOME_NAMES)
-        yield legend({kind: name.capitalize() for kind, name in _OUTCOME_NAMES.items()})
+        yield legend(_OUTCOME_NAMES)
 
 
 def _entry(record: Record, sessions: Mapping[str, Session]) -> Tag:

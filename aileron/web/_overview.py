@@ -23,18 +23,13 @@ from aileron.values import (
 )
 
 from ._connectors_page import find_warning
+from ._event_names import OUTCOMES
 
 FEW = 5
 MOST_COUNTED = 1000
 _DAY = timedelta(days=1)
 _MOVING = (RunState.EXECUTING, RunState.APPROVED, RunState.AWAITING_VAULT)
 _AGREED = (*_MOVING, RunState.COMPLETED, RunState.UNKNOWN)
-_ENDS = {
-    "execution.succeeded": RunState.COMPLETED,
-    "execution.failed": RunState.FAILED,
-    "execution.unknown": RunState.UNKNOWN,
-    "approval.denied": RunState.DENIED,
-}
 _FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
 _UNTRUSTED = "untrusted"
 
@@ -117,7 +112,7 @@ def _query(*states: RunState) -> RunQuery:
 
 async def _count_outcomes(deps: Dependencies, since: datetime) -> Outcomes:
     """Count the runs that ended, each once, by what is on record last."""
-    found = await deps.audit.list(AuditQuery(since=since, types=(*_ENDS, *_FOUND_OUT), limit=MOST_COUNTED))
+    found = await deps.audit.list(AuditQuery(since=since, types=(*OUTCOMES, *_FOUND_OUT), limit=MOST_COUNTED))
     latest: dict[str | None, RunState | None] = {}
     for record in found.items:  # newest first
         latest.setdefault(record.event.run_id, _read_end(record.event))
@@ -126,7 +121,7 @@ async def _count_outcomes(deps: Dependencies, since: datetime) -> Outcomes:
 
 def _read_end(event: Event) -> RunState | None:
     if event.type not in _FOUND_OUT:
-        return _ENDS.get(event.type)
+        return OUTCOMES.get(event.type)
     happened = event.payload.get("happened")
     if not isinstance(happened, bool) or event.payload.get("last") is False:  # a later step was never begun
         return RunState.UNKNOWN
