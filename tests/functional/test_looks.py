@@ -1,28 +1,62 @@
-"""How every page looks: wide and narrow, light and dark, and to who does not see it."""
+"""How every page looks: wide and narrow, light and dark, full, empty and in error, and to a screen reader."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.functional import install
+from tests.functional import install, slack
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
+from tests.functional.operated import UNGATED
+
+SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
+"""The height of a window by its width, in pixels."""
 
 STYLES: Mapping[str, Mapping[str, Any]] = {
-    "light": {},
-    "dark": {"dark": True},
-    "phone": {"width": 390, "height": 800},
-    "small": {"width": 360, "height": 740},
-    "desk": {"width": 1920, "height": 1080},
+    f"{width}-{scheme}": {"width": width, "height": height, "dark": scheme == "dark"}
+    for width, height in SIZES.items()
+    for scheme in ("light", "dark")
 }
 FAULTS = """axe.run(document).then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
+UNCOVERED = """["#trouble", "#sound", "nav a[aria-current]"].map((each) => document.querySelector(each))
+  .every((each) => {
+    const { x, y, width, height } = each.getBoundingClientRect();
+    return each.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+  })"""
 NEWS = "The new parser is out.\nIt reads twice as fast."
 LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
-class LooksTests(PagesTestCase):
-    """Each page that the shell leads to, and the first thing that each of them leads to."""
+
+class LooksTestCase(PagesTestCase):
+    """Pages that are looked at in every style."""
+
+    async def go(self, page: Page, path: str) -> None:
+        """Open a page, and wait until it shows what it is about."""
+        await page.open(f"{self.url}{path}")
+        await page.until(f"location.pathname === '{path}' && document.querySelector('main > [data-title]') !== null")
+
+    async def menu(self, page: Page) -> Sequence[str]:
+        """Every page that the navigation leads to."""
+        found: Sequence[str] = await page.evaluate("[...document.querySelectorAll('nav a')].map((a) => a.pathname)")
+        return found
+
+    async def look_at(self, page: Page, name: str) -> None:
+        """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
+        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
+        for style, size in STYLES.items():
+            await page.look(**size)
+            await self.keep(page, f"{name}-{style}")
+            # Not held against innerWidth: a phone's window grows with what is too wide for it.
+            wanted = await page.evaluate("document.documentElement.scrollWidth")
+            self.assertLessEqual(wanted, size["width"], (name, style))
+            self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
+        await page.look()
+
+
+class FullPagesTests(LooksTestCase):
+    """Each page that the navigation leads to, and the first thing that each of them leads to."""
 
     async def test_every_page(self) -> None:
         """No page is wider than the window, says anything on the console, or has a serious fault of accessibility."""
@@ -32,7 +66,8 @@ class LooksTests(PagesTestCase):
         paths = await self.paths(page)
         self.assertLess({"/home", "/history", "/approvals", f"/approvals/{first}", f"/runs/{second}"}, set(paths))
         for path in paths:
-            await self.look_at(page, path)
+            await self.go(page, path)
+            await self.look_at(page, path.strip("/").partition("/")[0] + ("-one" if path.count("/") > 1 else ""))
         self.assertEqual(page.problems, [])
 
     async def show(self, page: Page, run_id: str) -> None:
@@ -49,26 +84,51 @@ class LooksTests(PagesTestCase):
         """All pages, each followed by one of its own."""
         found: list[str] = []
         await self.go(page, "/approvals")
-        for top in await page.evaluate("[...document.querySelectorAll('nav a')].map((each) => each.pathname)"):
+        for top in await self.menu(page):
             await self.go(page, top)
             wanted = f"document.querySelector('main a[href^=\"{top}/\"]')?.pathname"
             found += [each for each in (top, await page.evaluate(wanted)) if each]
         return found
 
-    async def go(self, page: Page, path: str) -> None:
-        """Open a page, and wait until it shows what it is about."""
-        await page.open(f"{self.url}{path}")
-        await page.until(f"location.pathname === '{path}' && document.querySelector('main > [data-title]') !== null")
 
-    async def look_at(self, page: Page, path: str) -> None:
-        """One page in every style, with axe-core, which finds what keeps people from using it."""
-        await self.go(page, path)
-        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
-        name = path.strip("/").partition("/")[0] + ("-one" if path.count("/") > 1 else "")
-        for style, size in STYLES.items():
-            await page.look(**size)
-            await self.keep(page, f"{name}-{style}")
-            # Not held against innerWidth: a phone's window grows with what is too wide for it.
-            wanted = await page.evaluate("document.documentElement.scrollWidth")
-            self.assertLessEqual(wanted, size.get("width", 1100), (path, style))
-            self.assertEqual(await page.evaluate(FAULTS), [], f"{path} {style}")
+class ErrorPagesTests(LooksTestCase):
+    """What a page shows when something is wrong."""
+
+    async def test_errors(self) -> None:
+        """What does not exist, is refused or does not answer is said, and looks as the rest does."""
+        page = await self.entered()
+        await page.open(f"{self.url}/runs/01M8B2T49TSW6AAKZ02BYGNZ7H")
+        await page.shows("Page not found")
+        await self.look_at(page, "error-missing")
+        await self.go(page, "/grants")
+        await page.click("#set-cap")
+        await page.shows("within an hour, within a day")
+        await self.look_at(page, "error-refused")
+        self.workspace.next = [slack.drop(applied=False)]
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        await self.go(page, "/home")
+        await page.shows("1 run")
+        await self.look_at(page, "error-unknown")
+        await self.kill_daemon()
+        await page.shows("The daemon is not responding")
+        for width, height in SIZES.items():
+            await page.look(width=width, height=height)
+            self.assertTrue(await page.evaluate(UNCOVERED), f"the notice and the navigation at {width} px")
+        await self.look_at(page, "error-silent")
+
+
+class EmptyPagesTests(LooksTestCase):
+    """A home in which nothing was done yet."""
+
+    async def furnish(self) -> None:
+        """Make nothing but a vault."""
+        await self.operator("vault", "init")
+
+    async def test_every_page(self) -> None:
+        """Each page says that there is nothing yet, and has no fault for that."""
+        page = await self.entered()
+        await page.shows("No pending approvals.")
+        for path in await self.menu(page):
+            await self.go(page, path)
+            await self.look_at(page, f"{path.strip('/')}-empty")
+        self.assertEqual(page.problems, [])

@@ -102,8 +102,11 @@ function isSure(button, question) {
   calm.set(button, over);
   button.dataset.asked = "yes";
   button.textContent = question;
-  button.disabled = true;
-  setTimeout(() => { button.disabled = false; }, SETTLE_MS);
+  button.disabled = true;  // which takes the focus from it
+  setTimeout(() => {
+    button.disabled = false;
+    if (document.activeElement === document.body) button.focus();
+  }, SETTLE_MS);
   return false;
 }
 

@@ -1,0 +1,176 @@
+"""Each thing that an operator does on the pages, done in a real browser without a mouse."""
+
+import json
+
+from tests.functional import slack
+from tests.functional.browsed import PagesTestCase
+from tests.functional.chromium import Page
+from tests.functional.operated import GATED, UNGATED, kinds
+
+_MOST_TABS = 120
+_FOCUSED = "document.activeElement.matches({})"
+_SEEN = "document.activeElement.tagName + '#' + document.activeElement.id"
+
+
+class KeyboardTests(PagesTestCase):
+    """A person who cannot use a mouse."""
+
+    async def reach(self, page: Page, selector: str) -> None:
+        """Press Tab until the focus is on such an element, once there is one that can be used; it is seen there."""
+        wanted = json.dumps(f"{selector}:not(:disabled)")
+        await page.until(f"document.querySelector({wanted}) !== null")
+        seen: list[str] = []
+        for _ in range(_MOST_TABS):
+            await page.press("Tab")
+            if await page.evaluate(_FOCUSED.format(wanted)):
+                self.assertTrue(await page.evaluate("document.activeElement.matches(':focus-visible')"), selector)
+                return
+            seen.append(await page.evaluate(_SEEN))
+        raise AssertionError(f"Tab does not lead to {selector}, but to {seen}")
+
+    async def use(self, page: Page, selector: str, key: str = "Enter") -> None:
+        """Go to an element and press a key there."""
+        await self.reach(page, selector)
+        await page.press(key)
+
+    async def go(self, page: Page, name: str, shows: str) -> None:
+        """Follow a link of the navigation."""
+        await self.use(page, f'nav a[href="/{name}"]')
+        await page.shows(shows)
+
+    async def confirm(self, page: Page, button: str) -> None:
+        """Use a button that asks whether one is sure, and confirm."""
+        await self.use(page, button)
+        await page.until(f"document.activeElement.matches({json.dumps(button + '[data-asked]:not(:disabled)')})")
+        await page.press("Enter")
+
+    async def recorded(self, *wanted: str) -> None:
+        """Fail unless all of these are on record."""
+        self.assertLessEqual(set(wanted), set(kinds(await self.audit())))
+
+    async def test_approvals(self) -> None:
+        """A request is opened from the list, edited and approved; two are selected and approved together."""
+        run_id = await self.ask("Dark mode")
+        page = await self.entered()
+        await self.use(page, f'a[href="/approvals/{run_id}"]')
+        await self.ready(page)
+        await self.use(page, "#edit summary")
+        await self.reach(page, "#edit-1")
+        await page.press("End")
+        await page.write(", at last")
+        await self.use(page, "#change")
+        await page.shows("Your edits")
+        await self.ready(page)
+        await self.use(page, "#approve")
+        await self.stands(page, "completed")
+        first, second = await self.ask("one"), await self.ask("two")
+        await self.go(page, "approvals", "two")
+        for each in (first, second):
+            await self.use(page, f"input[data-id='{each}']", "Space")
+        await self.use(page, "#approve-ticked")
+        await self.posted(3)
+        self.assertEqual([each.text for each in self.workspace.messages][0], "Dark mode, at last")
+        self.assertEqual(page.problems, [])
+
+    async def test_allowed_and_later(self) -> None:
+        """Similar calls are allowed and that is revoked; another call is approved for later and taken back."""
+        run_id = await self.ask("Release 1")
+        page = await self.entered(f"/approvals/{run_id}")
+        await self.ready(page)
+        await self.use(page, "#grant summary")
+        await self.reach(page, "select[data-argument=summary]")
+        await page.press("a")  # chooses "anything"
+        self.assertEqual(await page.evaluate("document.activeElement.value"), "any")
+        await self.use(page, "#allow")
+        await self.stands(page, "completed")
+        await self.go(page, "grants", GATED)
+        await self.use(page, "button[id^=revoke-]")
+        await page.shows("Revoked")
+        await self.recorded("grant.issued", "grant.revoked")
+        other = await self.ask("Release 2")
+        await page.open(f"{self.url}/approvals/{other}")
+        await self.ready(page)
+        await self.use(page, "#later summary")
+        await self.use(page, "#later .chip[data-days]")
+        await self.use(page, "#approve-later")
+        await page.shows("Starts in")
+        await self.use(page, ".undo")
+        await self.stands(page, "cancelled")
+        self.assertEqual(page.problems, [])
+
+    async def test_trust(self) -> None:
+        """A changed file is read and trusted, that is taken back, and an action is switched off and on."""
+        page = await self.entered()
+        await self.go(page, "actions", GATED)
+        await self.use(page, f"#switch-{UNGATED}")
+        await page.shows("Disabled")
+        await self.use(page, f"#switch-{UNGATED}")
+        await page.until("!document.body.innerText.includes('Disabled')")
+        file = self.state.actions / f"{GATED}.md"
+        file.write_text(file.read_text().replace("Tells a channel something.", "Tells a channel much."))
+        await self.go(page, "trust", "+Tells a channel much.")
+        await self.use(page, "button.trust")
+        await page.shows("No new or changed files")
+        await self.use(page, f"#distrust-action-{GATED}")
+        await page.shows("New. Not active until you trust it.")
+        await self.recorded("trust.given", "trust.taken")
+        self.assertEqual(page.problems, [])
+
+    async def test_sessions_and_limits(self) -> None:
+        """A session is paused, resumed and ended; a limit is set and removed; everything is paused and resumed."""
+        page = await self.entered()
+        await self.use(page, "#pause")
+        await page.shows("Paused")
+        await self.use(page, "#pause")
+        await page.until("document.querySelector('#pause').textContent === 'Pause everything'")
+        await self.go(page, "grants", "No limits set")
+        for name, value in (("cap-per_hour", "1"), ("cap-action", UNGATED)):
+            await self.reach(page, f"#{name}")
+            await page.write(value)
+        await self.use(page, "#set-cap")
+        await page.shows("1 per hour")
+        await self.confirm(page, "main table button")
+        await page.shows("No limits set")
+        await self.go(page, "sessions", "opencode")
+        await self.use(page, 'main a[href^="/sessions/"]')
+        await self.use(page, "#pause-session")
+        await page.shows("Paused")
+        await self.use(page, "#resume-session")
+        await page.shows("Active")
+        await self.confirm(page, "#end-session")
+        await page.shows("Ended")
+        await self.recorded("session.ended")
+        self.assertEqual(page.problems, [])
+
+    async def test_records(self) -> None:
+        """A run without an outcome is settled, the audit log is verified, and the history is searched."""
+        self.workspace.next = [slack.drop(applied=False)]
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        page = await self.entered()
+        await self.go(page, "runs", "Outcome unknown")
+        await self.use(page, "main a[href^='/runs/']")
+        await self.reach(page, "#note-did_not_happen")
+        await page.write("It is not in the channel.")
+        await self.use(page, "#did_not_happen")
+        await page.shows("It is not in the channel.")
+        await self.go(page, "audit", "Signed up to record")
+        await self.use(page, "#verify")
+        await page.shows("Verified: all")
+        await self.go(page, "history", "Outcome recorded")
+        await self.use(page, "#filters summary")
+        await self.reach(page, "#filter-text")
+        await page.write("not in the channel")
+        await page.press("Enter")
+        await page.until("document.querySelectorAll('.history li').length === 1")
+        self.assertEqual(page.problems, [])
+
+    async def test_locked(self) -> None:
+        """A credential is revoked, and the vault is locked."""
+        page = await self.entered()
+        await self.go(page, "connectors", "api_key/slack")
+        await self.confirm(page, "main table button")
+        await page.shows("No credentials")
+        await self.go(page, "settings", "Unlocked")
+        await self.confirm(page, "#lock")
+        await page.shows("You are not logged in")
+        self.assertEqual((await self.status())["vault_state"], "locked")
