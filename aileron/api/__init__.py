@@ -16,6 +16,7 @@ from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
+from .routes.scopes import current_target
 from .shapes.gateway import proxy_shown
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Who",
     "agent_site",
     "answer",
+    "current_target",
     "describe_failure",
     "encode",
     "failure",

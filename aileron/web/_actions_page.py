@@ -41,7 +41,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
         f"{len(offers)} actions",
         heading("Actions"),
         tags.p(answer()),
-        table("Actions", ("Action", "Approval", "Effect", "State", ""), map(_row, offers), "No actions available"),
+        table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), "No actions available"),
         *problems(offering.load_errors),
     )
 
@@ -102,7 +102,8 @@ def _limit(cap: Cap) -> str:
     return f"{cap.most} per {'day' if cap.seconds >= _DAY_SECONDS else 'hour'}{each}{own}"
 
 
-def _row(offer: Offer) -> tuple[Cell, ...]:
+def row(offer: Offer) -> tuple[Cell, ...]:
+    """Draw an action as a row: its name, approval, effect and state, and its switch."""
     action = offer.action
     asks = "Required" if action.approval.required else "Not required"
     return link(f"/actions/{action.name}", action.name), asks, _does(offer), _state(offer), _switch(offer)

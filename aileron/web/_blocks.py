@@ -6,6 +6,7 @@ Every text that is given here is foreign and made visible here, but for what is 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
@@ -145,6 +146,13 @@ def act(words: str, what: str, body: Mapping[str, JSON] | None = None, sure: str
     if name:
         attributes["id"] = visible(name)
     return tags.button(visible(words), type="button", disabled="disabled", **attributes)
+
+
+def command(*words: str) -> Tag:
+    """Draw a command for the terminal, each word quoted as a shell needs it, with a button that copies it."""
+    line = visible(shlex.join(words))
+    copy = tags.button("Copy", type="button", **{"class": "small", "data-copy": line})
+    return tags.p(tags.code(line), " ", copy, **{"class": "command"})
 
 
 def answer() -> Tag:

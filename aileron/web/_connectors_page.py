@@ -1,69 +1,153 @@
-"""Connectors, and which credential is bound to which."""
+"""Connectors: how each is connected, and for one of them what an agent can do with it and whether it works."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import Binding, BindingFlag, ConnectorDescription, Operation, visible
+from aileron.errors import NotFound
+from aileron.values import MOST_PAGE_BYTES, READ, Action, ConnectorDescription, Offer, OwnCap, Run, RunQuery
 
-from ._actions_page import problems
-from ._blocks import Cell, act, answer, facts, heading, page, quiet, table
+from ._actions_page import limits, problems, row
+from ._blocks import Cell, Part, act, answer, back, chip, command, facts, heading, link, page, quiet, table
+from ._credentials_part import Credential, draw_connect, draw_credential, read_credentials
 from ._parts import Visit
+from ._runs_page import runs_table
+from ._texts import segment
+
+_MOST_TESTS = 5
+_ACTIONS = ("Action", "Approval", "Effect", "State", "Limits", "Operations")
+_NOTHING = "Nothing: no trusted action uses this connector."
+_UNUSED = "Not used by any action: agents cannot call it"
+_OPERATIONS = ("Operation", "Effect", "Used by", "Idempotent", "Outcome can be looked up", "Description")
 
 
 async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw what the daemon can talk to, and as whom."""
-    known, flags = deps.connectors.descriptions(), await deps.flags.all()
-    bound = [(each, find_warning(each, flags.get(each.name))) for each in deps.bindings.list()]
-    heads = ("Credential", "Connector", "Account", "Added", "Hosts", "Warning", "")
+    """Draw what the daemon can talk to, each connector once."""
+    known, credentials = deps.connectors.descriptions(), await read_credentials(deps)
+    others = [each for each in credentials if deps.connectors.get(each.binding.connector) is None]
+    heads = ("Connector", "State", "Account", "Hosts", "Version")
     return page(
         "Connectors",
-        f"{len(known)} connectors, {len(bound)} credentials",
+        f"{len(known)} connectors, {len(credentials)} credentials",
         heading("Connectors"),
-        tags.h2("Credentials"),
-        quiet(
-            "Secrets are never entered or shown on a page. To add a credential, run ",
-            tags.code("aileron binding setup"),
-            " in your terminal.",
-        ),
-        tags.p(answer()),
-        table("Credentials", heads, (_binding(*each) for each in bound), "No credentials"),
-        *(part for each in known for part in _connector(each)),
+        table("Connectors", heads, (_connector(each, _bound(each, credentials)) for each in known), "No connectors"),
         *problems(deps.connectors.problems()),
+        *([tags.h2("Other credentials"), tags.p(answer())] if others else []),
+        *(part for each in others for part in draw_credential(each)),
     )
 
 
-def find_warning(binding: Binding, flag: BindingFlag | None) -> str:
-    """Return why a credential is to be looked at; nothing where it is not, or was bound anew since."""
-    return flag.reason if flag is not None and flag.revision == binding.revision else ""
+async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
+    """Draw one connector."""
+    connector = deps.connectors.get(fqn)
+    if connector is None:
+        raise NotFound("No connector has this name, or its file has errors.")
+    about, caps = connector.describe(), deps.limits.caps()
+    bound = _bound(about, await read_credentials(deps))
+    offers = [each for _, each in sorted(deps.submission.offering().offers.items()) if _used(each.action, fqn)]
+    tests = [each.action.name for each in offers if _is_test(each)][:_MOST_TESTS]
+    latest = [await deps.submission.runs(RunQuery(action=each, limit=1, most_bytes=MOST_PAGE_BYTES)) for each in tests]
+    runs = [run for found in latest for run in found.items]
+    return page(
+        fqn,
+        fqn,
+        back("/connectors", "All connectors"),
+        heading(fqn, about.version),
+        tags.p(_state(about, bound), " ", answer()),
+        facts((("Hosts", ", ".join(about.hosts)), ("Content hash", about.content_hash))),
+        tags.h2("Credential"),
+        *_credentials(about, bound, [each.action.name for each in offers if each.enabled]),
+        *(_test(about, tests, runs) if bound or not _needs_one(about) else ()),
+        tags.h2("What an agent can do"),
+        table("Actions that use it", _ACTIONS, (_action(each, fqn, caps) for each in offers), _NOTHING),
+        tags.h2("Operations"),
+        table("Operations", _OPERATIONS, _operations(about, offers), "No operations"),
+    )
 
 
-def _binding(binding: Binding, beware: str) -> tuple[Cell, ...]:
-    where = "None: bind it again" if binding.scope is None else ", ".join(binding.scope.hosts)
-    sure = "Confirm: delete the secret"
-    revoke = act("Revoke", f"DELETE /v1/bindings/{binding.name}", sure=sure, name=f"revoke-{binding.name}")
-    return binding.name, binding.connector, binding.account, binding.created_at, where, beware, revoke
+def _bound(about: ConnectorDescription, credentials: Sequence[Credential]) -> Sequence[Credential]:
+    return [each for each in credentials if each.binding.connector == about.fqn]
 
 
-def _connector(about: ConnectorDescription) -> Iterator[Tag]:
-    yield tags.h2(visible(about.fqn), " ", tags.span(visible(about.version), **{"class": "quiet"}))
-    yield facts(_about(about))
-    heads = ("Operation", "Effect", "Idempotent", "Outcome can be looked up", "Description")
-    operations = (each for _, each in sorted(about.operations.items()))
-    yield table(f"Operations of {about.fqn}", heads, map(_operation, operations), "No operations")
+def _connector(about: ConnectorDescription, bound: Sequence[Credential]) -> tuple[Cell, ...]:
+    name = link(f"/connectors/{segment(about.fqn)}", about.fqn)
+    accounts = ", ".join(each.binding.account for each in bound if each.binding.account)
+    return name, _state(about, bound), accounts or None, ", ".join(about.hosts), about.version
 
 
-def _about(about: ConnectorDescription) -> Iterator[tuple[str, Cell]]:
-    need = about.credential
-    yield "Hosts", ", ".join(about.hosts)
-    yield "Base URL", about.base_url or "Set by its credential"
-    yield "Credential", "None" if need is None else f"{need.kind}, in the header {need.header}"
-    yield "Content hash", about.content_hash
+def _needs_one(about: ConnectorDescription) -> bool:
+    """Tell whether it works only with a credential, be it for the base URL that comes with it."""
+    return about.credential is not None or about.base_url is None
 
 
-def _operation(operation: Operation) -> tuple[Cell, ...]:
-    twice, found = ("Yes" if each else "No" for each in (operation.idempotent, operation.reconcilable))
-    return operation.name, operation.effect.capitalize(), twice, found, operation.description
+def _state(about: ConnectorDescription, bound: Sequence[Credential]) -> Tag:
+    if len(bound) > 1 or any(each.problem for each in bound):
+        return chip("Problem", "bad")
+    if bound:
+        return chip("Connected", "good")
+    return chip("Needs a credential", "waits") if _needs_one(about) else chip("Needs no credential", "quiet")
+
+
+def _credentials(about: ConnectorDescription, bound: Sequence[Credential], users: Sequence[str]) -> Iterator[Part]:
+    if len(bound) > 1:
+        yield tags.p("It cannot be used with more than one credential. Revoke all but one.", **{"class": "warning"})
+    for each in bound:
+        yield from draw_credential(each, users)
+    if not bound and not _needs_one(about):
+        yield quiet("This connector needs no credential.")
+    elif bound:
+        yield tags.details(tags.summary("Replace it"), quiet("Revoke it first."), *draw_connect(about), id="replace")
+    else:
+        yield from draw_connect(about)
+
+
+def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]) -> Iterator[Part]:
+    """Draw a button for each action that reads something and takes nothing, and how each ended the last time."""
+    yield tags.h2("Test connection")
+    if tests:
+        yield quiet("Runs an action that only reads, as an agent would. It counts towards its limits and is recorded.")
+        run = (act(f"Run {each}", f"POST /v1/actions/{segment(each)}/run", name=f"test-{each}") for each in tests)
+        yield tags.p(*run, **{"class": "buttons"})
+        yield runs_table(runs, "Latest run of each") if runs else quiet("Not tested yet")
+        return
+    reads = [name for name, each in sorted(about.operations.items()) if each.effect == READ]
+    if not reads:
+        yield quiet("This connector declares no operation that only reads, so nothing can test it.")
+        return
+    yield quiet("To test it, add an action that only reads, takes no required arguments and needs no approval.")
+    yield quiet("Operations that only read: ", ", ".join(reads), ". In your terminal:")
+    name = re.sub("[^a-z0-9]+", "-", about.fqn.rpartition("/")[2].lower()).strip("-")
+    yield command("aileron", "action", "new", f"check-{name}", "--connector", about.fqn, "--ungated", "--edit")
+
+
+def _is_test(offer: Offer) -> bool:
+    """Tell whether running it changes nothing, asks nobody, and shows whether this one connector works."""
+    action = offer.action
+    harmless = offer.enabled and offer.read_only and not action.approval.required
+    alone = len({step.connector for step in action.steps}) == 1
+    return harmless and alone and not action.input_schema.get("required")
+
+
+def _used(action: Action, fqn: str) -> Sequence[str]:
+    """Return the operations of a connector that an action calls, its preview's included, each once."""
+    calls = [(step.connector, step.operation) for step in action.steps]
+    if (preview := action.approval.preview) is not None:
+        calls.append((preview.connector, preview.operation))
+    return [*dict.fromkeys(operation for connector, operation in calls if connector == fqn)]
+
+
+def _action(offer: Offer, fqn: str, caps: Sequence[OwnCap]) -> tuple[Cell, ...]:
+    action = offer.action
+    all_caps = [*action.caps, *(own.cap for own in caps if own.action == action.name)]
+    return *row(offer)[:4], limits(all_caps) or None, ", ".join(_used(action, fqn))
+
+
+def _operations(about: ConnectorDescription, offers: Sequence[Offer]) -> Iterator[tuple[Cell, ...]]:
+    for name, each in sorted(about.operations.items()):
+        users = ", ".join(offer.action.name for offer in offers if name in _used(offer.action, about.fqn))
+        again, found = ("Yes" if which else "No" for which in (each.idempotent, each.reconcilable))
+        yield name, each.effect.capitalize(), users or _UNUSED, again, found, each.description

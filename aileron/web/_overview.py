@@ -22,7 +22,7 @@ from aileron.values import (
     TrustState,
 )
 
-from ._connectors_page import find_warning
+from ._credentials_part import read_credentials
 from ._event_names import OUTCOMES
 
 FEW = 5
@@ -131,8 +131,7 @@ def _read_end(event: Event) -> RunState | None:
 async def _find_problems(deps: Dependencies) -> list[Attention]:
     """Find what needs the operator, the gravest first."""
     unknown = await deps.submission.runs(_query(RunState.UNKNOWN))
-    flags = await deps.flags.all()
-    warned = [each for each in deps.bindings.list() if find_warning(each, flags.get(each.name))]
+    warned = [each for each in await read_credentials(deps) if each.problem]
     problems = [*_find_alarms(deps)]
     if unknown.items:
         more = "More than " if unknown.cursor is not None else ""
@@ -140,8 +139,8 @@ async def _find_problems(deps: Dependencies) -> list[Attention]:
         problems.append(Attention(words, "Record what happened", "/runs?state=unknown"))
     problems += _find_files(deps, await deps.trust.trust_items())
     if warned:
-        words = f"{count(len(warned), 'credential has', 'credentials have')} a warning."
-        problems.append(Attention(words, "Show credentials", "/connectors"))
+        words = f"{count(len(warned), 'credential needs', 'credentials need')} your attention."
+        problems.append(Attention(words, "Show connectors", "/connectors"))
     channels = () if deps.notifier is None else deps.notifier.channels()
     failing = ", ".join(each.name for each in channels if each.problem is not None)
     if failing:

@@ -12,7 +12,7 @@ from aileron.errors import NotFound
 
 from ._actions_page import draw_action, draw_actions
 from ._audit_page import draw_audit, draw_record
-from ._connectors_page import draw_connectors
+from ._connectors_page import draw_connector, draw_connectors
 from ._gateway_page import draw_gateway
 from ._grants_page import draw_grants
 from ._history_page import draw_history
@@ -42,6 +42,7 @@ PAGES: Mapping[str, Draw] = {
     "/actions": draw_actions,
     "/actions/<name>": draw_action,
     "/connectors": draw_connectors,
+    "/connectors/<path:fqn>": draw_connector,
     "/grants": draw_grants,
     "/trust": draw_trust,
     "/gateway": draw_gateway,

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.audit import CommitObserver, KeyFile
@@ -127,13 +128,17 @@ class AttentionTests(HomeCase):
         self.assertIn("/audit?type=tamper.detected", self.links())
 
     def test_credentials(self) -> None:
-        """A credential with a warning leads to where it is told, until it is bound anew."""
-        bound = cast("MemoryBindings", self.deps.bindings).add(new_binding())
+        """A credential with a warning, or that fits nothing, leads to where it is told, until it is bound anew."""
+        bindings = cast("MemoryBindings", self.deps.bindings)
+        bindings.add(new_binding())
+        self.assertIn("1 credential needs your attention.", self.home().text)
+        self.wait_for(bindings.revoke(bindings.list()[0].name))
+        bound = bindings.add(evolve(new_binding(), connector="local://test/scripted", scope=None))
         self.wait_for(self.deps.flags.put(BindingFlag(bound.name, bound.revision, utc(NOW), "It came back."), ()))
-        self.assertIn("1 credential has a warning.", self.home().text)
+        self.assertIn("1 credential needs your attention.", self.home().text)
         self.assertIn("/connectors", self.links())
         self.wait_for(self.deps.flags.put(BindingFlag(bound.name, bound.revision + 1, utc(NOW), "It came back."), ()))
-        self.assertNotIn("warning", self.home().text)
+        self.assertNotIn("attention", self.home().text)
 
     def test_paused(self) -> None:
         """That everything is paused, or a session, is said."""

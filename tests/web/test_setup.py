@@ -84,18 +84,6 @@ class ActionPagesTests(WebCase):
         self.assertIn("may ask you for: a, c.", read(self.fragment("/actions/ship-update").text).text)
 
 
-class ConnectorPageTests(WebCase):
-    """C{/connectors}."""
-
-    def test_shown(self) -> None:
-        """Each connector says where it talks to and what it can do; no field asks for a secret."""
-        text = self.fragment("/connectors").text
-        (about,) = self.deps.connectors.descriptions()
-        for part in (about.fqn, *about.operations, "aileron binding setup"):
-            self.assertIn(part, text)
-        self.assertNotIn("<input", text)
-
-
 class GrantPageTests(WebCase):
     """C{/grants}."""
 

@@ -55,8 +55,10 @@ async function withPasskey(method, path, body) {
   return passkey ? send(method, path, { ...body, passkey }) : "Your passkey was not used. Nothing was decided.";
 }
 
+// A run that takes longer than the wait is answered as still running, before the page would give up on the daemon.
 function callJSON(method, path, body) {
-  return call(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  const headers = { "Content-Type": "application/json", Prefer: "wait=10" };
+  return call(path, { method, headers, body: JSON.stringify(body) });
 }
 
 // What happened, what was kept, and what to do.

@@ -2,6 +2,7 @@
 
 import { armActs } from "./act.js";
 import { armBatch } from "./batch.js";
+import { armCopies } from "./copy.js";
 import { count } from "./countdown.js";
 import { armDecision, outdate } from "./decide.js";
 import { begin, waitForWords, waits } from "./entrance.js";
@@ -22,7 +23,7 @@ const SEEN_MS = 2000;
 const LIVE_MS = 3000;
 const HIDDEN_MS = 10000;
 const REST = 8;
-const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, count];
+const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, count];
 let shown = "";
 let turn = 0;
 let soonest = 0;

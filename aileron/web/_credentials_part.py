@@ -1,0 +1,100 @@
+"""Credentials as pages show them: what is wrong with each, where it may be sent, and the command that adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+from twisted.web.template import Tag, tags
+
+from aileron.api import Dependencies, current_target
+from aileron.values import Binding, BindingFlag, ConnectorDescription, Scope, visible
+
+from ._blocks import Part, act, command, facts, quiet
+from ._texts import segment
+
+
+@frozen
+class Credential:
+    """A credential, and how it compares with what its connector asks for now.
+
+    :ivar wanted: the scope that its connector asks for now; L{None}: it asks for none, or is not loaded.
+    :ivar problem: why the operator should look at it, as sentences; empty if nothing is wrong.
+    """
+
+    binding: Binding
+    wanted: Scope | None
+    problem: str
+
+
+async def read_credentials(deps: Dependencies) -> Sequence[Credential]:
+    """Read every credential, by name."""
+    flags = await deps.flags.all()
+    return [_compare(deps, each, flags.get(each.name)) for each in deps.bindings.list()]
+
+
+def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> Credential:
+    target = current_target(deps, binding)
+    wanted = None if target is None else target.scope
+    problem = ""
+    if flag is not None and flag.revision == binding.revision:
+        problem = flag.reason
+    elif binding.address_problem is not None:
+        problem = f"It cannot be used: its base URL {binding.address_problem}. Revoke it and add it again."
+    elif target is None or (wanted is None and binding.scope is not None):
+        problem = "It cannot be used: what it was added for is not there, or needs no credential now."
+    elif wanted != binding.scope:
+        problem = "It cannot be used: its connector asks for another scope now. Compare both, then rebind it."
+    return Credential(binding, wanted, problem)
+
+
+def draw_credential(credential: Credential, users: Sequence[str] = ()) -> Iterator[Part]:
+    """Draw one credential, with the buttons that change it.
+
+    :param users: the actions that stop working without it.
+    """
+    binding, wanted = credential.binding, credential.wanted
+    path = f"/v1/bindings/{segment(binding.name)}"
+    stops = f". Stops working: {', '.join(users)}" if users else ""
+    sure = f"Confirm: delete the secret{stops}"
+    buttons = [act("Revoke", f"DELETE {path}", sure=sure, name=f"revoke-{binding.name}")]
+    yield tags.h3(visible(binding.name))
+    if credential.problem:
+        yield tags.p(visible(credential.problem), **{"class": "warning"})
+    yield facts((("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)))
+    if wanted not in (None, binding.scope) and binding.address_problem is None:
+        sides = _side("Sealed for", binding.scope, wanted), _side("Asked for now", wanted, binding.scope)
+        yield tags.div(*sides, **{"class": "home-cards"})
+        sure, body = "Confirm: allow it to be sent there", {"revision": binding.revision}
+        buttons.insert(0, act("Rebind", f"POST {path}/rebind", body, sure=sure, name=f"rebind-{binding.name}"))
+    else:
+        yield facts(_in_words(binding.scope))
+    yield tags.p(*buttons, **{"class": "buttons"})
+
+
+def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
+    """Draw how a credential is added: the scope that it will be sealed for, and the command that asks for it."""
+    chosen = () if about.base_url else ("--base-url", "URL")
+    yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
+    yield command("aileron", "binding", "setup", about.fqn, *chosen)
+    if about.bindable and about.base_url:
+        yield quiet("To use another base URL, add ", tags.code("--base-url URL"), ".")
+    yield quiet("To show whose credential it is, add ", tags.code("--account NAME"), ". It can be used only for:")
+    yield facts(_in_words(about.scope(about.base_url or "The one that you set")))
+
+
+def _side(title: str, scope: Scope | None, other: Scope | None) -> Tag:
+    """Draw one of two scopes, with what the other has not marked."""
+    known = dict(_in_words(other))
+    rows = [
+        (name, value if known.get(name) == value else tags.mark(visible(value))) for name, value in _in_words(scope)
+    ]
+    inside = facts(rows) if rows else quiet("Nothing: it was never sealed for a scope")
+    return tags.section(tags.h4(title), inside, **{"class": "home-card"})
+
+
+def _in_words(scope: Scope | None) -> Sequence[tuple[str, str]]:
+    if scope is None:
+        return ()
+    value = f"{scope.header}: {scope.format}"
+    return ("Hosts", ", ".join(scope.hosts)), ("Base URL", scope.base_url), ("Header", value)
