@@ -13,6 +13,7 @@ from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
 from tests.cli.test_trust import TrustCase, item, word
 
+SLACK = ("post-message", "check-slack")
 REST = ("3", "https://tracker.example/api/issues", "", "Opens an issue.", "title, text", "")
 
 
@@ -40,28 +41,26 @@ class SetupTests(TrustCase):
         self.typed = [*answers]
         return self.command("setup")
 
-    def listed(self, name: str, *needs: str) -> None:
-        """Have the daemon list the action, and what it needs, as new."""
-        self.lying(
-            *(item(each, "connector") for each in needs),
-            item(name, path=str(self.home.actions / f"{name}.md"), needs=needs),
-        )
+    def listed(self, *names: str, needs: tuple[str, ...] = ()) -> None:
+        """Have the daemon list the actions, and what they need, as new."""
+        actions = [item(name, path=str(self.home.actions / f"{name}.md"), needs=needs) for name in names]
+        self.lying(*(item(each, "connector") for each in needs), *actions)
 
     def test_slack(self) -> None:
-        """A service that ships is chosen by its number: its action is shown, trusted, and its credential bound."""
-        self.listed("post-message")
+        """A service that ships is chosen by its number: its actions are shown, trusted, and its credential bound."""
+        self.listed(*SLACK)
         code, out, _ = self.played("1", PASSPHRASE, "y", "xoxb-canary")
-        self.assertEqual((code, self.typed, self.sent()), (0, [], [[word("post-message")]]))
+        self.assertEqual((code, self.typed, self.sent()), (0, [], [[word(name) for name in SLACK]]))
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual((bound["connector"], bound["service"]), ("builtin://slack", "slack"))
         self.assertEqual((bound["secret"], "canary" in out), ("xoxb-canary", False))
-        for part in ("Slack: post a message", "chat:write", "Trusted: post-message", "aileron launch goose\n"):
+        for part in ("Slack: post a message", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
             self.assertIn(part, out)
         self.assertNotIn("aileron launch codex", out)
 
     def test_rest(self) -> None:
         """For a service of one's own a sound connector and a sound action are written, and trusted at once."""
-        self.listed("tracker-create", "local://me/tracker")
+        self.listed("tracker-create", needs=("local://me/tracker",))
         code, _, _ = self.played(*REST, PASSPHRASE, "y", "canary")
         self.assertEqual((code, self.typed), (0, []))
         self.assertEqual(self.sent(), [[word("local://me/tracker", "connector"), word("tracker-create")]])
@@ -77,7 +76,7 @@ class SetupTests(TrustCase):
         """An answer that cannot be is asked for again, and why; nothing is written before all are good."""
         self.home.connectors.mkdir(exist_ok=True)
         (self.home.connectors / "tracker.toml").write_text("")
-        self.listed("mine-create", "local://me/mine")
+        self.listed("mine-create", needs=("local://me/mine",))
         wrong = {
             "Number": ("0", "four", "\u0663"),
             "URL": ("http://tracker.example/x", "https://tracker.example", "https://a:b@tracker.example/x"),
@@ -99,11 +98,11 @@ class SetupTests(TrustCase):
 
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""
-        self.listed("post-message")
+        self.listed(*SLACK)
         self.played("", PASSPHRASE, "y", "xoxb-canary")
         path = self.home.actions / "post-message.md"
         path.write_text(path.read_text().replace("The message", "The text"))
-        self.lying(item("post-message", state="trusted", path=str(path)))
+        self.lying(*(item(name, state="trusted", path=str(path.with_name(f"{name}.md"))) for name in SLACK))
         self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="builtin://slack", fits=False)]})
         code, out, err = self.played("1", PASSPHRASE)
         self.assertEqual((code, self.typed, len(self.sent())), (0, [], 1))
@@ -114,7 +113,7 @@ class SetupTests(TrustCase):
 
     def test_refused(self) -> None:
         """Without a yes nothing is trusted and no credential is asked for; a file with errors ends it before that."""
-        self.listed("post-message")
+        self.listed(*SLACK)
         code, _, err = self.played("1", PASSPHRASE, "n")
         self.assertEqual((code, "Nothing was trusted" in err), (1, True))
         (self.home.actions / "post-message.md").write_text("+++\n")
@@ -132,12 +131,13 @@ class SampleTests(SynchronousTestCase):
     """The files that are ready."""
 
     def test_sound(self) -> None:
-        """Each ready action has no fault, needs approval, and uses the connector that it is listed for."""
+        """Each ready action has no fault and uses its connector; it only a check of a service needs no approval."""
         for sample in samples.shipped_samples():
-            name, text = sample.action
-            path = self.mktemp() + name
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-            self.assertEqual(action_faults(path), [], name)
-            self.assertIn(f'connector = "{sample.connector}"', text)
-            self.assertIn("[approval]\nrequired = true", text)
+            for name, text in sample.actions:
+                path = self.mktemp() + name
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertEqual(action_faults(path), [], name)
+                self.assertIn(f'connector = "{sample.connector}"', text)
+                gated = "false" if name.startswith("check-") else "true"
+                self.assertIn(f"[approval]\nrequired = {gated}", text)

@@ -45,14 +45,14 @@ class Sample:
     :ivar title: what a person chooses it by.
     :ivar connector: its name.
     :ivar credential: which credential it needs, and where that is to be had.
-    :ivar action: name and text of the action's file.
+    :ivar actions: name and text of each action's file: the first one does something, another checks the connection.
     :ivar connector_file: likewise of the connector's, where it does not come with the program.
     """
 
     title: str
     connector: str
     credential: str
-    action: tuple[str, str]
+    actions: tuple[tuple[str, str], ...]
     connector_file: tuple[str, str] | None = None
 
 
@@ -64,13 +64,13 @@ def shipped_samples() -> tuple[Sample, ...]:
             "builtin://slack",
             "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps."
             " Invite the bot to the channel",
-            _read("post-message.md"),
+            (_read("post-message.md"), _read("check-slack.md")),
         ),
         Sample(
             "GitHub: open an issue",
             "builtin://github",
             'A fine-grained token with "Issues: read and write", from https://github.com/settings/personal-access-tokens',
-            _read("open-issue.md"),
+            (_read("open-issue.md"), _read("check-github.md")),
         ),
     )
 
@@ -149,4 +149,4 @@ def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...]
         about=about,
     )
     key = f"The key that {origin.host} expects in the header {header}, sent as: {value}"
-    return Sample(name, fqn, key, (f"{draft.name}.md", text_of(draft)), (f"{name}.toml", connector))
+    return Sample(name, fqn, key, ((f"{draft.name}.md", text_of(draft)),), (f"{name}.toml", connector))

@@ -43,7 +43,7 @@ _MAX_BYTES = 1024 * 1024
 @click.command()
 @pass_cli
 def setup(cli: CliContext) -> None:
-    """Set up the vault, a service with its credential, and a first action, step by step.
+    """Set up the vault, a service with its credential, and first actions, step by step.
 
     Run it again to add another service: what is there already is kept.
     """
@@ -58,11 +58,11 @@ def setup(cli: CliContext) -> None:
     sample = _choose(cli)
     if sample.connector_file is not None:
         _add(cli, CONNECTORS, *sample.connector_file)
-    path = _add(cli, ACTIONS, *sample.action)
+    paths = tuple(_add(cli, ACTIONS, *action) for action in sample.actions)
     heading("3. Trust and credential")
-    as_operator(cli, None, lambda operator: _activate(cli, operator, sample, path), key=key)
+    as_operator(cli, None, lambda operator: _activate(cli, operator, sample, paths), key=key)
     heading("4. Agent")
-    _tell_agents(cli, path.stem)
+    _tell_agents(cli, paths[0].stem)
 
 
 def _open_vault(cli: CliContext) -> bytes | None:
@@ -153,9 +153,9 @@ def _add(cli: CliContext, sort: Sort, name: str, text: str) -> Path:
     return path
 
 
-async def _activate(cli: CliContext, operator: Operator, sample: Sample, path: Path) -> None:
+async def _activate(cli: CliContext, operator: Operator, sample: Sample, paths: tuple[Path, ...]) -> None:
     """Have the files trusted, and the credential bound; what is done already is not asked for again."""
-    tell(await trust(cli, operator, TrustRequest("action", paths=(path,))))
+    tell(await trust(cli, operator, TrustRequest("action", paths=paths)))
     bound = next((each for each in (await operator.bindings())["items"] if each["connector"] == sample.connector), None)
     if bound is not None:
         _tell_bound(bound)
