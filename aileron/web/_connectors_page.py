@@ -13,7 +13,7 @@ from aileron.values import MOST_PAGE_BYTES, READ, Action, ConnectorDescription, 
 
 from ._actions_page import limits, problems, row
 from ._blocks import Cell, Part, act, answer, back, chip, command, facts, heading, link, page, quiet, table
-from ._credentials_part import Credential, draw_connect, draw_credential, read_credentials
+from ._credentials_part import ComparedBinding, draw_connect, draw_credential, read_credentials
 from ._parts import Visit
 from ._runs_page import runs_table
 from ._texts import segment
@@ -65,15 +65,15 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
         tags.h2("What an agent can do"),
         table("Actions that use it", _ACTIONS, (_action(each, fqn, caps) for each in offers), _NOTHING),
         tags.h2("Operations"),
-        table("Operations", _OPERATIONS, _operations(about, offers), "No operations"),
+        table("All that it declares", _OPERATIONS, _operations(about, offers), "No operations"),
     )
 
 
-def _bound(about: ConnectorDescription, credentials: Sequence[Credential]) -> Sequence[Credential]:
+def _bound(about: ConnectorDescription, credentials: Sequence[ComparedBinding]) -> Sequence[ComparedBinding]:
     return [each for each in credentials if each.binding.connector == about.fqn]
 
 
-def _connector(about: ConnectorDescription, bound: Sequence[Credential]) -> tuple[Cell, ...]:
+def _connector(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> tuple[Cell, ...]:
     name = link(f"/connectors/{segment(about.fqn)}", about.fqn)
     accounts = ", ".join(each.binding.account for each in bound if each.binding.account)
     return name, _state(about, bound), accounts or None, ", ".join(about.hosts), about.version
@@ -84,7 +84,7 @@ def _needs_one(about: ConnectorDescription) -> bool:
     return about.credential is not None or about.base_url is None
 
 
-def _state(about: ConnectorDescription, bound: Sequence[Credential]) -> Tag:
+def _state(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> Tag:
     if len(bound) > 1 or any(each.problem for each in bound):
         return chip("Problem", "bad")
     if bound:
@@ -92,7 +92,7 @@ def _state(about: ConnectorDescription, bound: Sequence[Credential]) -> Tag:
     return chip("Needs a credential", "waits") if _needs_one(about) else chip("Needs no credential", "quiet")
 
 
-def _credentials(about: ConnectorDescription, bound: Sequence[Credential], users: Sequence[str]) -> Iterator[Part]:
+def _credentials(about: ConnectorDescription, bound: Sequence[ComparedBinding], users: Sequence[str]) -> Iterator[Part]:
     if len(bound) > 1:
         yield tags.p("It cannot be used with more than one credential. Revoke all but one.", **{"class": "warning"})
     for each in bound:
@@ -100,7 +100,9 @@ def _credentials(about: ConnectorDescription, bound: Sequence[Credential], users
     if not bound and not _needs_one(about):
         yield quiet("This connector needs no credential.")
     elif bound:
-        yield tags.details(tags.summary("Replace it"), quiet("Revoke it first."), *draw_connect(about), id="replace")
+        yield tags.details(
+            tags.summary("Replace this credential"), quiet("Revoke it first."), *draw_connect(about), id="replace"
+        )
     else:
         yield from draw_connect(about)
 
@@ -109,7 +111,9 @@ def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]
     """Draw a button for each action that reads something and takes nothing, and how each ended the last time."""
     yield tags.h2("Test connection")
     if tests:
-        yield quiet("Runs an action that only reads, as an agent would. It counts towards its limits and is recorded.")
+        yield quiet(
+            "Runs a read-only action the way an agent's call runs. It counts towards limits and is in the audit log."
+        )
         run = (act(f"Run {each}", f"POST /v1/actions/{segment(each)}/run", name=f"test-{each}") for each in tests)
         yield tags.p(*run, **{"class": "buttons"})
         yield runs_table(runs, "Latest run of each") if runs else quiet("Not tested yet")

@@ -15,8 +15,8 @@ from ._texts import segment
 
 
 @frozen
-class Credential:
-    """A credential, and how it compares with what its connector asks for now.
+class ComparedBinding:
+    """A binding compared with what its connector asks for now.
 
     :ivar wanted: the scope that its connector asks for now; L{None}: it asks for none, or is not loaded.
     :ivar problem: why the operator should look at it, as sentences; empty if nothing is wrong.
@@ -27,13 +27,13 @@ class Credential:
     problem: str
 
 
-async def read_credentials(deps: Dependencies) -> Sequence[Credential]:
+async def read_credentials(deps: Dependencies) -> Sequence[ComparedBinding]:
     """Read every credential, by name."""
     flags = await deps.flags.all()
     return [_compare(deps, each, flags.get(each.name)) for each in deps.bindings.list()]
 
 
-def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> Credential:
+def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> ComparedBinding:
     target = current_target(deps, binding)
     wanted = None if target is None else target.scope
     problem = ""
@@ -45,10 +45,10 @@ def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> 
         problem = "It cannot be used: what it was added for is not there, or needs no credential now."
     elif wanted != binding.scope:
         problem = "It cannot be used: its connector asks for another scope now. Compare both, then rebind it."
-    return Credential(binding, wanted, problem)
+    return ComparedBinding(binding, wanted, problem)
 
 
-def draw_credential(credential: Credential, users: Sequence[str] = ()) -> Iterator[Part]:
+def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> Iterator[Part]:
     """Draw one credential, with the buttons that change it.
 
     :param users: the actions that stop working without it.
@@ -61,14 +61,15 @@ def draw_credential(credential: Credential, users: Sequence[str] = ()) -> Iterat
     yield tags.h3(visible(binding.name))
     if credential.problem:
         yield tags.p(visible(credential.problem), **{"class": "warning"})
-    yield facts((("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)))
+    known = [("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)]
     if wanted not in (None, binding.scope) and binding.address_problem is None:
         sides = _side("Sealed for", binding.scope, wanted), _side("Asked for now", wanted, binding.scope)
+        yield facts(known)
         yield tags.div(*sides, **{"class": "home-cards"})
         sure, body = "Confirm: allow it to be sent there", {"revision": binding.revision}
         buttons.insert(0, act("Rebind", f"POST {path}/rebind", body, sure=sure, name=f"rebind-{binding.name}"))
     else:
-        yield facts(_in_words(binding.scope))
+        yield facts([*known, *_in_words(binding.scope)])
     yield tags.p(*buttons, **{"class": "buttons"})
 
 

@@ -193,7 +193,7 @@ async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
         SetupStep(
             "Trust a connector, or use a built-in one", bool(deps.connectors.descriptions()), "", "Trust", "/trust"
         ),
-        SetupStep("Add a credential", bool(deps.bindings.list()), "aileron binding setup builtin://slack"),
+        SetupStep("Add a credential", bool(deps.bindings.list()), "", "Connectors", "/connectors"),
         SetupStep(
             "Add an action and trust it",
             bool(deps.submission.offering().offers),

@@ -32,7 +32,7 @@ from tests.functional.web import Reply, Web
 PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
 CONNECTOR = "local://me/slack"
 SECRET_DESCRIPTOR = 4
-GATED, UNGATED = "ship-update", "post-note"
+GATED, UNGATED, CHECK = "ship-update", "post-note", "check-slack"
 SHIP = {"channel": "#engineering", "summary": "The parser is out."}
 
 _STUCK = 10.0
@@ -185,6 +185,13 @@ class OperatedTestCase(FunctionalTestCase):
         path = self.state.connectors / f"{name}.toml"
         path.write_text(text)
         path.chmod(0o600)
+
+    def check_file(self) -> Path:
+        """The action that setup adds to check Slack's connection, for the test's own service, in the project."""
+        path = self.home.project / f"{CHECK}.md"
+        text = (files("aileron.cli.actions") / "samples" / path.name).read_text()
+        path.write_text(text.replace("builtin://slack", CONNECTOR))
+        return path
 
     def action_file(self, name: str, *, gated: bool, before: str = "") -> Path:
         """An action file in the project.

@@ -111,6 +111,8 @@ class Workspace:
         match request.method, request.path:
             case "POST", "/api/chat.postMessage":
                 return self._post(request)
+            case "GET", "/api/auth.test":
+                return Behaviour(), {"ok": True, "user": "aileron", "team": "Kit", "url": "https://kit.slack.com/"}
             case "GET", "/api/conversations.list":
                 return Behaviour(), self._list()
             case "GET", "/api/conversations.history" if not self.hides:

@@ -244,9 +244,11 @@ class OtherPagesTests(PagesTestCase):
     async def test_locked(self) -> None:
         """A credential is revoked by a second click; then the vault is locked, which ends this login too."""
         page = await self.opened()
-        await self.go(page, "connectors", "api_key/slack")
-        await self.twice(page, "table button")
-        await page.shows("No credentials")
+        await self.go(page, "connectors", "Connected")
+        await page.click('main a[href$="me%2Fslack"]')
+        await page.shows("api_key/slack")
+        await self.twice(page, "button[data-act^=DELETE]")
+        await page.shows("Needs a credential")
         await self.recorded("binding.revoked")
         await self.go(page, "settings", "Unlocked")
         await self.twice(page, "#lock")

@@ -40,7 +40,7 @@ _MOST_FIELDS = 20
 
 @frozen
 class Sample:
-    """A service, and the first action for it.
+    """A service, and the first actions for it.
 
     :ivar title: what a person chooses it by.
     :ivar connector: its name.

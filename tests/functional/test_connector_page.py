@@ -1,0 +1,135 @@
+"""One connector's page in a real browser: connected in the terminal, tested, rebound and revoked on the page."""
+
+import json
+from typing import Any
+
+from tests.functional import canary, install
+from tests.functional.browsed import PagesTestCase
+from tests.functional.chromium import Page
+from tests.functional.operated import CHECK, CONNECTOR, UNGATED, kinds
+from tests.functional.reactor import until
+from tests.functional.test_looks import FAULTS, STYLES
+
+_REVOKE = 'button[data-act^="DELETE /v1/bindings/"]'
+_REBIND = 'button[data-act$="/rebind"]'
+_TEST = f"#test-{CHECK}"
+_COPIES = "navigator.clipboard.writeText = async (text) => { window.copied = text; };0"
+_KEPT = """(async () => JSON.stringify([document.documentElement.outerHTML, location.href, {...localStorage},
+  {...sessionStorage}, await caches.keys(), (await indexedDB.databases()).map(({ name }) => name)]))()"""
+
+
+class ConnectorPageTests(PagesTestCase):
+    """C{/connectors/…}: the page leads through it, and never holds the secret."""
+
+    seen: list[str]
+
+    async def test_life(self) -> None:
+        """A connector is connected by the page's command, tested, rebound to another scope, tested, and revoked.
+
+        The secret is nowhere: in no page, request of the page, storage, file, log or record.
+        """
+        self.seen = []
+        await self.add(self.check_file())
+        page = await self.opened_connector()
+        await self.connect(page)
+        await self.try_it(page, "Completed")
+        await self.rebind(page)
+        await self.revoke(page)
+        self.assert_nowhere(page, await self.audit())
+        self.assertEqual([each for each in page.problems if "/v1/actions/check-slack/run" not in each], [])
+
+    async def test_refused(self) -> None:
+        """A test that the service refuses says why at once, and stands on the page with a link to its run."""
+        await self.add(self.check_file())
+        page = await self.opened_connector()
+        self.workspace.token, token = "xoxb-another-token", self.workspace.token
+        await page.click(_TEST)
+        await page.shows("invalid_auth")
+        await page.until("document.querySelector('main .chip.bad')?.textContent === 'Failed'")
+        self.workspace.token = token
+        await page.click("main td + td a, main th a[href^='/runs/']")
+        await page.shows("All runs")
+
+    async def opened_connector(self) -> Page:
+        """The connector's page, reached as a person does."""
+        page = await self.entered()
+        await page.click('nav a[href="/connectors"]')
+        await page.click('main a[href$="me%2Fslack"]')
+        await page.shows("What an agent can do")
+        return page
+
+    async def connect(self, page: Page) -> None:
+        """Revoke what is bound; then the command that the page shows and copies binds it, and the page follows."""
+        await self.twice(page, _REVOKE)
+        await page.shows("Needs a credential")
+        await self.look_at(page, "connector-connect")
+        await page.evaluate(_COPIES)
+        await page.click("button[data-copy]")
+        await page.until(f"window.copied === 'aileron binding setup {CONNECTOR}'")
+        await page.shows("Copied")
+        await self.bind()
+        await page.shows("Connected")
+        await self.look_at(page, "connector-connected")
+
+    async def try_it(self, page: Page, ending: str) -> None:
+        """Click the test: it runs as an action does, and its outcome is on the page."""
+        before = len(self.asked())
+        await page.click(_TEST)
+        await until(self.reactor, lambda: len(self.asked()) > before, 30, "a test of the connection")
+        last = "document.querySelector('main tbody a[href^=\"/runs/\"]').closest('tr').textContent"
+        await page.until(f"{last}.includes('{ending}')")
+        runs = (await self.told("runs", "list"))["items"]
+        self.assertEqual((runs[0]["action"], runs[0]["session_id"]), (CHECK, None))
+
+    def asked(self) -> list[str]:
+        """The tests that reached the service."""
+        return [each.path for each in self.workspace.requests if each.path == "/api/auth.test"]
+
+    async def rebind(self, page: Page) -> None:
+        """The connector asks for one more host: the page shows both scopes, and a second click seals it for that."""
+        file = self.state.connectors / "slack.toml"
+        file.write_text(file.read_text().replace('hosts = ["', 'hosts = ["other.invalid:443", "'))
+        await self.operator("connector", "trust", CONNECTOR, "--yes")
+        await page.shows("Asked for now")
+        await self.look_at(page, "connector-rebind")
+        await page.click(_TEST)
+        await page.until("document.querySelector('main .chip.bad + .answer')?.textContent.includes('rebind')")
+        await self.twice(page, _REBIND)
+        await page.shows("Connected")
+        await self.try_it(page, "Completed")
+        await self.look_at(page, "connector-tested")
+
+    async def revoke(self, page: Page) -> None:
+        """The first click on Revoke says which actions stop working, the second one does it."""
+        await page.click(_REVOKE)
+        await page.shows(f"Stops working: {CHECK}, {UNGATED}")
+        await page.click(_REVOKE)
+        await page.shows("Needs a credential")
+        found = kinds(await self.audit())
+        self.assertLess({"binding.created", "binding.rebound", "binding.revoked"}, set(found))
+
+    async def twice(self, page: Page, button: str) -> None:
+        """Click what asks whether one is sure."""
+        await page.click(button)
+        await page.until(f"document.querySelector('{button}').dataset.asked === 'yes'")
+        await page.click(button)
+
+    async def look_at(self, page: Page, name: str) -> None:
+        """Keep what the page holds; it fits every window, and axe-core finds no serious fault."""
+        self.seen.append(await page.evaluate(_KEPT))
+        await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
+        for style, size in STYLES.items():
+            await page.look(**size)
+            await self.keep(page, f"{name}-{style}")
+            wanted = await page.evaluate("document.documentElement.scrollWidth")
+            self.assertLessEqual(wanted, size.get("width", 1100), style)
+            self.assertEqual(await page.evaluate(FAULTS), [], style)
+        await page.look()
+
+    def assert_nowhere(self, page: Page, audit: Any) -> None:
+        """Fail if the secret is in anything that was seen, asked or written."""
+        self.assertEqual(len(self.seen), 4)
+        said = json.dumps([self.seen, page.requests, page.problems, audit], default=str).encode()
+        found = [*canary.in_bytes("the page", said, self.workspace.token)]
+        found += canary.in_files(self.home.root, self.workspace.token)
+        self.assertEqual(found, [])
