@@ -223,9 +223,9 @@ class Operator:
         """One binding: for what it was sealed, and what its connector asks for now."""
         return await self._get("bindings", name)
 
-    async def binding_target(self, connector: str) -> Mapping[str, Any]:
+    async def binding_target(self, connector: str, base_url: str | None = None) -> Mapping[str, Any]:
         """C{scope}: for what a credential would be sealed that is bound to C{connector} now."""
-        return await self._post("bindings", "target", body={"connector": connector})
+        return await self._post("bindings", "target", body={"connector": connector, "base_url": base_url})
 
     async def set_up_binding(self, binding: Mapping[str, JSON]) -> Mapping[str, Any]:
         """Bind a credential to a connector; the secret travels in the body, once."""

@@ -37,9 +37,10 @@ class BindingTests(ServedCase):
         return self.site.bodies("POST", f"{PATH}/rebind")
 
     def test_setup(self) -> None:
-        """The secret that was typed is sent once and shown nowhere, and what a fresh binding opens for is said."""
+        """The secret that was typed is sent once and shown nowhere; what it can be used for is shown first."""
+        self.site.answer("POST", "/v1/bindings/target", {"connector": FQN, "scope": SCOPE})
         self.site.answer("POST", "/v1/bindings/setup", binding())
-        self.typed = ["xoxb-canary", PASSPHRASE]
+        self.typed = [PASSPHRASE, "xoxb-canary"]
         code, out, err = self.command("binding", "setup", FQN, "--identity", "me", "--account", "a")
         self.assertEqual((code, "canary" in out + err), (0, False))
         for part in (f"{NAME} is bound to {FQN}.", "can be used only for", "chat.invalid:443", "Bearer {key}"):

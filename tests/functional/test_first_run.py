@@ -53,7 +53,7 @@ class FirstRunTests(OperatedTestCase):
         shown = await self.succeeding("action", "add", added, answers=(PASSPHRASE, PASSPHRASE, "y"))
         self.assertIn("The daemon is running and the vault is unlocked", shown)
         self.assertIn(f"Trusted: {CONNECTOR}, {GATED}", shown)
-        await self.succeeding("binding", "setup", CONNECTOR, answers=(self.workspace.token, PASSPHRASE))
+        await self.succeeding("binding", "setup", CONNECTOR, answers=(PASSPHRASE, self.workspace.token))
         asked = await self.at_terminal("action", "run", GATED, *self.arguments())
         self.assertEqual(asked.exit_code, 75, asked.stdout)
         approval_id = re.search(r"approvals/(\w+)", asked.stdout)
@@ -122,8 +122,8 @@ class FirstRunTests(OperatedTestCase):
     def after_that(self) -> list[str]:
         """What is asked once there is a vault and the action is trusted."""
         return [
-            f"Secret for {CONNECTOR} (not shown): ",
             "Passphrase of the vault: ",
+            f"Secret for {CONNECTOR} (not shown): ",
             "Passphrase of the vault: ",
             "[y/N] ",
         ]

@@ -197,8 +197,9 @@ class SetupTests(HomeCase):
         self.runner.offer()
         self.build(connectors=MemoryConnectors.of([]))
         text = self.home().text
-        for command in ("aileron binding setup builtin://slack", "aileron setup", "aileron launch claude"):
+        for command in ("aileron setup", "aileron launch claude"):
             self.assertIn(command, text)
+        self.assertIn("/connectors", self.links())
         self.assertNotIn("vault init", text)
         self.assertEqual(self.done(), 1)
         self.build(connectors=MemoryConnectors.of([self.connector]))

@@ -29,7 +29,6 @@ from aileron.cli.actions.trusting import TrustRequest, tell, trust
 from aileron.cli.vault.binding import service_of
 from aileron.cli.vault.command import make_vault
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
-from aileron.credentials import DEFAULT_KIND
 from aileron.home import atomic_write, live_discovery, prepare, read_private
 
 if TYPE_CHECKING:
@@ -165,8 +164,6 @@ async def _activate(cli: CliContext, operator: Operator, sample: Sample, paths: 
         {
             "connector": sample.connector,
             "service": service_of(sample.connector),
-            "identity": "default",
-            "kind": DEFAULT_KIND,
             "secret": cli.secret(f"Secret for {sample.connector}", None),
         }
     )

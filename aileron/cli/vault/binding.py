@@ -67,7 +67,9 @@ def _show_binding(found: Mapping[str, Any]) -> None:
     told = ("connector", "kind", "revision", "base_url", "account")
     known = {part.replace("_", " "): found[part] for part in told if found.get(part) is not None}
     values({"state": _state(found), **known, "created": when(found["created_at"])}, "  ")
-    _show_scope(found["scope"])
+    if found["scope"] is not None:
+        say("  It can be used only for:")
+        _show_parts(found["scope"])
     _tell_what_to_do([found])
 
 
@@ -87,8 +89,7 @@ def setup(
 ) -> None:
     """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
 
-    The secret is read from the terminal without being shown, or from --secret-fd. For a provider, the address is shown
-    before you enter the key.
+    Shows what the secret can be used for, then reads it from the terminal without showing it, or from --secret-fd.
     """
     body: dict[str, JSON] = {
         "connector": connector,
@@ -96,30 +97,21 @@ def setup(
         **{name: text for name, text in more.items() if text is not None},
     }
 
-    def secret() -> str:
-        return command.cli.secret(f"Secret for {connector}", secret_fd)
-
-    is_provider = connector.startswith(GATEWAY)
-    given = None if is_provider else secret()
-
     async def work(operator: Operator) -> Mapping[str, Any]:
-        if is_provider:  # only its name is in hand: where that leads is shown before its key is asked for
-            target = await operator.binding_target(connector)
-            if not command.as_json:
-                say("The gateway adds the key to calls of {fqn}, and to nothing else.", fqn=connector)
-                _show_parts(target["scope"])
-        return await operator.set_up_binding({**body, "secret": secret() if given is None else given})
+        target = await operator.binding_target(connector, more["base_url"])
+        if not command.as_json and target["scope"] is not None:
+            say("The secret can be used only for {fqn}:", fqn=connector)
+            _show_parts(target["scope"])
+        return await operator.set_up_binding(
+            {**body, "secret": command.cli.secret(f"Secret for {connector}", secret_fd)}
+        )
 
     made = command.ask(work)
     command.say(made, "{name} is bound to {connector}.", name=made["name"], connector=connector)
-    if command.as_json:
-        return
-    if is_provider:
+    if not command.as_json and connector.startswith(GATEWAY):
         provider = connector.removeprefix(GATEWAY)
         note("To use it, add to config.yaml, under gateway: providers: {provider}:", provider=provider)
         note("  credential: vault:{name}", name=made["name"])
-    else:
-        _show_scope(made["scope"])
 
 
 @binding.command("rebind")
@@ -180,12 +172,6 @@ def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> No
         say("  {part}: {wanted}{as_before}", part=_PARTS[part], wanted=_render(wanted), as_before=as_before)
         if was != wanted:
             say("    before: {was}", was=_render(was))
-
-
-def _show_scope(scope: Mapping[str, Any] | None) -> None:
-    if scope is not None:
-        say("  It can be used only for:")
-        _show_parts(scope)
 
 
 def _show_parts(scope: Mapping[str, Any]) -> None:
