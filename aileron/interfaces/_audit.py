@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from zope.interface import Interface
 
-from aileron.values import AuditQuery, Event, Page, Record
+from aileron.values import AuditQuery, DailyWait, Event, Page, Record
 
 
 class IAudit(Interface):
@@ -41,6 +41,15 @@ class IAudit(Interface):
 
     async def count_daily(since: datetime, types: Sequence[str]) -> Sequence[tuple[date, str, int]]:
         """Count the records of these types since then, by the day in UTC and by type; the oldest day first."""
+
+    async def time_daily(since: datetime, begin: str, ends: Sequence[str]) -> Sequence[DailyWait]:
+        """Measure how long runs waited for a person, by the day in UTC on which the wait ended; the oldest day first.
+
+        Days without any are left out.  Where the clock was set back meanwhile, the wait counts as no time at all.
+
+        :param begin: the type of record whose first in a run begins the wait.
+        :param ends: the types that end it, where a person caused the record.
+        """
 
     async def list(query: AuditQuery) -> Page[Record]:
         """List records, newest first.

@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.interfaces import IAudit
-from aileron.values import AuditQuery, ChainLink, Checkpoint, Event, Maced, Page, Record, Row, compact
+from aileron.values import AuditQuery, ChainLink, Checkpoint, DailyWait, Event, Maced, Page, Record, Row, compact
 
 from . import _audit_tables as tables
 from ._queries import make_page, read_cursor
@@ -142,6 +142,9 @@ class SQLiteAudit:
 
     async def count_daily(self, since: datetime, types: Sequence[str]) -> Sequence[tuple[date, str, int]]:
         return await self._readers.read(tables.count_daily, since, types)
+
+    async def time_daily(self, since: datetime, begin: str, ends: Sequence[str]) -> Sequence[DailyWait]:
+        return await self._readers.read(tables.time_daily, since, begin, ends)
 
     async def list(self, query: AuditQuery) -> Page[Record]:
         before = read_cursor("audit", query.cursor)

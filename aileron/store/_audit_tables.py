@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from typing import TypeAlias
 
-from aileron.values import Actor, AuditQuery, Checkpoint, Event, Maced, Record, Row
+from aileron.values import Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
 
 from ._queries import among, conditions, moment
 from ._table import MOMENT, PLAIN, Table
@@ -73,6 +73,21 @@ _WITH_MAC = """
     SELECT seq, hash, stretch, mac FROM audit_events LEFT JOIN audit_macs USING (seq)
     WHERE seq > ? ORDER BY seq LIMIT ?
 """
+_WAITS = """
+    WITH waits AS (
+        SELECT substr(ended.at, 1, 10) AS day,
+            max(0.0, (julianday(ended.at) - julianday(min(begun.at))) * 86400) AS seconds
+        FROM audit_events AS ended JOIN audit_events AS begun ON begun.run_id = ended.run_id AND begun.type = ?
+        {where} GROUP BY ended.seq
+    ), ranked AS (
+        SELECT day, seconds, row_number() OVER (PARTITION BY day ORDER BY seconds) AS place,
+            count(*) OVER (PARTITION BY day) AS number
+        FROM waits
+    )
+    SELECT day, number, max(seconds) FILTER (WHERE place <= (number + 1) / 2) AS median_seconds,
+        max(seconds) FILTER (WHERE place <= (number * 9 + 9) / 10) AS slow_seconds
+    FROM ranked GROUP BY day ORDER BY day
+"""
 _OLDEST_PAYLOADS = "SELECT seq FROM audit_payloads WHERE seq <= ? ORDER BY seq LIMIT ?"
 _MOST = 2**63 - 1
 
@@ -129,6 +144,15 @@ def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -
     )
     rows = cursor.execute(statement, values)
     return [(date.fromisoformat(row["day"]), row["type"], row["number"]) for row in rows]
+
+
+def time_daily(cursor: sqlite3.Cursor, since: datetime, begin: str, ends: Sequence[str]) -> list[DailyWait]:
+    """Measure how long runs took from their first record of a type to one by a person, by day, the oldest day first."""
+    where, values = conditions(
+        ("ended.at >= ?", moment(since)), ("ended.actor_type = ?", "human"), among("ended.type", ends)
+    )
+    rows = cursor.execute(_WAITS.format(where=where), (begin, *values))
+    return [DailyWait(date.fromisoformat(row["day"]), *tuple(row)[1:]) for row in rows]
 
 
 def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:

@@ -66,7 +66,7 @@ from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._passkeys import Passkey, PasskeyRule, approval_statement
-from ._queries import MOST_PAGE_BYTES, AuditQuery, Page, RunQuery
+from ._queries import MOST_PAGE_BYTES, AuditQuery, DailyWait, Page, RunQuery
 from ._reviews import (
     NOT_YET,
     Card,
@@ -173,6 +173,7 @@ __all__ = [
     "ConnectorPin",
     "CredentialNeed",
     "Cut",
+    "DailyWait",
     "Decision",
     "Dialect",
     "Ending",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Generic, TypeVar
 
 from attrs import frozen
@@ -64,3 +64,18 @@ class AuditQuery:
     types: tuple[str, ...] = ()
     limit: int = 100
     cursor: str | None = None
+
+
+@frozen
+class DailyWait:
+    """The time that runs waited for a person, where the wait ended on this day in UTC.
+
+    :ivar number: how many there were, never 0.
+    :ivar median_seconds: half of them took no longer.
+    :ivar slow_seconds: nine in ten took no longer.
+    """
+
+    day: date
+    number: int
+    median_seconds: float
+    slow_seconds: float

@@ -1,22 +1,24 @@
-"""Charts drawn as SVG: bars beside names, and columns of days that are stacked by outcome."""
+"""Charts drawn as SVG: bars beside names, and one stacked column a day."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
+from attrs import field, frozen
 from twisted.web.template import Tag, tags
 
 from aileron.values import visible
 
-_WIDTH, _LANE, _LEFT, _RIGHT = 700, 22, 150, 90
-_HEIGHT, _TOP, _FOOT, _GAP = 150, 18, 20, 8
+_WIDTH = 420  # so narrow that its texts can be read on a phone
+_LANE, _LEFT, _RIGHT = 22, 172, 88
+_HEIGHT, _TOP, _FOOT, _GAP = 150, 18, 20, 6
 
 
 def bars(label: str, rows: Sequence[tuple[str, float, str]]) -> Tag:
     """One bar a row.
 
-    :param label: what they are, for who does not see it.
+    :param label: what they are; it is read aloud, with the numbers in words.
     :param rows: a name, a number, and the number in words.
     """
     most = max((value for _, value, _ in rows), default=0) or 1
@@ -37,37 +39,45 @@ def _bar(place: int, row: tuple[str, float, str], most: float) -> tuple[Tag, Tag
     )
 
 
-def columns(label: str, days: Sequence[tuple[date, Mapping[str, int]]], names: Mapping[str, str]) -> Tag:
-    """Draw one column a day, with the number above it.
+@frozen
+class Column:
+    """One day of a chart.
 
-    :param label: what they are, for who does not see it.
-    :param days: each with its numbers, by the class that colours them.
-    :param names: these classes in words.
+    :ivar parts: what is stacked, from the bottom up, by the class that colours it; empty: there is no column.
+    :ivar above: its number, written above the column.
+    :ivar words: the same for the label of the whole.
     """
-    most = max((sum(counts.values()) for _, counts in days), default=0) or 1
-    drawn = [part for place, (day, counts) in enumerate(days) for part in _column(place, len(days), day, counts, most)]
-    said = "; ".join(f"{day:%d %b}: {_tell(counts, names)}" for day, counts in days if any(counts.values()))
+
+    day: date
+    parts: Mapping[str, float] = field(factory=dict)
+    above: str = ""
+    words: str = ""
+
+
+def columns(label: str, days: Sequence[Column]) -> Tag:
+    """Draw one column a day.
+
+    :param label: what they are; it is read aloud, with the words of each day.
+    """
+    most = max((sum(each.parts.values()) for each in days), default=0) or 1
+    drawn = [part for place, each in enumerate(days) for part in _column(place, len(days), each, most)]
+    said = "; ".join(f"{each.day:%d %b}: {each.words}" for each in days if each.words)
     box = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img", "class": "chart days"}
     return Tag("svg")(*drawn, **box, **{"aria-label": f"{label}: {said or 'none'}"})
 
 
-def _column(place: int, of: int, day: date, counts: Mapping[str, int], most: int) -> Iterator[Tag]:
-    """Draw one day: a part for each outcome, from the bottom up, the number above and the day below."""
+def _column(place: int, of: int, column: Column, most: float) -> Iterator[Tag]:
     width = _WIDTH / of
     middle, y = f"{place * width + width / 2:.1f}", float(_HEIGHT - _FOOT)
-    for kind, count in counts.items():
-        if count:
-            height = count / most * (_HEIGHT - _FOOT - _TOP)
+    for kind, number in column.parts.items():
+        if number:
+            height = number / most * (_HEIGHT - _FOOT - _TOP)
             y -= height
             box = {"x": f"{place * width + _GAP / 2:.1f}", "y": f"{y:.1f}", "width": f"{width - _GAP:.1f}"}
             yield Tag("rect")(**box, height=f"{height:.1f}", **{"class": kind})
-    if any(counts.values()):
-        yield Tag("text")(f"{sum(counts.values()):,}", x=middle, y=f"{y - 5:.1f}", **{"text-anchor": "middle"})
-    yield Tag("text")(f"{day.day}", x=middle, y=f"{_HEIGHT - 5}", **{"text-anchor": "middle"})
-
-
-def _tell(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
-    return ", ".join(f"{count:,} {names[kind].lower()}" for kind, count in counts.items() if count)
+    if column.above:
+        yield Tag("text")(column.above, x=middle, y=f"{y - 5:.1f}", **{"text-anchor": "middle"})
+    yield Tag("text")(f"{column.day.day}", x=middle, y=f"{_HEIGHT - 5}", **{"text-anchor": "middle"})
 
 
 def legend(names: Mapping[str, str]) -> Tag:

@@ -14,18 +14,16 @@ from aileron.errors import InvalidRequest
 from aileron.values import AuditQuery, Event, Record, Session, plain, visible
 
 from ._blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
-from ._charts import columns, legend
-from ._event_names import EVENTS, KINDS, OUTCOMES, name_event
+from ._daily import Day, draw_days, read_days
+from ._event_names import EVENTS, KINDS, name_event
 from ._parts import Drawing, Visit
-from ._texts import STATES, agent, moment
+from ._texts import agent, moment
 
 _FEW = 50
 _AT_A_TIME = 100
 _MOST_READ = 2000
 _FILTERS = ("kind", "action", "session", "day", "text")
 _DAY = timedelta(days=1)
-_DAYS = 14
-_OUTCOME_NAMES = {state.value: STATES[state] for state in OUTCOMES.values()}
 _PERSON = "human"
 
 
@@ -51,7 +49,7 @@ async def draw_history(deps: Dependencies, visit: Visit) -> Drawing:
     """
     given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
     found = await _find(deps, _read_wanted(given, visit.query.get("cursor")), given.get("text", ""))
-    days = [] if given or visit.query.get("cursor") else await _count_days(deps)
+    days = [] if given or visit.query.get("cursor") else await read_days(deps)
     return Drawing(lambda: _page(found, given, days))
 
 
@@ -95,17 +93,6 @@ async def _find(deps: Dependencies, query: AuditQuery, text: str) -> Timeline:
     return Timeline(records, {name: each for name, each in sessions.items() if each is not None}, read, found.cursor)
 
 
-async def _count_days(deps: Dependencies) -> Sequence[tuple[date, Mapping[str, int]]]:
-    """Count the outcomes of each of the last days, as they came; those without any are there too."""
-    today = deps.now().astimezone(UTC).date()
-    first = today - (_DAYS - 1) * _DAY
-    days = {first + at * _DAY: dict.fromkeys(_OUTCOME_NAMES, 0) for at in range(_DAYS)}
-    for day, kind, count in await deps.audit.count_daily(datetime.combine(first, time(), UTC), tuple(OUTCOMES)):
-        if day in days:  # a clock that was ahead recorded others
-            days[day][OUTCOMES[kind].value] += count
-    return list(days.items())
-
-
 def _searched(event: Event) -> str:
     """Return all words of an entry, in lower case."""
     about = (name_event(event.type).words, event.type, event.action, event.connector, event.failure_class)
@@ -113,7 +100,7 @@ def _searched(event: Event) -> str:
     return "\n".join(filter(None, (*about, *ids))).casefold()
 
 
-def _page(found: Timeline, given: Mapping[str, str], days: Sequence[tuple[date, Mapping[str, int]]]) -> Tag:
+def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag:
     kind, action, session, day, text = (given.get(name, "") for name in _FILTERS)
     searched = f"Searched {found.read:,} records. " if text and found.cursor is not None else ""
     return page(
@@ -121,7 +108,7 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[tuple[date, 
         f"{len(found.records)} entries",
         heading("History"),
         quiet(link("/runs", "Runs"), " · ", link("/sessions", "Sessions"), " · ", link("/audit", "Audit log")),
-        *_draw_days(days),
+        *draw_days(days),
         filters(
             "/history",
             field("text", "Search", text, "search"),
@@ -137,13 +124,6 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[tuple[date, 
         quiet(f"{searched}Older entries may match.") if searched else "",
         older("/history", given, found.cursor),
     )
-
-
-def _draw_days(days: Sequence[tuple[date, Mapping[str, int]]]) -> Iterator[Part]:
-    if any(sum(counts.values()) for _, counts in days):
-        yield tags.h2(f"Outcomes of the last {_DAYS} days")
-        yield columns("Outcomes by day (UTC)", days, _OUTCOME_NAMES)
-        yield legend(_OUTCOME_NAMES)
 
 
 def _entry(record: Record, sessions: Mapping[str, Session]) -> Tag:

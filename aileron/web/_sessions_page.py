@@ -29,6 +29,7 @@ from ._blocks import (
     quiet,
     table,
 )
+from ._charts import bars
 from ._parts import Visit
 from ._runs_page import runs_table
 from ._texts import STATES, process, segment
@@ -37,6 +38,7 @@ MOST_DRAWN = 100
 _WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
 _NARROW = 3
 _NAME = 24
+_MOST_BARS, _SHORT = 10, 10
 _ENDED_WITHOUT = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
 
 
@@ -128,6 +130,7 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
         f"{len(found.items)} sessions",
         heading("Sessions"),
         filters("/sessions", choice("live", "State", [("", "All"), ("yes", "Active")], live), given=bool(live)),
+        *_draw_tokens(deps, found.items),
         table("Sessions, newest first", heads, (_row(deps, each) for each in found.items), "No sessions yet"),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )
@@ -166,6 +169,19 @@ def _row(deps: Dependencies, session: Session) -> tuple[Cell, ...]:
         session.working_dir,
         *_tokens(deps, session),
     )
+
+
+def _draw_tokens(deps: Dependencies, sessions: Sequence[Session]) -> Iterator[Part]:
+    """Draw the sessions that used most tokens; the table has their input and output."""
+    read = [(each, _traffic(deps, each)) for each in sessions]
+    used = [(each, traffic.usage.input + traffic.usage.output) for each, traffic in read if traffic is not None]
+    most = sorted((each for each in used if each[1]), key=lambda each: -each[1])[:_MOST_BARS]
+    rows = [
+        (f"{each.agent[:_SHORT]} {each.started_at:%d %b %H:%M}", float(count), f"{count:,}") for each, count in most
+    ]
+    if rows:
+        yield tags.h2("LLM tokens since the daemon started")
+        yield bars("Tokens, input and output together, by session (start in UTC)", rows)
 
 
 def _tokens(deps: Dependencies, session: Session) -> tuple[Cell, Cell, Cell]:

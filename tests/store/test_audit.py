@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,10 @@ from aileron.errors import NotFound, StateConflict
 from aileron.interfaces import IAudit
 from aileron.store import Store, Tuning
 from aileron.testing import AuditContract, UnthreadedPool, example_event, example_run, memory_store, unopened_store
-from aileron.values import DAEMON, AuditQuery, Event, PendingLimits, Run, RunState, Transition
+from aileron.values import DAEMON, Actor, AuditQuery, Event, PendingLimits, Run, RunState, Transition
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PERSON = Actor("human", "operator-1")
 
 
 class SQLiteAuditTests(AuditContract, SynchronousTestCase):
@@ -30,6 +33,52 @@ class SQLiteAuditTests(AuditContract, SynchronousTestCase):
     def make_audit(self) -> IAudit:
         """Of a store in a temporary file."""
         return memory_store(self).audit
+
+
+class WaitsTests(SynchronousTestCase):
+    """How long runs waited for a person, by day."""
+
+    def setUp(self) -> None:
+        """An empty record."""
+        self.audit = memory_store(self).audit
+
+    def record(self, kind: str, run_id: str, at: datetime, actor: Actor = PERSON) -> None:
+        """Put it on record."""
+        event = example_event(kind, run_id, at=at, actor=actor)
+        self.successResultOf(Deferred.fromCoroutine(self.audit.append(event)))
+
+    def waits(self, since: datetime) -> list[tuple[int, int, float, float]]:
+        """Day of the month, how many, median and slow, to the hundredth."""
+        found = self.successResultOf(Deferred.fromCoroutine(self.audit.time_daily(since, "asked", ("yes", "no"))))
+        return [
+            (each.day.day, each.number, round(each.median_seconds, 2), round(each.slow_seconds, 2)) for each in found
+        ]
+
+    def test_percentiles(self) -> None:
+        """Half took no longer than the median and nine in ten no longer than the slow one; a single wait is both."""
+        for seconds in range(1, 11):
+            self.record("asked", f"run-{seconds}", NOON - timedelta(seconds=seconds))
+            self.record("yes", f"run-{seconds}", NOON)
+        self.record("asked", "late", NOON)
+        self.record("no", "late", NOON + timedelta(days=2, seconds=0.25))
+        expected = [(NOON.day, 10, 5.0, 9.0), (NOON.day + 2, 1, 172800.25, 172800.25)]
+        self.assertEqual(self.waits(NOON), expected)
+        self.assertEqual(self.waits(NOON + timedelta(seconds=1)), expected[1:])
+        self.assertEqual(self.waits(NOON + timedelta(days=3)), [])
+
+    def test_what_counts(self) -> None:
+        """A wait begins when it was asked first and ends by a person; a clock set back makes it no time at all."""
+        self.record("asked", "twice", NOON)
+        self.record("asked", "twice", NOON + timedelta(seconds=8))
+        self.record("yes", "twice", NOON + timedelta(seconds=10))
+        self.assertEqual(self.waits(NOON), [(NOON.day, 1, 10.0, 10.0)])
+        self.record("asked", "granted", NOON)
+        self.record("yes", "granted", NOON + timedelta(seconds=99), DAEMON)
+        self.record("yes", "never asked", NOON)
+        self.assertEqual(self.waits(NOON), [(NOON.day, 1, 10.0, 10.0)])
+        self.record("asked", "back", NOON + timedelta(hours=1))
+        self.record("no", "back", NOON)
+        self.assertEqual(self.waits(NOON), [(NOON.day, 2, 0.0, 10.0)])
 
 
 class NewsTests(SynchronousTestCase):

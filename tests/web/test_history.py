@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,9 +23,9 @@ OPERATOR = Actor("human", "operator-1")
 class HistoryTests(WebCase):
     """C{/history}."""
 
-    def record(self, kind: str, at: datetime | None = None, **about: Any) -> None:
+    def record(self, kind: str, at: datetime | None = None, actor: Actor = OPERATOR, **about: Any) -> None:
         """Put it on record."""
-        event = Event(self.fresh_id(), kind, at or utc(NOW), OPERATOR, **about)
+        event = Event(self.fresh_id(), kind, at or utc(NOW), actor, **about)
         self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
 
     def shown(self, query: str = "") -> Reading:
@@ -72,14 +73,44 @@ class HistoryTests(WebCase):
             for _ in range(number):
                 self.record(kind, now - timedelta(days=days))
         shown = self.shown()
-        (chart,) = [each for tag, each in shown.tags if tag == "svg"]
+        outcomes, decisions = [each["aria-label"] for tag, each in shown.tags if tag == "svg"]
         yesterday = now - timedelta(days=1)
-        told = f"Outcomes by day (UTC): {yesterday:%d %b}: 1 denied; {now:%d %b}: 3 completed"
-        self.assertEqual(chart["aria-label"], told)
+        told = f"Outcomes, by day (UTC): {yesterday:%d %b}: 1 denied; {now:%d %b}: 3 completed"
+        self.assertEqual((outcomes, decisions), (told, f"Decisions, by day (UTC): {yesterday:%d %b}: 1 denied"))
         kinds = [each["class"] for tag, each in shown.tags if tag == "rect"]
-        self.assertEqual(kinds, ["denied", "completed"])
+        self.assertEqual(kinds, ["denied", "completed", "denied"])
         self.assertIn("Outcome unknown", shown.text)
         self.assertEqual([tag for tag, _ in self.shown("?kind=runs").tags if tag == "svg"], [])
+
+    def test_decisions(self) -> None:
+        """Decisions are told by who made them; what a grant allowed is none of yours, and takes none of your time."""
+        now = utc(NOW)
+        for run, seconds in (("run-1", 40), ("run-2", 90), ("run-3", 7200)):
+            self.record("approval.requested", now - timedelta(seconds=seconds), run_id=run)
+            self.record("approval.approved", now, run_id=run)
+        self.record("approval.requested", now - timedelta(hours=9), run_id="run-4")
+        self.record("grant.used", now, run_id="run-4")
+        self.record("approval.approved", now, run_id="run-4", actor=Actor("service", "grant-1"))
+        self.record("approval.expired", now, run_id="run-5")
+        shown = self.shown()
+        decisions, half, most = [each["aria-label"] for tag, each in shown.tags if tag == "svg"]
+        day = f"by day (UTC): {now:%d %b}"
+        self.assertEqual(decisions, f"Decisions, {day}: 3 approved by you, 1 approved by a grant, 1 expired")
+        self.assertEqual(half, f"Time to decide: half within, {day}: 1.5 min (3 decisions)")
+        self.assertEqual(most, f"Time to decide: 9 in 10 within, {day}: 2 h (3 decisions)")
+        kinds = [each["class"] for tag, each in shown.tags if tag == "rect"]
+        self.assertEqual(kinds, ["by-you", "by-grant", "expired", "time", "time"])
+
+    def test_numbers(self) -> None:
+        """The numbers stand in a table too, with a row for each day, and a dash where nothing was decided."""
+        now = utc(NOW)
+        self.record("approval.requested", now - timedelta(days=2), run_id="run-1")
+        self.record("approval.denied", now, run_id="run-1")
+        rows = self.fragment("/history").text.partition("in numbers</caption>")[2].split("<tr>")[2:]
+        self.assertEqual(len(rows), 14)
+        cells = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in rows]
+        self.assertEqual(cells[0][1:], [*"0000000", "–", "–"])
+        self.assertEqual(cells[-1], [f"{now:%d %b}", "0", "0", "0", "1", "0", "0", "0", "2 d", "2 d"])
 
     def test_filters(self) -> None:
         """Each filter leaves what is like it, all together what is like all, and the page keeps what was chosen."""

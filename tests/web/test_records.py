@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from attrs import frozen
 from twisted.internet.defer import Deferred
+from zope.interface import implementer
 
-from aileron.values import Actor, Event, Fault, Run, RunState, SessionEnding, utc, visible
+from aileron.interfaces import ITotals
+from aileron.values import (
+    Actor,
+    Event,
+    Fault,
+    GatewayTotals,
+    Run,
+    RunState,
+    SessionEnding,
+    Traffic,
+    Usage,
+    utc,
+    visible,
+)
 from tests.api.case import NOW
 from tests.web.case import WebCase, read
 
@@ -14,6 +29,20 @@ HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
 NOTES = {"media_type": "text/plain", "text": "it reads\u202e"}
 OPERATOR = Actor("human", "operator-1")
+
+
+@implementer(ITotals)
+@frozen
+class _Totals:
+    """The traffic of some sessions."""
+
+    usages: dict[str, Usage]
+
+    def snapshot(self) -> GatewayTotals:
+        return GatewayTotals()
+
+    def of_session(self, session_id: str) -> Traffic | None:
+        return Traffic(begun=1, usage=self.usages[session_id]) if session_id in self.usages else None
 
 
 class RunPagesTests(WebCase):
@@ -100,6 +129,18 @@ class SessionPagesTests(WebCase):
         self.assertIn("Ended (exit code 3)", text)
         self.assertIn("Orphaned", self.fragment("/sessions").text)
         self.assertIn("Active", text)
+
+    def test_tokens(self) -> None:
+        """The sessions that used most tokens are drawn, the most first; those that used none are not."""
+        begun = self.agent("session-1", agent="claude-code-nightly").started_at
+        self.agent("session-2", agent=HOSTILE)
+        self.agent("session-3", agent="idle")
+        self.assertNotIn("<svg", self.fragment("/sessions").text)
+        totals = _Totals({"session-1": Usage(1200, 34), "session-2": Usage(70_000, 1), "session-3": Usage()})
+        self.build(totals=totals)
+        (chart,) = [attributes for tag, attributes in read(self.fragment("/sessions").text).tags if tag == "svg"]
+        rows = f"{visible(HOSTILE[:10])} {begun:%d %b %H:%M} 70,001, claude-cod {begun:%d %b %H:%M} 1,234"
+        self.assertEqual(chart["aria-label"].partition(": ")[2], rows)
 
     def test_one(self) -> None:
         """One session shows its calls, drawn and as rows; it can be paused and ended while it lives."""

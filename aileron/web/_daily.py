@@ -1,0 +1,109 @@
+"""The charts of the last two weeks by day: outcomes, decisions, and the time that you took to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
+
+from attrs import field, frozen
+from twisted.web.template import Tag, tags
+
+from aileron.api import Dependencies
+from aileron.values import DailyWait
+
+from ._blocks import Cell, Part, table
+from ._charts import Column, columns, legend
+from ._event_names import OUTCOMES
+from ._texts import STATES
+
+_DAYS = 14
+_OUTCOMES = {state.value: STATES[state] for state in OUTCOMES.values()}
+_DECISIONS = {"by-you": "Approved by you", "by-grant": "Approved by a grant", "denied": "Denied", "expired": "Expired"}
+_COUNTED = {
+    **{kind: state.value for kind, state in OUTCOMES.items()},
+    "approval.approved": "by-you",
+    "grant.used": "by-grant",
+    "approval.expired": "expired",
+}
+"""The types of event that are counted, and as what."""
+_UNITS, _ROUND = ((86_400, "d"), (3600, "h"), (60, "min")), 10
+_get_half, _get_most = attrgetter("median_seconds"), attrgetter("slow_seconds")
+
+
+@frozen
+class Day:
+    """The numbers of one day in UTC.
+
+    :ivar wait: how long approvals waited for the operator; L{None}: nothing was decided.
+    """
+
+    day: date
+    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(_COUNTED.values(), 0))
+    wait: DailyWait | None = None
+
+
+async def read_days(deps: Dependencies) -> Sequence[Day]:
+    """Count the last days; those without any record are there too."""
+    today = deps.now().astimezone(UTC).date()
+    first = today - timedelta(days=_DAYS - 1)
+    since = datetime.combine(first, time(), UTC)
+    waits = await deps.audit.time_daily(since, "approval.requested", ("approval.approved", "approval.denied"))
+    wait_of = {each.day: each for each in waits}
+    dates = [first + timedelta(days=at) for at in range(_DAYS)]
+    days = {each: Day(each, wait=wait_of.get(each)) for each in dates}
+    for day, kind, count in await deps.audit.count_daily(since, tuple(_COUNTED)):
+        if day in days:  # a clock that was ahead recorded others
+            days[day].counts[_COUNTED[kind]] = count
+    for each in days.values():  # what a grant allows is recorded as approved too
+        each.counts["by-you"] = max(each.counts["by-you"] - each.counts["by-grant"], 0)
+    return list(days.values())
+
+
+def draw_days(days: Sequence[Day]) -> Iterator[Part]:
+    """Draw the charts, and their numbers as a table; nothing where nothing happened."""
+    if not any(any(each.counts.values()) for each in days):
+        return
+    yield tags.h2(f"The last {_DAYS} days")
+    charts = [
+        _draw_chart("Outcomes", [_count(each, _OUTCOMES) for each in days], legend(_OUTCOMES)),
+        _draw_chart("Decisions", [_count(each, _DECISIONS) for each in days], legend(_DECISIONS)),
+        _draw_chart("Time to decide: half within", [_time(each, _get_half) for each in days]),
+        _draw_chart("Time to decide: 9 in 10 within", [_time(each, _get_most) for each in days]),
+    ]
+    yield tags.div(*charts, **{"class": "charts"})
+    names = {**_OUTCOMES, **_DECISIONS}
+    heads = ("Day (UTC)", *names.values(), "Half decided within", "9 in 10 decided within")
+    rows = table(f"The last {_DAYS} days in numbers", heads, (_row(each, names) for each in days), "")
+    yield tags.details(tags.summary("Show the numbers as a table"), rows)
+
+
+def _draw_chart(title: str, days: Sequence[Column], *key: Tag) -> Part:
+    if not any(each.parts for each in days):
+        return ""
+    return tags.div(tags.h3(title), columns(f"{title}, by day (UTC)", days), *key)
+
+
+def _count(day: Day, names: Mapping[str, str]) -> Column:
+    parts = {kind: day.counts[kind] for kind in names if day.counts[kind]}
+    words = ", ".join(f"{count:,} {names[kind].lower()}" for kind, count in parts.items())
+    return Column(day.day, parts, f"{sum(parts.values()):,}" if parts else "", words)
+
+
+def _time(day: Day, get: Callable[[DailyWait], float]) -> Column:
+    if day.wait is None:
+        return Column(day.day)
+    seconds, number = get(day.wait), day.wait.number
+    words = f"{_write(seconds)} ({number:,} {'decision' if number == 1 else 'decisions'})"
+    return Column(day.day, {"time": seconds}, _write(seconds).replace(" ", "").replace("min", "m"), words)
+
+
+def _write(seconds: float) -> str:
+    size, unit = next((each for each in _UNITS if seconds >= each[0]), (1, "s"))
+    number = seconds / size
+    return (f"{number:.0f}" if number >= _ROUND else f"{number:.1f}".removesuffix(".0")) + f" {unit}"
+
+
+def _row(day: Day, names: Mapping[str, str]) -> tuple[Cell, ...]:
+    times = (None, None) if day.wait is None else (_write(get(day.wait)) for get in (_get_half, _get_most))
+    return f"{day.day:%d %b}", *(day.counts[kind] for kind in names), *times
