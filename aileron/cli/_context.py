@@ -19,6 +19,7 @@ from aileron.hardening import conceal, harden
 from aileron.home import Discovery, Home, find_home, live_discovery
 
 from ._errors import CommandError
+from ._output import progress
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -143,7 +144,8 @@ def _secret(prompt: str, descriptor: int | None) -> str:
 def _open_vault(path: Path, passphrase: str) -> DataKey:
     from aileron.vault.keys import open_vault
 
-    return open_vault(path, passphrase)
+    with progress("Deriving the key from your passphrase"):
+        return open_vault(path, passphrase)
 
 
 def _interactive() -> bool:

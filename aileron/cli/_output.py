@@ -7,9 +7,10 @@ import json
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from datetime import datetime, timedelta
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ _DELETE = "\x7f"  # the one control character that JSON leaves as it is
 _NONE = "-"
 _UTC = "aileron.utc"
 _MINUTE, _HOUR = 60, 3600
+_SOON_SECONDS, _REFRESH_SECONDS = 0.5, 0.1
 _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 _STATE = "STATE"
 _COPIED = "ID"  # in one piece
@@ -161,6 +163,61 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], console: C
         pairs = zip(titles, row, strict=True)
         drawn.add_row(*(Text(cell, _COLOURS.get(cell, "") if title == _STATE else "") for title, cell in pairs))
     (console or Console(file=sys.stdout, highlight=False)).print(drawn)
+
+
+@contextmanager
+def progress(
+    doing: str,
+    total: int = 0,
+    done: Callable[[], int] | None = None,
+    *,
+    console: Console | None = None,
+    soon: float = _SOON_SECONDS,
+) -> Iterator[None]:
+    """Show a line at a terminal while the block takes its time; in a pipe, or with C{--json}, nothing.
+
+    :param total: how much there is to do: then it is a bar.
+    :param done: tells how much of it is done; called in another thread.
+    :param console: where; L{None}: on standard error.
+    :param soon: after so many seconds, so that nothing flashes.
+    """
+    context = click.get_current_context(silent=True)
+    for_program = context is not None and context.params.get("as_json")
+    if for_program or (console is None and not (sys.stderr and sys.stderr.isatty())):
+        yield
+        return
+    over = Event()
+
+    def show() -> None:
+        if not over.wait(soon):
+            _draw_progress(over, console, visible(doing), total, done or (lambda: 0))
+
+    shown = Thread(target=show)
+    shown.start()
+    try:
+        yield
+    finally:
+        over.set()
+        shown.join()
+
+
+def _draw_progress(over: Event, console: Console | None, doing: str, total: int, done: Callable[[], int]) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+
+    console = console or Console(stderr=True)
+    if not console.is_interactive:
+        return
+    columns = [SpinnerColumn("line"), TextColumn("{task.description}", markup=False)]
+    columns += [BarColumn(), TaskProgressColumn()] if total else []
+    with Progress(
+        *columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+    ) as drawn:
+        task = drawn.add_task(doing, total=total or None)
+        while True:
+            drawn.update(task, completed=done(), refresh=True)
+            if over.wait(_REFRESH_SECONDS):
+                return
 
 
 def in_words(given: JSON, *, sort_keys: bool = False) -> str:

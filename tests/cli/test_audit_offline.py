@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfile
 from types import MappingProxyType
@@ -14,6 +15,7 @@ import attrs
 from aileron.audit import fingerprint
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
+from aileron.cli.records import look
 from aileron.home import release_lock
 from aileron.store.copy import open_copy
 from aileron.values import to_json
@@ -60,6 +62,20 @@ class OfflineTests(CommandCase, RecordCase):
             self.assertEqual("not signed yet" in err, last not in signed)
             self.assertIn(f"The audit log is consistent, from record 1 to {last}.", out)
             self.assertEqual(fingerprint(self.signer.public) in out, bool(signed))
+
+    def test_bar(self) -> None:
+        """While it is verified, a bar can tell how far it came: at the end, to the last record."""
+        heard: list[tuple[int, int]] = []
+
+        @contextmanager
+        def progress(_doing: str, total: int, done: Callable[[], int]) -> Iterator[None]:
+            yield
+            heard.append((total, done()))
+
+        self.patch(look, "progress", progress)
+        self.found(self.path)
+        self.found(self.exported())
+        self.assertEqual(heard, [(6, 6), (6, 6)])
 
     def test_broken(self) -> None:
         """A broken one exits with 1 and names the record; without a path the home's own database is looked at."""

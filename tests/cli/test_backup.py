@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import sqlite3
 import tarfile
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import attrs
 
 from aileron.cli._context import CliContext
+from aileron.cli.daemon import backup
 from aileron.home import Home
 from aileron.values import from_timestamp
 from aileron.vault.archive import SealingWriter
@@ -76,6 +78,21 @@ class CreateTests(BackupCase):
         code, out, err = self.given("check", str(self.file))
         self.assertEqual((code, err), (0, ""))
         self.assertIn("The backup can be restored.", out)
+
+    def test_bar(self) -> None:
+        """While it is written and read back, a bar can tell how far it came: at the end, to the end."""
+        heard: dict[str, float] = {}
+
+        @contextmanager
+        def progress(doing: str, total: int = 0, done: Callable[[], int] = lambda: 0) -> Iterator[None]:
+            yield
+            heard[doing] = done() / max(total, 1)
+
+        self.patch(backup, "progress", progress)
+        self.create()
+        self.assertGreaterEqual(heard["Writing the backup"], 1.0)  # what is written is sealed, and so longer
+        self.assertEqual(heard["Reading the backup"], 1.0)
+        self.assertEqual(heard["Copying the database"], 0)
 
     def test_wrong_passphrase(self) -> None:
         """A passphrase that does not open the vault makes no backup: nobody could open it."""

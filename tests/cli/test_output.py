@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import threading
 import unicodedata
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import datetime, timedelta
+from threading import Event
 
 import click
 from attrs import frozen
@@ -17,7 +20,7 @@ from rich.console import Console
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli import _output
-from aileron.values import JSON, timestamp
+from aileron.values import JSON, timestamp, visible
 
 WILD = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b\x07\r\n\t\x7f\x9b\u202e\u200b\u2028[]{}%│")), max_size=40
@@ -172,3 +175,72 @@ class TerminalTableTests(SynchronousTestCase):
         self.assertEqual((shown.count("\x1b[31m"), shown.count("\x1b[32m")), (1, 1))
         self.assertIn("[red]x[/red]", shown)
         self.assertNotIn("\x1b[3", self.shown(("1", "failed", ""), NO_COLOR="1"))
+
+
+class ProgressTests(SynchronousTestCase):
+    """The line that is shown while something takes its time."""
+
+    def shown(self, doing: str, total: int = 0, soon: float = 0.0, **environment: str) -> str:
+        """What a terminal gets until half of it is done; nothing is waited for where that is longer than soon."""
+        file, asked = io.StringIO(), Event()
+
+        def done() -> int:
+            asked.set()
+            return total // 2
+
+        console = Console(file=file, width=60, force_terminal=True, _environ={"TERM": "xterm", **environment})
+        with _output.progress(doing, total, done, console=console, soon=soon):
+            asked.wait(0.0 if soon else 5.0 if environment.get("TERM") != "dumb" else 0.2)
+        return file.getvalue()
+
+    def test_shown(self) -> None:
+        """It says what goes on, as it is, and how much is done where that is known; at the end the line is gone."""
+        shown = self.shown("Reading [red]x[/red]\x1b", 8)
+        self.assertIn("Reading [red]x[/red]" + visible("\x1b"), shown)
+        self.assertIn("50%", shown)
+        self.assertTrue(shown.endswith("\x1b[2K"), shown)
+        self.assertNotIn("%", self.shown("Waiting"))
+
+    def test_colours(self) -> None:
+        """NO_COLOR is obeyed."""
+        coloured = re.compile(r"\x1b\[[0-9;]*3[0-9]").search
+        self.assertIsNotNone(coloured(self.shown("Reading", 8)))
+        self.assertIsNone(coloured(self.shown("Reading", 8, NO_COLOR="1")))
+
+    def test_short(self) -> None:
+        """What is over soon shows nothing, and ends without waiting for the moment when it would."""
+        self.assertEqual(self.shown("Reading", 8, soon=60.0), "")
+
+    def test_programs(self) -> None:
+        """With --json, on a terminal that cannot move its cursor, and in a pipe, nothing is shown."""
+        command = click.Command("x", params=[click.Option(["--json", "as_json"], is_flag=True)])
+        for arguments, quiet in (([], False), (["--json"], True)):
+            with command.make_context("x", arguments):
+                self.assertEqual(self.shown("Reading", 8, 0.01 if quiet else 0.0) == "", quiet)
+        self.assertEqual(self.shown("Reading", TERM="dumb"), "")
+        with redirect_stderr(io.StringIO()) as heard, _output.progress("Reading", soon=0.0):
+            self.assertEqual(threading.active_count(), self.threads)
+        self.assertEqual(heard.getvalue(), "")
+
+    def test_failure(self) -> None:
+        """What goes wrong meanwhile is raised, and the line is gone."""
+
+        def fail() -> None:
+            with _output.progress("Reading", soon=9.0):
+                self.assertEqual(threading.active_count(), self.threads + 1)
+                raise ValueError
+
+        with redirect_stderr(_Terminal()) as heard:
+            self.assertRaises(ValueError, fail)
+        self.assertEqual((heard.getvalue(), threading.active_count()), ("", self.threads))
+
+    def setUp(self) -> None:
+        """Count what runs already."""
+        self.threads = threading.active_count()
+
+
+class _Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True

@@ -10,7 +10,7 @@ import click
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING
-from aileron.cli._output import block, in_words, note, say, say_json
+from aileron.cli._output import block, in_words, note, progress, say, say_json
 from aileron.cli._session import as_session
 from aileron.values import JSON, loads_strict, set_apart
 
@@ -47,7 +47,8 @@ def run_action(
         arguments = given if given is not None else typed(pairs, (await daemon.action(name))["input_schema"])
         return await daemon.run(name, arguments, wait_seconds=wait)
 
-    answer = as_session(cli, ask)
+    with progress(f"Waiting for the result of {name}"):
+        answer = as_session(cli, ask)
     _tell(answer.body, as_json)
     if answer.status == _WAITS:
         context.exit(PENDING)

@@ -21,7 +21,7 @@ from attrs import frozen
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import note, say, values, when
+from aileron.cli._output import note, progress, say, values, when
 from aileron.errors import AileronError
 from aileron.home import Home, atomic_write, prepare, read_private, running_pid
 from aileron.values import JSON, timestamp, utc
@@ -104,7 +104,8 @@ def create(cli: CliContext, file: Path, passphrase_fd: int | None) -> None:
     passphrase = _passphrase(cli, cli.home, passphrase_fd)
     made_at = utc(cli.wall())
     with _new_file(file) as temporary, _scratch(cli.home) as scratch:
-        paths = _gather(cli.home, scratch / cli.home.database.name)
+        with progress("Copying the database"):
+            paths = _gather(cli.home, scratch / cli.home.database.name)
         with open(temporary, "wb") as target:
             written = _write(target, passphrase, paths, made_at)
         if _read(temporary, passphrase, None).digests != written:
@@ -229,8 +230,9 @@ def _write(target: IO[bytes], passphrase: str, paths: dict[str, Path], made_at: 
     """Write the archive, and return the digest of each file in it."""
     from aileron.vault.archive import SealingWriter
 
-    digests = {}
+    digests, total = {}, sum(path.stat().st_size for path in paths.values())
     with (
+        progress("Writing the backup", total, target.tell),
         SealingWriter(target, passphrase, made_at) as sealed,
         tarfile.open(fileobj=sealed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
     ):
@@ -254,7 +256,11 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
     from aileron.vault.archive import ArchiveDamaged, UnsealingReader
 
     digests: dict[str, str] = {}
-    with open(file, "rb") as source, UnsealingReader(source, passphrase) as opened:
+    with (
+        open(file, "rb") as source,
+        progress("Reading the backup", file.stat().st_size, source.tell),
+        UnsealingReader(source, passphrase) as opened,
+    ):
         try:
             with tarfile.open(fileobj=opened, mode="r|", format=tarfile.PAX_FORMAT) as archive:
                 for entry in archive:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from aileron.cli._context import CliContext
 from aileron.cli._entry import SERVE
 from aileron.cli._errors import CommandError
-from aileron.cli._output import note
+from aileron.cli._output import note, progress
 from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
 from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
 
@@ -55,7 +55,8 @@ def start(cli: CliContext, key: DataKey | None) -> Discovery:
         return found
     prepare(home)
     _tell_of_upstreams(cli.environ)
-    return _until_healthy(cli, home, _spawn(cli, home, key))
+    with progress("Starting the daemon"):
+        return _until_healthy(cli, home, _spawn(cli, home, key))
 
 
 def stop(cli: CliContext) -> bool:

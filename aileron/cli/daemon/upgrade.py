@@ -13,7 +13,7 @@ from attrs import frozen
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
-from aileron.cli._output import say, say_json, values
+from aileron.cli._output import progress, say, say_json, values
 from aileron.cli.daemon.backup import Backup, last_backup
 from aileron.home import Home, live_discovery
 from aileron.values import JSON, RunState
@@ -91,7 +91,8 @@ def upgrade(cli: CliContext, context: click.Context, check: bool, as_json: bool)
     """
     if not check:
         raise click.UsageError("Run it with --check. Aileron upgrades its files when the daemon starts.", context)
-    state = _inspect(cli.home)
+    with progress("Reading the home"):
+        state = _inspect(cli.home)
     steps = tuple(_steps(cli.home, state))
     if as_json:
         say_json(_to_json(cli.home, state, steps))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from aileron.audit.verify import BEFORE_ALL, NotAnExport, Verification, read_export
 from aileron.cli._errors import CommandError
+from aileron.cli._output import progress
 from aileron.errors import InvalidRequest
 from aileron.store.copy import is_database, open_copy
 from aileron.values import Checkpoint, Row, Verdict
@@ -31,7 +32,7 @@ def look_at(
     with open_copy(path) as copy:
         verification = Verification(copy.checkpoints(), anchored, sealed, keys)
         try:
-            return _to_the_end(verification, copy.rows(BEFORE_ALL))
+            return _to_the_end(verification, copy.rows(BEFORE_ALL), (copy.head() or (0, ""))[0])
         except InvalidRequest as error:
             return verification.end(error.message.rstrip("."))
 
@@ -49,14 +50,15 @@ def _look_at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkp
         within = [each for each in anchored if part.after <= each.sequence <= part.until]
         verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)
         try:
-            return _to_the_end(verification, export.rows)
+            return _to_the_end(verification, export.rows, part.until)
         except NotAnExport as error:
             return verification.end(str(error))
 
 
-def _to_the_end(verification: Verification, slices: Iterator[Sequence[Row]]) -> Verdict:
-    for rows in slices:
-        verification.feed(rows)
-        if not verification.going:
-            break
-    return verification.end()
+def _to_the_end(verification: Verification, slices: Iterator[Sequence[Row]], last: int) -> Verdict:
+    with progress("Verifying the audit log", last, lambda: verification.reached):
+        for rows in slices:
+            verification.feed(rows)
+            if not verification.going:
+                break
+        return verification.end()

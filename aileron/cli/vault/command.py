@@ -10,7 +10,7 @@ import click
 from aileron.cli import _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import LOST, CommandError
-from aileron.cli._output import note, say, say_json
+from aileron.cli._output import note, progress, say, say_json
 from aileron.cli._session import as_operator, vault_state
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.cli.vault.unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
@@ -127,7 +127,9 @@ def _create(cli: CliContext, descriptor: int | None) -> DataKey:
     from aileron.vault.keys import create
 
     prepare(cli.home)
-    return create(cli.home.secrets, cli.new_passphrase(descriptor))
+    passphrase = cli.new_passphrase(descriptor)
+    with progress("Creating the vault"):
+        return create(cli.home.secrets, passphrase)
 
 
 def _tell_open(found: Discovery) -> None:
