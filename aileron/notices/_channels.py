@@ -122,7 +122,7 @@ def notify(address: str, message: Message) -> str | None:
         from apprise import Apprise as Library
         from apprise import AppriseAsset, NotifyFormat, NotifyType
     except ImportError:
-        return "apprise is not installed: run pip install '.[notify]' in Aileron's source"
+        return "apprise is not installed: add the extra `notify` as the installation guide says"
     for name in _CHATTY:
         _silence(logging.getLogger(name))
     library = Library(asset=AppriseAsset(app_id="Aileron", async_mode=False, secure_logging=True))

@@ -184,7 +184,7 @@ class Passkeys:
         try:
             import webauthn
         except ImportError:
-            raise Conflict("Passkeys need webauthn: run `pip install '.[passkey]'` in Aileron's source.") from None
+            raise Conflict("Passkeys need the extra `passkey`: add it as the installation guide says.") from None
         return webauthn
 
 

@@ -593,7 +593,8 @@ class WatchTests(CommandCase):
         self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("approval", "watch")
         self.assertEqual((code, self.site.asked), (1, []))
-        self.assertIn("`pip install '.[terminal]'`", err)
+        for command in ("pipx inject aileron prompt_toolkit", "uv tool install --with", "pip install prompt_toolkit"):
+            self.assertIn(f"`{command}", err)
         self.assertIn("aileron approval watch --plain", err)
 
 

@@ -13,6 +13,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.vault import unlocking
+from aileron.cli.vault.command import make_vault
 from aileron.errors import StoreUnavailable
 from aileron.home import Discovery
 from aileron.vault import keys
@@ -118,6 +119,18 @@ class ChangeTests(CommandCase):
             self.assertIn(word, said)
         self.home.secrets.write_text("{}")
         self.assertIn("before-reset", self.given("reset", "reset"))
+
+    def test_next(self) -> None:
+        """A command that makes the vault says at its end what comes next; one in the midst of others does not."""
+        self.patch(keys, "create", lambda _path, _passphrase: _new_key())
+        self.home.secrets.unlink(missing_ok=True)
+        code, out, _ = self.command("vault", "init")
+        self.assertEqual((code, out.count("aileron open"), self.done), (0, 1, ["stop", "start new"]))
+        self.assertIn("aileron open", out.splitlines()[-1])
+        with redirect_stdout(io.StringIO()) as heard:
+            make_vault(self.cli_context(), None)
+        self.assertIn("Vault created", heard.getvalue())
+        self.assertNotIn("aileron open", heard.getvalue())
 
 
 class LostTests(CommandCase):

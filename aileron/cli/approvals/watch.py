@@ -82,7 +82,8 @@ def _check_terminal(cli: CliContext, simple: bool) -> None:
         ) from None
     if not simple and find_spec("prompt_toolkit") is None:
         raise CommandError(
-            "The full screen needs prompt_toolkit. Run `pip install '.[terminal]'` in Aileron's source.",
+            "The full screen needs prompt_toolkit. Run `pipx inject aileron prompt_toolkit`, "
+            "`uv tool install --with prompt_toolkit .` in Aileron's source, or `pip install prompt_toolkit`.",
             "To continue without it: aileron approval watch --plain",
         )
 

@@ -35,6 +35,7 @@ def init(cli: CliContext, passphrase_fd: int | None) -> None:
         raise CommandError("The vault already exists and was left as it is.", "To unlock it: aileron vault unlock")
     refuse_lost(cli)
     make_vault(cli, passphrase_fd)
+    _tell_next()
 
 
 def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
@@ -65,6 +66,7 @@ def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | N
         return
     found = restart_with(cli, unlocking_key(cli, passphrase_fd, passphrase_file))
     _tell_open(found)
+    _tell_next()
     tell_tampering(record_of(cli, found))
 
 
@@ -88,6 +90,7 @@ def passphrase(cli: CliContext, passphrase_fd: int | None, new_passphrase_fd: in
     again.
     """
     _tell_open(change_passphrase(cli, passphrase_fd, new_passphrase_fd))
+    _tell_next()
 
 
 @vault.command("reset")
@@ -100,6 +103,7 @@ def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
     approval again. You confirm in the terminal by typing the word reset.
     """
     _tell_open(begin_anew(cli, new_passphrase_fd))
+    _tell_next()
 
 
 @vault.command("status")
@@ -134,4 +138,7 @@ def _create(cli: CliContext, descriptor: int | None) -> DataKey:
 
 def _tell_open(found: Discovery) -> None:
     say("The daemon is running and the vault is unlocked (PID {pid}).", pid=found.pid)
+
+
+def _tell_next() -> None:
     say("  Next: aileron open (your pages), or aileron launch opencode (an agent)")
