@@ -82,6 +82,8 @@ from ._reviews import (
     ReviewedPreview,
     ReviewedRequest,
     ReviewedStep,
+    find_in_cards,
+    join_values,
 )
 from ._runs import (
     Approval,
@@ -272,10 +274,12 @@ __all__ = [
     "digest",
     "digest_of_bytes",
     "edits",
+    "find_in_cards",
     "fits",
     "from_json",
     "from_timestamp",
     "heavy",
+    "join_values",
     "json_pointer",
     "json_problems",
     "loads_strict",

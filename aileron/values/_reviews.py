@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from attrs import field, frozen
 
 from ._connectors import Request
 from ._converter import FALLBACK, Member, differ, from_json, to_json
-from ._json import JSON, digest
+from ._json import JSON, compact, digest, plain, strings_in
 from ._vault import Binding
 
 
@@ -132,6 +134,26 @@ class Card:
     step: str
     kind: str
     parts: tuple[tuple[str, tuple[JSON, ...]], ...]
+
+    def plainly_shown(self) -> Iterator[JSON]:
+        """Yield the values that a reader can tell apart: none where a slash may belong to either of two."""
+        for _, values in self.parts:
+            if len(values) == 1 or not any("/" in text for text in strings_in(values)):
+                yield from values
+
+
+def join_values(values: Sequence[JSON]) -> JSON:
+    """Write several values as one, such as the owner and the name of a repository; one stays what it is."""
+    if len(values) == 1:
+        return values[0]
+    return "/".join(each if isinstance(each, str) else json.dumps(plain(each), ensure_ascii=False) for each in values)
+
+
+def find_in_cards(given: Sequence[ReviewedArgument], cards: Sequence[Card]) -> frozenset[str]:
+    """Find the arguments whose whole value stands in a card, by name; those that share one are told apart by labels."""
+    shown = {compact(value) for card in cards for value in card.plainly_shown()}
+    times = Counter(compact(each.value) for each in given)
+    return frozenset(each.name for each in given if compact(each.value) in shown and times[compact(each.value)] == 1)
 
 
 class PreviewStatus(StrEnum):

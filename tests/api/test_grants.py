@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from aileron.values import RunState, timestamp, utc
+from aileron.values import Card, RunState, timestamp, utc
 from tests.api.case import LAUNCH_KEY, NOW, ApiCase, Heard
 
 LATER = timestamp(utc(NOW + 3600))
@@ -95,6 +95,15 @@ class GrantsTests(GrantsCase):
         heard = self.agents.ask("POST", "/v1/actions/ship-update/run", self.agent_key, {"args": {"text": "me@a.org"}})
         found = self.operator.ask("GET", f"/v1/action-approvals/{heard.json['approval_id']}", self.key)
         self.assertEqual(found.json["suggested"], [{"argument": "text", "kind": "domain", "given": ["a.org"]}])
+
+    def test_cards(self) -> None:
+        """One approval tells what it would send as what a person knows it, with every value of its type."""
+        self.runner.shown_cards[self.waiting] = (
+            Card("only", "issue", (("repository", ("me", "x")), ("number", (3,)))),
+        )
+        parts = [{"name": "repository", "values": ["me", "x"]}, {"name": "number", "values": [3]}]
+        found = self.operator.ask("GET", f"/v1/action-approvals/{self.waiting}", self.key).json["cards"]
+        self.assertEqual(found, [{"step": "only", "kind": "issue", "parts": parts}])
 
 
 class AgentTests(GrantsCase):

@@ -40,6 +40,27 @@ class ShowTests(ApprovalCase):
         ):
             self.assertIn(part, out)
 
+    def test_cards(self) -> None:
+        """A message is shown as that, its values not twice; the request is shown too, with --raw every argument."""
+        parts = [{"name": "to", "values": ["#eng"]}, {"name": "text", "values": ["one\ntwo\u202e"]}]
+        self.site.answer("GET", ONE, approval(cards=[{"step": "only", "kind": "message", "parts": parts}]))
+        out = self.as_operator("approval", "show", RUN)[1]
+        self.assertIn("Message\n  To    #eng\n  Text\n    │ one\n    │ two\\u202e\n", out)
+        self.assertIn("POST https://slack.com/api/chat.postMessage", out)
+        self.assertNotIn("  channel  #eng", out)
+        self.assertNotIn("\nArguments\n", out)
+        raw = self.as_operator("approval", "show", RUN, "--raw")[1]
+        self.assertIn("\nArguments\n  channel  #eng\n", raw)
+        self.assertNotIn("\nMessage\n", raw)
+
+    def test_cards_tell_part(self) -> None:
+        """An argument that stands in no card, or only beside a slash, is listed by its name."""
+        parts = [{"name": "repository", "values": ["a/b", "#eng"]}, {"name": "number", "values": [7]}]
+        self.site.answer("GET", ONE, approval(cards=[{"step": "only", "kind": "issue", "parts": parts}]))
+        out = self.as_operator("approval", "show", RUN)[1]
+        self.assertIn("Issue\n  Repository  a/b/#eng\n  Number      7\n", out)
+        self.assertIn("\nArguments\n  channel  #eng\n", out)
+
     def test_stale(self) -> None:
         """That it changed stands at the top; a step that uses an earlier answer says so and names its host."""
         self.site.answer("GET", ONE, approval(stale="The action was changed since."))

@@ -8,9 +8,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import JSON, Card, Cut, PreviewField, Review, ReviewedArgument, ReviewedRequest
-from aileron.web.approvals.cards import find_in_cards, find_places
-from aileron.web.approvals.requests import is_accounted_for, leaves
+from aileron.values import JSON, Card, Cut, PreviewField, Review, ReviewedArgument, ReviewedRequest, find_in_cards
+from aileron.web.approvals.requests import find_places, is_accounted_for, leaves
 
 from .case import Reading, WebCase, planned, previewed, read, sent
 

@@ -30,7 +30,7 @@ from aileron.api.shapes.schemas import (
     widened,
 )
 from aileron.api.shapes.values import approval_json, moment, new_grant_json, page, status_of, to_json
-from aileron.values import JSON, Assertion, Decision, Run, RunState
+from aileron.values import JSON, Assertion, Card, Decision, Run, RunState
 
 from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
@@ -71,7 +71,13 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
     """One approval, whole, its staleness checked now."""
     approval = await deps.decisions.approval(approval_id)
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
-    return answer({**approval_json(approval, deps.review_url), "suggested": suggested})
+    cards: JSON = [_card_json(each) for each in deps.decisions.cards(approval)]
+    return answer({**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards})
+
+
+def _card_json(card: Card) -> Mapping[str, JSON]:
+    parts: JSON = [{"name": name, "values": values} for name, values in card.parts]
+    return {"step": card.step, "kind": card.kind, "parts": parts}
 
 
 @TABLE.route(

@@ -167,6 +167,8 @@ def _says(words: str) -> Schema:
 _SCALARS: Mapping[Any, Schema] = {str: TEXT, int: COUNT, float: NUMBER, bool: BOOLEAN, datetime: MOMENT}
 _REFERRED = frozenset((Change, Fault, Grant, Predicate, Run, Scope))
 
+_CARD = made_of({"step": TEXT, "kind": TEXT, "parts": list_of(made_of({"name": TEXT, "values": list_of(ANY)}))})
+
 CALLS: Mapping[str, Schema] = {
     "requests": COUNT,
     "input_tokens": {**COUNT, "description": "all that was read, cached or not"},
@@ -207,7 +209,11 @@ COMPONENTS: Mapping[str, Schema] = {
             changes=_says("what of the review is otherwise than it was shown before"),
             grant_id=_says("the standing grant that decided; null: a person did, or nobody yet"),
         ),
-        {"grant": ref("Grant"), "suggested": list_of(ref("Predicate"))},
+        {
+            "grant": ref("Grant"),
+            "suggested": list_of(ref("Predicate")),
+            "cards": {**list_of(_CARD), **_says("what would be sent as what a person knows, such as a message")},
+        },
     ),
     "Grant": described(
         StandingGrant,

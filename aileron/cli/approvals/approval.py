@@ -51,12 +51,13 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
 
 @approval.command("show")
 @click.argument("approval_id", metavar="ID")
+@click.option("--raw", is_flag=True, help="List every argument by its name, also those of a message, mail or issue.")
 @_options.exact_times
 @operator_command
-def show_approval(command: OperatorCommand, approval_id: str) -> None:
+def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> None:
     """Show one request in full: who made it, its arguments, and the HTTP requests to be sent."""
     found, session = command.ask(lambda operator: look(operator, approval_id))
-    command.show({**found, "session": session}, lambda _: show_review(found, session))
+    command.show({**found, "session": session}, lambda _: show_review(found, session, raw=raw))
 
 
 @approval.command("approve")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from aileron.cli._output import block, heading, in_words, say, value, values, when
 from aileron.values import (
+    Card,
     PreviewField,
     PreviewStatus,
     Review,
@@ -16,7 +17,9 @@ from aileron.values import (
     ReviewedRequest,
     ReviewedStep,
     cautions,
+    find_in_cards,
     from_json,
+    join_values,
     place,
     strings_in,
 )
@@ -24,11 +27,12 @@ from aileron.values import (
 _IN = "  "
 
 
-def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) -> None:
-    """Print one approval whole.
+def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, *, raw: bool = False) -> None:
+    """Print one approval whole: a message, mail or issue as that, and its request as it will leave.
 
     :param approval: as the daemon shows it.
     :param session: who asks, or L{None}: the operator, without a session.
+    :param raw: print all arguments under their own names instead.
     """
     run, review = approval["run"], from_json(Review, approval["review"])
     heading("{name} {version}", name=review.action.name or run["action"], version=review.action.version)
@@ -50,7 +54,10 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
         _show(approval["changes"], review)
     _show_session(session)
     show_edits(run)
-    _show_arguments(review.arguments, run)
+    cards = () if raw else [_read_card(each) for each in approval.get("cards") or ()]
+    for each in cards:
+        _show_card(each)
+    _show_arguments(review.arguments, run, find_in_cards(review.arguments, cards))
     if review.preview is not None:
         _show_preview(review.preview)
     for number, step in enumerate(review.steps, 1):
@@ -87,12 +94,26 @@ def process(peer: Mapping[str, Any] | None) -> str:
     return f"PID {peer['pid']}, {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
 
 
-def _show_arguments(shown: Sequence[ReviewedArgument], run: Mapping[str, Any]) -> None:
-    heading("Arguments")
+def _read_card(card: Mapping[str, Any]) -> Card:
+    return Card(card["step"], card["kind"], tuple((part["name"], tuple(part["values"])) for part in card["parts"]))
+
+
+def _show_card(card: Card) -> None:
+    heading("{kind}", kind=card.kind.capitalize())
+    width = max((len(name) for name, _ in card.parts), default=0)
+    for name, parts in card.parts:
+        joined = join_values(parts)
+        value(name.capitalize(), joined, _IN, multiline=isinstance(joined, str) and "\n" in joined, width=width)
+
+
+def _show_arguments(shown: Sequence[ReviewedArgument], run: Mapping[str, Any], in_cards: Collection[str]) -> None:
+    rest = [each for each in shown if each.name not in in_cards]
+    if rest or not shown:
+        heading("Other arguments" if in_cards else "Arguments")
     arguments = run.get("arguments") or {}
     if shown:
-        width = max(len(each.label) for each in shown)
-        for each in shown:
+        width = max((len(each.label) for each in rest), default=0)
+        for each in rest:
             value(each.label, each.value, _IN, multiline=each.multiline, width=width)
     else:
         values(arguments, _IN)

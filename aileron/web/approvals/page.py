@@ -25,16 +25,16 @@ from aileron.values import (
     Session,
     StepRow,
     edits,
+    find_in_cards,
     visible,
 )
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import STATES, agent, countdown, moment, process, process_name, render_value
 
-from .cards import draw_card, find_in_cards, find_open, find_places
 from .decision import decision_form
 from .edit_form import edit_form
 from .reading import box, differences, reading
-from .requests import draw_request
+from .requests import draw_card, draw_request, find_open, find_places
 from .review import arguments, host_of, preview_trouble
 from .risks import REASONS, new_here, risks
 

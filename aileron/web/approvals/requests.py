@@ -1,4 +1,4 @@
-"""Draws the requests of an approval: what is sent where at a glance, and each as it leaves, its JSON coloured.
+"""Draws what an approval sends: as what a person knows it, such as a message; and each request, its JSON coloured.
 
 A request is folded only if nothing is sent in it that does not stand open on the page: see L{is_accounted_for}.
 """
@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
-from aileron.values import JSON, READ, ReviewedRequest, ReviewedStep, plain, visible
+from aileron.values import (
+    JSON,
+    PRESENTATIONS,
+    READ,
+    Approval,
+    Card,
+    ReviewedArgument,
+    ReviewedRequest,
+    ReviewedStep,
+    join_values,
+    plain,
+    visible,
+)
 from aileron.web._texts import render_value
 
 from .reading import TextReading, box, reading
@@ -23,6 +35,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _AUTHORITY_END = re.compile(r"[/?#\\]")
 _KIND_OF_BODY = frozenset(("accept", "content-type"))
 _MOST_BESIDE, _MOST_MARKS, _MOST_AROUND = 1000, 10, 40
+_MOST_IN_HEADLINE = 60
 
 
 def draw_request(
@@ -173,3 +186,39 @@ def _coloured_line(line: str) -> Iterator[Tag | str]:
         yield from (tags.span(visible(bare), **{"class": kind}), value[len(bare) :])
     else:
         yield value
+
+
+def draw_card(card: Card, new: Callable[[JSON], str]) -> dict[str, Flattenable]:
+    """Draw one card, each part in full as text: nothing of it acts.
+
+    :param new: says of a value that it was never used before.
+    """
+    parts = [_draw_part(f"card-{card.step}-{part}", part, values, new) for part, values in card.parts]
+    return {"kind": card.kind.capitalize(), "parts": parts}
+
+
+def _draw_part(name: str, part: str, values: Sequence[JSON], new: Callable[[JSON], str]) -> Tag:
+    label, read = part.capitalize(), reading(join_values(values), *map(new, values))
+    return tags.div(
+        tags.dt(label, " ", tags.small(read.size, **{"class": "quiet"})),
+        tags.dd(box(read, visible(name), label)),
+        tags.dd(read.notes, **{"class": "note"}),
+    )
+
+
+def find_open(approval: Approval, given: Sequence[ReviewedArgument], cards: Sequence[Card]) -> frozenset[str]:
+    """Find every value that stands open on the page, as of L{leaves}.
+
+    These are the arguments, the parts of cards, and what the preview shows uncut.
+    """
+    seen = [each.value for each in approval.review.shown_preview.fields if each.cut is None]
+    joined = [join_values(values) for card in cards for _, values in card.parts]
+    return frozenset(leaves([*(each.value for each in given), *seen, *joined]))
+
+
+def find_places(cards: Sequence[Card]) -> Iterator[str]:
+    """Find where each card goes, in a few words for a headline."""
+    for card in cards:
+        place = join_values(dict(card.parts).get(PRESENTATIONS[card.kind][0], ("",)))
+        if isinstance(place, str) and place.strip() and len(place) <= _MOST_IN_HEADLINE and "\n" not in place:
+            yield visible(place)
