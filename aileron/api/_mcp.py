@@ -1,4 +1,4 @@
-"""C{/mcp} of the agent site, behind the guard of every route; and the routes for who asks in this process."""
+"""C{/mcp} of the agent site, behind the guard of every route; and the same routes for requests made in this process."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ async def respond(
         return describe_failure(error)
     except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
         raise
-    except Exception:  # noqa: BLE001  # the rim of HTTP, and of who asks in this process
+    except Exception:  # noqa: BLE001  # the rim of HTTP, and of requests made in this process
         return describe_failure(unexpected(endpoint.name))
 
 

@@ -135,7 +135,7 @@ class _Root(Resource):
 class AgentSite(_Root):
     """The agent site's root resource.
 
-    :ivar routes: the same for who asks in this process.
+    :ivar routes: the same for requests made in this process.
     """
 
     def __init__(self, api: IResource, routes: AgentRoutes) -> None:

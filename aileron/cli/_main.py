@@ -139,5 +139,5 @@ def main() -> None:
 
 
 def _let_go_of_output() -> None:
-    # Whoever read us has gone: what is still buffered must not fail once more at exit.
+    # The reader of our output is gone: what is still buffered must not fail once more at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -21,8 +21,8 @@ _OF_ALL = {"0.0.0.0": _LOOPBACK_4, "::": _LOOPBACK_6}  # noqa: S104  # how to ca
 _NO_IPV6 = frozenset((errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT))
 _TRIES = 20
 _BACKLOG = 4096
-"""Connections that the system queues while the daemon is busy or its sites are full: whoever finds no room tries again
-a second later, then two, then four.  An endpoint of the operator's choice says its own."""
+"""Connections that the system queues while the daemon is busy or its sites are full: a client that finds no room tries
+again after a second, then two, then four.  An endpoint of the operator's choice says its own."""
 
 
 @frozen

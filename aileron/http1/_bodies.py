@@ -159,7 +159,7 @@ class UntilClose:
 def announced(length: int) -> Body | None:
     """Make a fresh finder of the end of a request's body; L{None} where no body follows.
 
-    Fields after a chunked body are refused: whoever judged the request's head has not seen them.
+    Fields after a chunked body are refused, because they were not there when the request's head was judged.
 
     :param length: in bytes, or L{CHUNKED}.
     """

@@ -1,7 +1,7 @@
 """The daemon's actions as MCP tools: C{aileron-mcp} on standard input and output, and the daemon's own C{/mcp}.
 
 Importing it loads nothing heavy: a signal during the slow imports finds its handler in place, and the SDK, which takes
-half a second and 31 MB, is loaded only by who wants it.
+half a second and 31 MB, is loaded only where it is used.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class AsgiExchange:
             self._tell_end()
 
     def _tell_end(self) -> None:
-        """Tell whoever waits for a part that will not come; it must not wait, for it is where a cancelled task ends."""
+        """Tell the reader that no more parts will come. It must not wait: a cancelled task ends here."""
         with contextlib.suppress(asyncio.QueueFull):
             self._heads.put_nowait(None)
         if not self._whole:

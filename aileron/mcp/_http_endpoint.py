@@ -59,7 +59,7 @@ def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
 
 @implementer(IMcp)
 class HttpEndpoint:
-    """Serves each agent by a server of its own, made when it first asks, which nobody reaches who has not its token.
+    """Serves each agent with a server of its own, made at its first request and reached only with its token.
 
     What a server does it asks of the agent site's routes, with the token of its agent: there is no other way in.
 

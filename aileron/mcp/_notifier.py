@@ -93,7 +93,7 @@ class ChangeNotifier:
         self.subscribers: dict[int, Subscriber] = {}
 
     async def publish(self, *events: ServerEvent) -> None:
-        """Have everyone told who wants to hear of these; nobody is waited for."""
+        """Notify everybody who subscribed to these; nothing is waited for."""
         for event in events:
             await self.bus.publish(event)
 
@@ -172,7 +172,7 @@ class Subscriptions:
         return await self._listening(ctx, params)
 
     async def look(self) -> Sequence[ToolDefinition]:
-        """Return every action there is now, and tell whoever subscribed to a document that is another, came or went."""
+        """Return all present actions, and notify the subscribers of documents that changed, appeared or disappeared."""
         definitions = await self._actions()
         before, self._known = self._known, {action_uri(definition): definition for definition in definitions}
         for address in sorted(before.keys() | self._known.keys()):

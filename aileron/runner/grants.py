@@ -53,8 +53,8 @@ class GrantMatcher:
     """Takes decisions in the operator's place, as far as the operator said so beforehand.
 
     :param turns: of runs.
-    :param remember: that the vault has come further: before anything begins that a use allows, else whoever puts back
-        the vault's file has that use again.
+    :param remember: notes that the vault has changed, before anything begins that a use allows; else a restored older
+        file would give that use again.
     """
 
     _grants: IGrants
@@ -186,7 +186,7 @@ def _put_up(run: Run, asked: Transition) -> Approval:
 class GrantService:
     """Puts a grant on record, keeps it in the vault, then approves its call: none is in force unread.
 
-    :param note: remembers that the vault has come further, else whoever puts back its file has again what was revoked.
+    :param note: notes that the vault has changed, else a restored old file of it would bring back what was revoked.
     """
 
     _grants: IGrants

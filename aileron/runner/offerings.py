@@ -65,7 +65,7 @@ class Offerings:
         self._offering = Offering(int(self._clock.seconds() * 1000), {})
 
     def look(self) -> None:
-        """Work the offering out again if anything it depends on has changed, and tell who waits for that."""
+        """Work the offering out again if anything it depends on has changed, and tell its waiting readers."""
         catalogue = self._catalogue.current()
         known = self._vault.ever_unlocked()
         seen = (catalogue.generation, self._connectors.generation(), self._trust.generation(), self._config_problems)

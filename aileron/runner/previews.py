@@ -79,7 +79,7 @@ class Previews:
         return self._effects.may_act() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
 
     async def looked_at(self, approval: Approval) -> Approval:
-        """C{approval} as whoever looks at it is shown it: with what was missed, if that comes in time."""
+        """Return C{approval} as it is to be shown now: with a missed preview, if that comes in time."""
         run_id, task = approval.run.id, _task(approval.run.id)
         if not lacks_preview(approval):
             return approval

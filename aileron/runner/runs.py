@@ -135,9 +135,9 @@ _STORE_PAUSE_SECONDS = 1.0
 
 @define(eq=False)
 class RunRepository:
-    """Holds runs as they stand, the record of them, and who waits for them to settle.
+    """Holds runs as they stand, the record of them, and the callers that wait for them to settle.
 
-    :ivar table: where runs are kept, for who reads them.
+    :ivar table: where runs are kept, for their readers.
     :ivar audit: the record, for what concerns no change of a run's state.
     :ivar events: makes what is put on record.
     :param pending_limits: how many may wait for a decision at once.
@@ -163,7 +163,7 @@ class RunRepository:
         return await self.table.receive(run, transitions, self._pending_limits)
 
     async def apply(self, *transitions: Transition) -> Run:
-        """Apply C{transitions}, then tell who waits for an end.
+        """Apply C{transitions}, then tell the callers that wait for an end.
 
         :raises StateConflict: somebody else was faster.
         """

@@ -1,4 +1,4 @@
-"""Runs tasks, now or at a time, lets one at a time act on a run, and tells who waits for results."""
+"""Runs tasks, now or at a time, lets one at a time act on a run, and tells waiting callers their results."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ K = TypeVar("K", bound=Hashable)
 
 @define(eq=False)
 class ResultWaiters(Generic[K, T]):
-    """Keeps who waits for what, and tells them in the order they came."""
+    """Keeps the callers that wait for each result, and tells them in the order in which they came."""
 
     _clock: IReactorTime
     _waiting: dict[K, list[Deferred[T | None]]] = field(factory=dict)

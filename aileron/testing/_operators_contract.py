@@ -25,7 +25,7 @@ class OperatorsContract(HandOversContract):
         raise NotImplementedError
 
     def prove(self, client_nonce: str, daemon_nonce: str) -> str:
-        """Prove what who knows the passphrase proves."""
+        """Make the proof of somebody who knows the passphrase."""
         raise NotImplementedError
 
     def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:

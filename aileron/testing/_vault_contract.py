@@ -61,7 +61,7 @@ class VaultContract(MixedIn):
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.UNLOCKED, True))
 
     def test_never_unlocked(self) -> None:
-        """Started locked it says so, and who waits for that waits no longer."""
+        """Started locked it says so, and nobody has to wait for it."""
         vault = self.make_locked()
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.LOCKED, False))
         self.assertIsNone(self.successResultOf(vault.locked()))

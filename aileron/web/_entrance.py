@@ -23,7 +23,7 @@ _local_path = re.compile(rf"/(({_FIRST})(/[0-9A-Za-z_-]{{1,64}})?)?").fullmatch
 
 
 def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
-    """Let pass who is logged in, and tell the page when that ends without a use, and whatever its use.
+    """Admit a logged-in browser, and tell the page when the login ends without use, and at the latest.
 
     :return: the login.
     :raises Unauthorized: nobody is.

@@ -1,4 +1,4 @@
-"""The pages' resource: a shell for any navigation, fragments for who has cookie and key, and the way in."""
+"""The pages' resource: a shell for any navigation, fragments for a browser with cookie and key, and the way in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of agents: who is at work, and what each asked for over time, drawn."""
+"""Sessions of agents: those at work, the tokens they used, and what each asked for over time, drawn."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class ConnectionLimiter:
 
     A connection that has proved nothing gives way to a new one, whatever it does: the oldest goes first.  So nobody can
     take all places without a credential.  While the site is full, few are let in at a time, so that each has time to
-    prove itself.  Three quarters of the places can be kept.  The owners of the credentials share them: who has more
-    than another gives up what is more.
+    prove itself.  Three quarters of the places can be kept.  The owners of the credentials share them: an owner
+    with more than another gives up the difference.
 
     What is held for them is bounded too.  Beyond the bound the connection gives way that holds most; of those whose
     places are kept, one of the owner that holds most.
@@ -123,7 +123,7 @@ class ConnectionLimiter:
             self.give_up(connection)
 
     def count(self, connection: TrackedConnection, held: int) -> None:
-        """Note how many bytes are held for C{connection}; who holds most gives way where it is too much."""
+        """Note how many bytes are held for C{connection}; the largest holder gives way where it is too much."""
         owner = self._owners.get(connection)
         if owner is not None:
             self._proven_bytes += held - self._kept[owner][connection]
@@ -211,8 +211,8 @@ class QueuedConnection(Protocol):
 class RequestTurns:
     """Spreads the requests of a site over the turns of the reactor.
 
-    Where some have to wait, the owners of their connections take turns: who has many connections is served no more
-    often than who has one.
+    Where some have to wait, the owners of their connections take turns: one with many connections is served no more
+    often than one with a single connection.
     """
 
     def __init__(self, reactor: IReactorTime) -> None:

@@ -69,7 +69,7 @@ class GuardedSite(Site):
         self._set_pace()
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Whoever comes, also one that is then refused, is one of few in this turn."""
+        """Count each new connection, also one that is then refused, as one of few in this turn."""
         if self._ports and self._paced is None:
             self._paced = self.reactor.callLater(0, self._pace)
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]

@@ -55,8 +55,8 @@ def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | N
 def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> str:
     """Get a token from a child, in whose terminal the person typed the passphrase; we never hold that.
 
-    :param url: of the operator site that the token will be shown to.  Whoever replaces C{daemon.json} between our look
-        and the child's must not be shown a token of the true daemon.
+    :param url: of the operator site that the token will be shown to.  A program that replaces C{daemon.json} between
+        our look and the child's must not be shown a token of the true daemon.
     :raises CommandError: the child could not log in, and has said why.
     """
     import subprocess

@@ -2,8 +2,8 @@
 
 Seen in Claude Code 2.1: the C{env} of its settings wins over the environment that it is started in.  It reads them in
 C{.claude.json} and C{settings.json} of its own directory, in C{.claude} of the working directory and of the
-repository's root, from C{--settings}, and from the administrator.  We look between those two as well: whoever finds
-more leaves more alone.
+repository's root, from C{--settings}, and from the administrator.  We look between those two as well: the
+more we find, the more we leave alone.
 """
 
 from __future__ import annotations

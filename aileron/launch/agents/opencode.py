@@ -3,7 +3,7 @@
 Seen in OpenCode 1.18: it merges the files of its configuration directory, C{OPENCODE_CONFIG}, C{opencode.json[c]} from
 the working directory up to the repository's root (without a repository, to the root of the file system), the
 C{.opencode} directories on the same way, the home's and C{OPENCODE_CONFIG_DIR}, then C{OPENCODE_CONFIG_CONTENT}, then
-the administrator's directory.  We look all the way up in any case: whoever finds more leaves more alone.
+the administrator's directory.  We look all the way up in any case: the more we find, the more we leave alone.
 """
 
 from __future__ import annotations

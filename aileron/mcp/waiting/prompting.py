@@ -26,7 +26,7 @@ MOST_CHOICES = 100
 
 
 class Prompting:
-    """Answers who wants a prompt."""
+    """Answers requests for a prompt."""
 
     def __init__(self, offers: ITools, session: SessionEnvironment, beats: Beats) -> None:
         self._offers = offers

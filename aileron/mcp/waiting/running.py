@@ -121,7 +121,7 @@ class Attempts:
     async def answer(self, ask: Callable[[float], Awaitable[T]]) -> T:
         """Ask until an answer comes: a daemon that went away meanwhile has the whole wait to come back.
 
-        Whoever proves not to be the daemon is not asked again, unless that was it before.
+        A program that turns out not to be the daemon is not asked again, unless it was the daemon before.
 
         :param ask: is told how much of the wait is left, in seconds.
         :raises DaemonUnreachable: it did not come back, or was never there.

@@ -1,6 +1,6 @@
-"""Reads what a service makes of a text: whom it notifies, and links that lead elsewhere than they say.
+"""Reads what a service makes of a text: the people it notifies, and links that lead elsewhere than they say.
 
-Whoever wrote the text wants it to take long.  Each expression here looks at a character at most a few times: it begins
+The author of the text may want this to take long.  Each expression here looks at a character a few times: it begins
 at a sign that it does not run over, and takes what it took for good (C{++}).  Of the places that are found so many are
 looked at, and where there are more it is said.
 """

@@ -27,7 +27,7 @@ export function armActs(root, changed) {
   if (place && !place.textContent) place.textContent = last.trouble;
 }
 
-// Where stands what went wrong last, as long as what was tried does; whoever goes elsewhere has read it.
+// The place of the last error, as long as the button that caused it is there; another page means that it was read.
 function placeOfLast(root) {
   if (last.place !== location.pathname) last = NOTHING;
   const tried = [...root.querySelectorAll("[data-act]")].find((element) => element.dataset.act === last.act);

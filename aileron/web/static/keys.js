@@ -12,7 +12,7 @@ export function armKeys() {
   });
 }
 
-// Whoever types, or means a key of the browser's, is left alone.
+// Keys do nothing while the user types, or uses one of the browser's own.
 function isTaken(event) {
   const { target } = event;
   const typing = target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox])");

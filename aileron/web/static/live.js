@@ -13,7 +13,7 @@ export function isLive() {
   return live;
 }
 
-// A browser has few connections for one site, so only whoever holds the lock follows.
+// A browser has few connections for one site, so only the tab that holds the lock follows.
 export function listen(told) {
   channel.onmessage = ({ data }) => {
     live = data.live;

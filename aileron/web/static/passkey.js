@@ -19,7 +19,7 @@ export async function made(options) {
   return credential && written(credential, ["clientDataJSON", "attestationObject"]);
 }
 
-// Whoever waves it away has said no: that is no fault.
+// Dismissing the browser's dialog means no: that is not an error.
 async function asked(ask) {
   try {
     return await ask();
