@@ -87,7 +87,7 @@ class Message:
 class Workspace:
     """What the service knows: the token, the channels, the messages, and every request so far.
 
-    :ivar next: behaviours of the coming posts, spent in order; afterwards all goes well.
+    :ivar next: behaviours of the coming posts and tests of the token, spent in order; afterwards all goes well.
     :ivar hides: whether nobody may read what stands in a channel.
     :ivar release: fires when answers that are held are to go out.
     """
@@ -112,7 +112,8 @@ class Workspace:
             case "POST", "/api/chat.postMessage":
                 return self._post(request)
             case "GET", "/api/auth.test":
-                return Behaviour(), {"ok": True, "user": "aileron", "team": "Kit", "url": "https://kit.slack.com/"}
+                behaviour = self.next.pop(0) if self.next else Behaviour()
+                return behaviour, {"ok": True, "user": "aileron", "team": "Kit", "url": "https://kit.slack.com/"}
             case "GET", "/api/conversations.list":
                 return Behaviour(), self._list()
             case "GET", "/api/conversations.history" if not self.hides:

@@ -8,6 +8,7 @@ from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import CHECK, CONNECTOR, UNGATED, kinds
 from tests.functional.reactor import until
+from tests.functional.slack import Behaviour
 from tests.functional.test_looks import FAULTS, STYLES
 
 _REVOKE = 'button[data-act^="DELETE /v1/bindings/"]'
@@ -50,6 +51,19 @@ class ConnectorPageTests(PagesTestCase):
         await page.click("main td + td a, main th a[href^='/runs/']")
         await page.shows("All runs")
 
+    async def test_slow(self) -> None:
+        """A test that the service lets wait is shown as running, and the daemon is not said to be silent."""
+        await self.add(self.check_file())
+        page = await self.opened_connector()
+        self.workspace.next = [Behaviour(held=True)]
+        await page.click(_TEST)
+        await page.shows("Running")
+        await self.pause(17)  # longer than the page waits for an answer
+        self.assertNotIn("did not respond", await page.text("#main"))
+        self.workspace.release.callback(None)
+        await page.until("document.querySelector('main tbody .chip.good')?.textContent === 'Completed'")
+        self.assertEqual(page.problems, [])
+
     async def opened_connector(self) -> Page:
         """The connector's page, reached as a person does."""
         page = await self.entered()
@@ -72,9 +86,11 @@ class ConnectorPageTests(PagesTestCase):
         await self.look_at(page, "connector-connected")
 
     async def try_it(self, page: Page, ending: str) -> None:
-        """Click the test: it runs as an action does, and its outcome is on the page."""
+        """Press the test by keyboard: it runs as an action does, and its outcome is on the page."""
         before = len(self.asked())
-        await page.click(_TEST)
+        await page.until(f"document.querySelector('{_TEST}:not(:disabled)') !== null")
+        await page.evaluate(f"document.querySelector('{_TEST}').focus()")
+        await page.press("Enter")
         await until(self.reactor, lambda: len(self.asked()) > before, 30, "a test of the connection")
         last = "document.querySelector('main tbody a[href^=\"/runs/\"]').closest('tr').textContent"
         await page.until(f"{last}.includes('{ending}')")
