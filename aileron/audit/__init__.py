@@ -5,7 +5,7 @@ from ._checkpoints import fingerprint, is_signed
 from ._commit_observer import CommitObserver
 from ._export import Exporting, record_line
 from ._key_file import KeyFile
-from ._retention import Retention
+from ._record_reader import Retention
 from ._seal import GENESIS, check_chain, payload_digest, seal
 from ._signer import CheckpointSigner
 from ._types import RECORDED

@@ -1,9 +1,9 @@
-"""The whole record: what the database must offer of it, and a look through it while it is written."""
+"""The whole record: what the database must offer of it, a look through it, and the deletion of old contents."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from attrs import frozen
@@ -11,14 +11,17 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from aileron.errors import Conflict
-from aileron.values import Checkpoint, Maced, Row, Verdict
+from aileron.interfaces import IAudit
+from aileron.values import Checkpoint, Event, Maced, Row, Verdict, utc
 
+from ._chain_verifier import PRUNED
 from ._export import Exporting, record_line
 from ._seal import GENESIS
 from .verify import BEFORE_ALL, Verification
 
 _SLICE, _SIGNATURES = 500, 40
 """Each some milliseconds of the reactor's time."""
+_BATCH = 200
 
 
 class RecordArchive(Protocol):
@@ -104,3 +107,36 @@ class RecordReader:
             raise Conflict("The record has a gap where this part would begin.")
         previous = before[0][13] if before else GENESIS
         return Exporting(after, previous, until, checkpoints)
+
+
+@frozen
+class Retention:
+    """Keeps contents for so many days; what the record says of them, and that they were deleted, stays.
+
+    :param write: an event of the daemon's own, now: its type and payload.
+    """
+
+    _audit: IAudit
+    _archive: RecordArchive
+    _clock: IReactorTime
+    _write: Callable[..., Event]
+    _days: int
+
+    async def prune(self) -> int:
+        """Delete the contents of all records that come before the first of the last days, in small batches.
+
+        It is put on record first: contents that are missing without a word of it are what an intruder leaves.
+
+        :return: how many.
+        :raises StoreUnavailable: the rest stays for the next time.
+        """
+        since = utc(self._clock.seconds()) - timedelta(days=self._days)
+        up_to, _last = await self._archive.bounds(since, None)
+        oldest = await self._archive.oldest_contents()
+        if oldest is None or oldest > up_to:
+            return 0
+        await self._audit.append(self._write(PRUNED, up_to=up_to, keep_payloads_days=self._days))
+        done = 0
+        while deleted := await self._archive.prune(up_to, _BATCH):
+            done += deleted
+        return done

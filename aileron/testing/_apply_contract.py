@@ -21,8 +21,8 @@ from aileron.values import (
     StepRow,
 )
 
+from ._case import RunsCase
 from ._examples import NOON, example_ask, example_decision, example_event, example_run, example_transition
-from ._runs_case import RunsCase
 
 _S = RunState
 

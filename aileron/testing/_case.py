@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred
 
+from aileron.interfaces import IAudit, IRuns
+from aileron.values import Approval, AuditQuery, PendingLimits, Run, RunState
+
+from ._examples import example_ask, example_run, example_transition
+
 if TYPE_CHECKING:
     from twisted.trial.unittest import SynchronousTestCase
 
@@ -15,6 +20,7 @@ else:
     MixedIn = object
 
 T = TypeVar("T")
+LIMITS = PendingLimits(per_session=2, per_home=3)
 
 
 class StoreCase(MixedIn):
@@ -27,3 +33,48 @@ class StoreCase(MixedIn):
     def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
         """Return the error of type C{error} that C{coroutine} ended with."""
         return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
+
+
+class RunsCase(StoreCase):
+    """The base of tests of runs."""
+
+    runs: IRuns
+    audit: IAudit
+
+    def make_runs(self) -> tuple[IRuns, IAudit]:
+        """Return an empty keeper of runs, its clock at the example's moment, and the record beside it.
+
+        Answers at once.
+        """
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        """Make them."""
+        super().setUp()
+        self.runs, self.audit = self.make_runs()
+
+    def recorded(self) -> list[str]:
+        """Types of all events on record, oldest first."""
+        return [record.event.type for record in reversed(self.do(self.audit.list(AuditQuery())).items)]
+
+    def received(self, run: Run | None = None) -> Run:
+        """Return a run that is kept as C{received}, without an event."""
+        return self.do(self.runs.receive(run or example_run(), (), LIMITS))[0]
+
+    def pending(self, run_id: str = "run-1", **changes: Any) -> Run:
+        """Return a run that waits for its decision."""
+        run = example_run(run_id, **changes)
+        asked = example_transition(run, RunState.PENDING, "approval.requested", ask=example_ask())
+        return self.do(self.runs.receive(run, (asked,), LIMITS))[0]
+
+    def executing(self) -> Run:
+        """Return a run that executes."""
+        run = self.received(example_run(gated=False))
+        return self.do(self.runs.apply(example_transition(run, RunState.EXECUTING)))
+
+    def approval(self, run_id: str = "run-1") -> Approval:
+        """Return the approval of a gated run."""
+        approval = self.do(self.runs.approval(run_id))
+        if approval is None:
+            self.fail("no approval")
+        return approval

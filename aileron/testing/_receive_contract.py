@@ -16,8 +16,8 @@ from aileron.values import (
     RunState,
 )
 
+from ._case import LIMITS, RunsCase
 from ._examples import NOON, example_ask, example_decision, example_run, example_transition
-from ._runs_case import LIMITS, RunsCase
 
 _S = RunState
 _WEEK = timedelta(days=7)

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
 from aileron.values import JSON, visible
-from aileron.web.approvals.words import MOST_STEPS, WordComparison
+from aileron.web.approvals.reading import MOST_WORD_STEPS, WordComparison
 
 
 class WordTests(SynchronousTestCase):
@@ -53,7 +53,7 @@ class WordTests(SynchronousTestCase):
         done = [comparison.draw(words, f"{words} more") is not None for _ in range(100)]
         self.assertTrue(done[0])
         self.assertFalse(done[-1])
-        self.assertTrue(0 <= comparison.steps < MOST_STEPS)
+        self.assertTrue(0 <= comparison.steps < MOST_WORD_STEPS)
 
     @given(st.text(max_size=80), st.text(max_size=80))
     def test_whole(self, before: str, after: str) -> None:

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import frozen
+from attrs import define, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Change, Review, cautions, comparing_steps, place, strings_in, visible
@@ -16,13 +16,18 @@ from aileron.web._texts import render_value
 
 from .addresses import addresses
 from .markup import markup
-from .words import WordComparison
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_OF_A_KIND = 6
 _BLANKS = re.compile(r" {10}|(?:\A|\n)(?: *\n){3}")
 _TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _MARKS = frozenset("\u200e\u200f\u061c")
+_MOST_COMPARED = 20_000
+MOST_WORD_STEPS = 4_000_000
+"""Of comparing for one page: two tenths of a second, however many texts there are."""
+
+_MOST_ALIKE, _AROUND = 400, 150
+_PIECES = re.compile(r"[^\S\n]++(?:\w++|[^\w\s])?|\w++|[^\w\s]|\n")
 
 
 @frozen
@@ -159,3 +164,49 @@ def _lines(before: JSON, after: JSON) -> str:
         return ""
     differing = difflib.unified_diff(*pages, "before", "after", lineterm="", n=1)
     return visible("\n".join(differing), multiline=True)
+
+
+@define
+class WordComparison:
+    """Compares texts until the work of a page is done.
+
+    :ivar steps: how many steps of comparing are left.
+    """
+
+    steps: int = MOST_WORD_STEPS
+
+    def draw(self, before: JSON, after: JSON) -> Tag | None:
+        """Draw both texts as one, with C{ins} and C{del} around what differs.
+
+        Of a long stretch that is alike only the ends are drawn, and how much lies between: both texts are on the page.
+
+        :return: L{None}: they are no texts, or it would take too long.
+        """
+        if not (isinstance(before, str) and isinstance(after, str) and len(before) + len(after) <= _MOST_COMPARED):
+            return None
+        pieces = _PIECES.findall(before), _PIECES.findall(after)
+        steps = comparing_steps(*pieces)
+        if steps > self.steps:
+            return None
+        self.steps -= steps
+        return tags.div(*_draw_pieces(*pieces), **{"class": "difference"})
+
+
+def _draw_pieces(before: list[str], after: list[str]) -> Iterator[Tag | str]:
+    for kind, start, end, now_start, now_end in difflib.SequenceMatcher(None, before, after).get_opcodes():
+        if kind == "equal":
+            yield from _draw_alike("".join(before[start:end]))
+            continue
+        for tag, pieces in ((tags.del_, before[start:end]), (tags.ins, after[now_start:now_end])):
+            if pieces:
+                yield tag(visible("".join(pieces), multiline=True))
+
+
+def _draw_alike(text: str) -> Iterator[Tag | str]:
+    if len(text) <= _MOST_ALIKE:
+        yield visible(text, multiline=True)
+        return
+    yield visible(text[:_AROUND], multiline=True)
+    words = f" … {len(text) - 2 * _AROUND:,} unchanged characters … "
+    yield tags.span(words, **{"class": "quiet"})
+    yield visible(text[-_AROUND:], multiline=True)
