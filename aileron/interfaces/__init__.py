@@ -3,14 +3,13 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
-from ._audit import IAudit
 from ._authority import IBrakes, IControl, IGrants, IRecordKeys, ITrust
 from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from ._operators import IOperators, IPasskeyBook
 from ._runner import IDecisions, ISubmission
 from ._services import IAgentRoutes, IMcp, IMeter, IMeters, INotifier, ITotals
-from ._store import IBindingFlags, IRuns, ISessions, IWatermarks
+from ._store import IAudit, IBindingFlags, IRuns, ISessions, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
