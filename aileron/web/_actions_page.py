@@ -27,6 +27,7 @@ from ._blocks import (
 )
 from ._parts import Drawing, Visit
 from ._runs_page import runs_table
+from ._texts import count
 
 _FEW = 5
 _DAY_SECONDS = 86400
@@ -38,7 +39,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
     offers = [offer for _, offer in sorted(offering.offers.items())]
     return page(
         "Actions",
-        f"{len(offers)} actions",
+        count(len(offers), "action", "actions"),
         heading("Actions"),
         tags.p(answer()),
         table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), "No actions available"),

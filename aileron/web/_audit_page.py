@@ -27,7 +27,7 @@ from ._blocks import (
     table,
 )
 from ._parts import Drawing, Visit
-from ._texts import moment
+from ._texts import count, moment
 
 _MOST = 50
 _WORDS = {
@@ -49,7 +49,7 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
     fields += [field(name, f"{label} (UTC)", kept.get(name, ""), "datetime-local") for name, label in _TIMES.items()]
     return page(
         "Audit log",
-        f"{len(found.items)} records",
+        count(len(found.items), "record", "records"),
         heading("Audit log"),
         _describe_standing(deps),
         filters("/audit", *fields, given=any(kept.values())),

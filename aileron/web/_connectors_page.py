@@ -16,7 +16,7 @@ from ._blocks import Cell, Part, act, answer, back, chip, command, facts, headin
 from ._credentials_part import ComparedBinding, draw_connect, draw_credential, read_credentials
 from ._parts import Visit
 from ._runs_page import runs_table
-from ._texts import segment
+from ._texts import count, segment
 
 _MOST_TESTS = 5
 _ACTIONS = ("Action", "Approval", "Effect", "State", "Limits", "Operations")
@@ -32,7 +32,7 @@ async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
     heads = ("Connector", "State", "Account", "Hosts", "Version")
     return page(
         "Connectors",
-        f"{len(known)} connectors, {len(credentials)} credentials",
+        f"{count(len(known), 'connector', 'connectors')}, {count(len(credentials), 'credential', 'credentials')}",
         heading("Connectors"),
         table("Connectors", heads, (_connector(each, _bound(each, credentials)) for each in known), "No connectors"),
         *problems(deps.connectors.problems()),

@@ -12,6 +12,7 @@ from aileron.values import Histogram, Provider, Traffic
 from ._blocks import Cell, Part, facts, heading, page, quiet, table
 from ._charts import bars
 from ._parts import Visit
+from ._texts import count
 
 _NOTHING = "No requests since the daemon started"
 _HEADS = ("Provider", "Requests", "In progress", "Responses", "Sent", "Received", "Input tokens", "Output tokens")
@@ -23,7 +24,7 @@ async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
     begun = sum(each.begun for each in counted.values())
     return page(
         "Gateway",
-        f"{begun} requests",
+        count(begun, "request", "requests"),
         heading("LLM traffic"),
         quiet("Only numbers are kept, never prompts or responses."),
         tags.p(_NOTHING) if not counted else "",

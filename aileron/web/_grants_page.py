@@ -12,6 +12,7 @@ from aileron.values import Grant, GrantState, OwnCap, StandingGrant, compact
 from ._actions_page import limits
 from ._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
 from ._parts import Visit
+from ._texts import count
 
 _STATES = {
     GrantState.LIVE: "Active",
@@ -29,7 +30,7 @@ async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
     past = [each for each in standing if each.state is not GrantState.LIVE]
     return page(
         "Grants",
-        f"{len(live)} active grants",
+        count(len(live), "active grant", "active grants"),
         heading("Grants"),
         quiet("A grant allows similar calls without asking you. You create one when you approve a request."),
         tags.p(answer()),

@@ -10,10 +10,10 @@ from aileron.api import Dependencies
 from aileron.values import Page, Run, RunState, Session, visible
 
 from ._blocks import Part, heading, link, page, quiet
-from ._overview import FEW, MOST_COUNTED, Attention, Outcomes, Overview, SetupStep, count, read_overview
+from ._overview import FEW, MOST_COUNTED, Attention, Outcomes, Overview, SetupStep, read_overview
 from ._parts import Visit
 from ._runs_page import state_chip
-from ._texts import STATES, agent, moment
+from ._texts import STATES, agent, count, moment
 
 _COUNTED = (RunState.COMPLETED, RunState.FAILED, RunState.DENIED, RunState.UNKNOWN)
 

@@ -24,6 +24,7 @@ from aileron.values import (
 
 from ._credentials_part import read_credentials
 from ._event_names import OUTCOMES
+from ._texts import count
 
 FEW = 5
 MOST_COUNTED = 1000
@@ -99,11 +100,6 @@ async def read_overview(deps: Dependencies) -> Overview:
         problems=await _find_problems(deps),
         steps=await _read_steps(deps),
     )
-
-
-def count(number: int, one: str, several: str) -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {one if number == 1 else several}"
 
 
 def _query(*states: RunState) -> RunQuery:

@@ -44,7 +44,7 @@ from ._blocks import (
     table,
 )
 from ._parts import Drawing, Visit
-from ._texts import STATES, segment
+from ._texts import STATES, count, segment
 
 _MOST = 50
 _KINDS = {
@@ -100,7 +100,7 @@ def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     return page(
         "Runs",
-        f"{len(found.items)} runs",
+        count(len(found.items), "run", "runs"),
         heading("Runs"),
         filters(
             "/runs",

@@ -32,7 +32,7 @@ from ._blocks import (
 from ._charts import bars
 from ._parts import Visit
 from ._runs_page import runs_table
-from ._texts import STATES, process, segment
+from ._texts import STATES, count, process, segment
 
 MOST_DRAWN = 100
 _WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
@@ -60,7 +60,7 @@ def draw_timeline(lanes: Sequence[Lane], now: datetime) -> Tag:
     start = min(each.run.received_at for each in lanes)
     scale = _Scale(start, max(_end(each, now) for each in lanes))
     height = _TOP + _LANE * len(lanes)
-    words = f"Timeline of {len(lanes)} calls. The table below lists the same calls."
+    words = f"Timeline of {count(len(lanes), 'call', 'calls')}. Also listed in the table below."
     drawn = [part for place, lane in enumerate(lanes) for part in _draw_lane(lane, place, scale, now)]
     box = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img", "aria-label": words, "class": "timeline"}
     return Tag("svg")(*_draw_axis(scale, height), *drawn, **box)
@@ -127,7 +127,7 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
     heads = ("Agent", "State", "Started", "Last seen", "Directory", "LLM requests", "Input tokens", "Output tokens")
     return page(
         "Sessions",
-        f"{len(found.items)} sessions",
+        count(len(found.items), "session", "sessions"),
         heading("Sessions"),
         filters("/sessions", choice("live", "State", [("", "All"), ("yes", "Active")], live), given=bool(live)),
         *_draw_tokens(deps, found.items),
@@ -146,7 +146,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
     return page(
         f"{session.agent}, session",
-        f"{session.agent}: {len(found.items)} calls",
+        f"{session.agent}: {count(len(found.items), 'call', 'calls')}",
         back("/sessions", "All sessions"),
         heading(session.agent, "self-reported"),
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),

@@ -38,7 +38,12 @@ def size(text: str) -> str:
     lines = text.count("\n") + 1
     if len(text) <= _LONG_CHARACTERS and lines <= _LONG_LINES:
         return ""
-    return f"{len(text):,} characters, {lines:,} line{'s' if lines > 1 else ''}, shown in full"
+    return f"{len(text):,} characters, {count(lines, 'line', 'lines')}, shown in full"
+
+
+def count(number: int, one: str, several: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def agent(session: Session | None) -> str:

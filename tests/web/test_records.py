@@ -61,6 +61,12 @@ class RunPagesTests(WebCase):
         self.assertIn(VISIBLE, text)
         self.assertNotIn("onclick", str([attributes for _, attributes in read(text).tags]))
 
+    def test_counted(self) -> None:
+        """What is read aloud counts one run as a run, and several as runs."""
+        for said in ("1 run", "2 runs"):
+            self.run_in(RunState.FAILED)
+            self.assertEqual(read(self.fragment("/runs").text).tags[0][1]["data-said"], said)
+
     def test_filtered(self) -> None:
         """A filter leaves what is like it, and keeps what was chosen."""
         self.run_in(RunState.FAILED)

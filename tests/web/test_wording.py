@@ -92,3 +92,12 @@ class WordingTests(SynchronousTestCase):
         texts = {path: words(path).lower() for path in self.files()}
         found = [(path.name, phrase) for path, text in texts.items() for phrase in BANNED if phrase in text]
         self.assertEqual(found, [])
+
+    def test_counted(self) -> None:
+        """A number of things is written by C{count}, so that no page says "1 runs"."""
+        for path in self.files():
+            if path.suffix != ".py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    self.assertNotRegex(ast.unparse(node), r"\{len\([^{}]*\)\} (?!more\b)(\w+ )?\w+s\b", path.name)

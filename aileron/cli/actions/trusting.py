@@ -151,7 +151,8 @@ def what(item: Item) -> str:
 
 
 def _how(item: Item) -> str:
-    size = f"{item['lines']} lines, {item['bytes']} bytes"
+    lines = "1 line" if item["lines"] == 1 else f"{item['lines']} lines"
+    size = f"{lines}, {item['bytes']} bytes"
     if item["state"] == "new":
         return f"new, {size}"
     return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"

@@ -12,7 +12,7 @@ from attrs import define, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.values import JSON, Change, Review, cautions, comparing_steps, place, strings_in, visible
-from aileron.web._texts import render_value
+from aileron.web._texts import count, render_value
 
 from .addresses import addresses
 from .markup import markup
@@ -77,11 +77,11 @@ def _notes(texts: Sequence[str]) -> Iterator[str]:
 
 def _unseen(text: str) -> str:
     """Count the characters that are shown in their place since nobody would see them, or what they cover."""
-    unseen = {each: count for each, count in Counter(text).items() if visible(each, multiline=True) != each}
+    unseen = {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
     if not unseen:
         return ""
-    count = sum(unseen.values())
-    said = f"Contains {count:,} invisible or overlapping character{'' if count == 1 else 's'}"
+    characters = "invisible or overlapping character"
+    said = f"Contains {count(sum(unseen.values()), characters, f'{characters}s')}"
     turned = any(unicodedata.bidirectional(each) in _TURNS or each in _MARKS for each in unseen)
     example = visible(next(iter(unseen)))
     return f"{said}, shown as {example} or similar.{' Some change the reading direction.' if turned else ''}"
@@ -101,8 +101,8 @@ def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
 
 def _size(value: JSON, text: str) -> str:
     whole = value if isinstance(value, str) else text
-    count, lines = len(whole.encode("utf-8", "surrogatepass")), whole.count("\n") + 1
-    return f"{count:,} bytes, {lines:,} line{'' if lines == 1 else 's'}, shown in full"
+    size, lines = len(whole.encode("utf-8", "surrogatepass")), whole.count("\n") + 1
+    return f"{count(size, 'byte', 'bytes')}, {count(lines, 'line', 'lines')}, shown in full"
 
 
 def box(
