@@ -3,16 +3,20 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
+from ._config import CONFIG_KEYS
 from ._config_file import config_problem
+from ._keys import describe_keys
 from ._process import fresh_ids, settle_heap
 from ._run import choose_reactor, live, makeService, serve
 from ._settings import DaemonSettings, Options
 
 __all__ = [
+    "CONFIG_KEYS",
     "DaemonSettings",
     "Options",
     "choose_reactor",
     "config_problem",
+    "describe_keys",
     "fresh_ids",
     "live",
     "makeService",

@@ -11,33 +11,19 @@ from attrs import field, frozen
 
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
 
-from ._config_gateway import read_gateway
-from ._config_notices import read_notices
-from ._nodes import (
-    NotConfig,
-    Reader,
-    absolute_path,
-    items,
-    line_of,
-    match_text,
-    parse_yaml,
-    read_keys,
-    scalar,
-    switch,
-    whole_number,
-)
+from ._config_gateway import GATEWAY
+from ._config_notices import NOTICES
+from ._keys import Key, Keys, read_keys, section
+from ._nodes import NotConfig, WholeNumber, absolute_path, items, line_of, match_text, parse_yaml, scalar, switch
 
 if TYPE_CHECKING:
     from yaml import Node
 
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_NAME = re.compile(r"(?!.{254})[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 _CLIENT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_MOST_NAME = 253
 _MOST_LISTED = 32
 _MOST_UID = 2**32 - 2
-_MOST_PENDING = 1_000_000
-_MOST_DAYS = 36_500
 _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
@@ -88,7 +74,7 @@ def read_config(text: str) -> Config:
     root = parse_yaml(text)
     if root is None or scalar(root, "null") is not None:
         return Config()
-    read = read_keys(root, "", _READERS)
+    read = read_keys(root, "", CONFIG_KEYS)
     return Config(**{_FIELDS.get(name, name): value for name, value in read.items()})
 
 
@@ -102,14 +88,11 @@ def _endpoint(node: Node, name: str, line: int) -> str:
 def _hosts(node: Node, name: str, line: int) -> tuple[str, ...]:
     problem = "each of hosts must be a name in lower case, without a port"
     listed = items(node, name, line, _MOST_LISTED, "names")
-    found = tuple(match_text(each, _NAME, line_of(each), problem)[0] for each in listed)
-    if any(len(each) > _MOST_NAME for each in found):
-        raise NotConfig(problem, line)
-    return found
+    return tuple(match_text(each, _NAME, line_of(each), problem)[0] for each in listed)
 
 
 def _uids(node: Node, name: str, line: int) -> tuple[int, ...]:
-    listed, read = items(node, name, line, _MOST_LISTED, "numbers of users"), whole_number(_MOST_UID)
+    listed, read = items(node, name, line, _MOST_LISTED, "numbers of users"), WholeNumber(_MOST_UID)
     return tuple(read(each, f"each of {name}", line_of(each)) for each in listed)
 
 
@@ -119,16 +102,6 @@ def _clients(node: Node, name: str, line: int) -> frozenset[str]:
     return frozenset(match_text(each, _CLIENT, line_of(each), problem)[0] for each in listed)
 
 
-def _read_pending(node: Node, name: str, _line: int) -> PendingLimits:
-    most = whole_number(_MOST_PENDING)
-    return PendingLimits(**read_keys(node, name, dict.fromkeys(("per_session", "per_home", "per_action"), most)))
-
-
-def _metrics(node: Node, name: str, _line: int) -> bytes | None:
-    digest: bytes | None = read_keys(node, name, {"token_sha256": _digest}).get("token_sha256")
-    return digest
-
-
 def _digest(node: Node, name: str, line: int) -> bytes:
     text = scalar(node, "str") or scalar(node, "int") or ""  # sixty-four digits are a number to YAML
     if not _DIGEST.fullmatch(text):
@@ -136,42 +109,50 @@ def _digest(node: Node, name: str, line: int) -> bytes:
     return bytes.fromhex(text)
 
 
-def _audit(node: Node, name: str, _line: int) -> AuditSettings:
-    read = read_keys(node, name, {"anchor": _anchor, "keep_payloads_days": whole_number(_MOST_DAYS)})
-    return AuditSettings(**read.pop("anchor", {}), **read)
-
-
-def _anchor(node: Node, name: str, _line: int) -> dict[str, Any]:
-    read = read_keys(node, name, {"file": absolute_path, "webhook": _webhook})
-    return {f"anchor_{key}": value for key, value in read.items()}
+def _audit(anchor: Mapping[str, Any] | None = None, **others: Any) -> AuditSettings:
+    return AuditSettings(**{f"anchor_{key}": value for key, value in (anchor or {}).items()}, **others)
 
 
 def _webhook(node: Node, name: str, line: int) -> str:
     return match_text(node, _WEBHOOK, line, f"{name} must be an address such as https://example.com/anchor")[0]
 
 
-def _mcp(node: Node, name: str, _line: int) -> McpSettings:
-    return McpSettings(**read_keys(node, name, _OF_MCP))
-
-
-_OF_MCP: Mapping[str, Reader] = {
-    "http": switch,
-    "sessions": whole_number(1000),
-    "idle_seconds": whole_number(86_400),
-    "listed_actions": whole_number(1000),
+_PENDING, _MCP = PendingLimits(), McpSettings()
+_MOST = WholeNumber(1_000_000)
+_OF_PENDING: Keys = {
+    "per_session": Key(_MOST, "how many approvals of one agent session may be pending", _PENDING.per_session),
+    "per_home": Key(_MOST, "how many approvals may be pending in total", _PENDING.per_home),
+    "per_action": Key(_MOST, "how many approvals of one action may be pending", _PENDING.per_action),
 }
-_READERS: Mapping[str, Reader] = {
-    "listen": _endpoint,
-    "operator_listen": _endpoint,
-    "hosts": _hosts,
-    "agent_uids": _uids,
-    "clients": _clients,
-    "pending": _read_pending,
-    "gateway": read_gateway,
-    "metrics": _metrics,
-    "audit": _audit,
-    "notifications": read_notices,
-    "mcp": _mcp,
+_OF_METRICS: Keys = {
+    "token_sha256": Key(_digest, "SHA-256, in hexadecimal, of a token that may only read `/metrics`", "you alone may")
+}
+_OF_ANCHOR: Keys = {
+    "file": Key(absolute_path, "absolute path of a file to which checkpoints of the audit log are appended", "none"),
+    "webhook": Key(_webhook, "address to which checkpoints of the audit log are posted", "none"),
+}
+_OF_AUDIT: Keys = {
+    "keep_payloads_days": Key(WholeNumber(36_500), "days after which events keep only who, what and when", "never"),
+    "anchor": section(dict, _OF_ANCHOR),
+}
+_OF_MCP: Keys = {
+    "http": Key(switch, "whether agents reach their tools over HTTP as well, at `/mcp` of their site", _MCP.http),
+    "sessions": Key(WholeNumber(1000), "how many MCP sessions one agent may have there at once", _MCP.sessions),
+    "idle_seconds": Key(WholeNumber(86_400), "seconds without a request until such a session ends", _MCP.idle_seconds),
+    "listed_actions": Key(WholeNumber(1000), "how many actions are listed there at most", _MCP.listed_actions),
+}
+CONFIG_KEYS: Keys = {
+    "listen": Key(_endpoint, "where agents are served: a Twisted endpoint", "a port of 127.0.0.1, as last time"),
+    "operator_listen": Key(_endpoint, "where you are served: a Twisted endpoint", "a port of localhost, as last time"),
+    "hosts": Key(_hosts, "further names of both sites, in lower case and without a port", "the address listened at"),
+    "agent_uids": Key(_uids, "other users, by number, whose processes may use the agent site (Linux)", "you alone"),
+    "clients": Key(_clients, "names, of a-z, 0-9 and `-`, by which MCP clients may open a session themselves", "none"),
+    "pending": section(PendingLimits, _OF_PENDING),
+    "gateway": GATEWAY,
+    "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
+    "audit": section(_audit, _OF_AUDIT),
+    "notifications": NOTICES,
+    "mcp": section(McpSettings, _OF_MCP),
 }
 _FIELDS = {"metrics": "metrics_token_digest", "notifications": "notices"}
 """The fields of L{Config} that have another name than the key."""

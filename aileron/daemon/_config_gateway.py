@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
@@ -12,7 +12,8 @@ from aileron.addresses import read_certificates
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
 
-from ._nodes import NotConfig, Reader, base_url, entries, line_of, match_text, read_keys, scalar, switch, whole_number
+from ._keys import Key, Keys, Section, read_keys, section
+from ._nodes import NotConfig, WholeNumber, base_url, entries, line_of, match_text, scalar, switch
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -26,19 +27,11 @@ _PREFIX = re.compile(r"(/[a-z0-9_-][a-z0-9_.-]*){1,8}")
 _CREDENTIAL = re.compile(r"vault:([a-z0-9_]{1,32}/[a-z0-9][a-z0-9_.-]{0,62}/[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126})")
 _MOST_PREFIX = 128
 _MOST_PROVIDERS = 32
-_MOST_SILENCE = 86_400
-_MOST_BODY = 2**40
 _MOST_PEM = 2**18
 
 
-def read_gateway(node: Node, name: str, _line: int) -> GatewaySettings:
-    """Read the part of the gateway.
-
-    :raises NotConfig: a key is unknown, said twice, of another type or out of its bounds, or two prefixes collide.
-    """
-    read = read_keys(node, name, _READERS)
-    providers = {**_BUILT_IN, **read.pop("providers", {})}
-    return GatewaySettings(providers=tuple(providers.values()), **read)
+def _gateway(providers: Mapping[str, Provider] | None = None, **settings: Any) -> GatewaySettings:
+    return GatewaySettings(providers=tuple({**_BUILT_IN, **(providers or {})}.values()), **settings)
 
 
 def _providers(node: Node, where: str, _line: int) -> dict[str, Provider]:
@@ -70,7 +63,9 @@ def _provider(name: str, node: Node, line: int) -> Provider:
         raise NotConfig(f"{where} must have a base_url", line)
     provider = evolve(_BUILT_IN.get(name, Provider(name, "", f"/{name}")), **read)
     if provider.prefix.split("/")[1] in TAKEN:
-        raise NotConfig(f"{where} needs another prefix: the site has these for itself: {_join_sorted(TAKEN)}", line)
+        raise NotConfig(
+            f"{where} needs another prefix: the site has these for itself: {', '.join(sorted(TAKEN))}", line
+        )
     return provider
 
 
@@ -84,17 +79,13 @@ def _prefix(node: Node, name: str, line: int) -> str:
 def _dialect(node: Node, name: str, line: int) -> Dialect:
     text = scalar(node, "str")
     if text not in set(Dialect):
-        raise NotConfig(f"{name} must be one of: {_join_sorted(Dialect)}", line)
+        raise NotConfig(f"{name} must be one of: {', '.join(sorted(Dialect))}", line)
     return Dialect(text)
 
 
 def _credential(node: Node, name: str, line: int) -> str:
     problem = f"{name} must name a binding, such as vault:{DEFAULT_KIND}/openai/default"
     return match_text(node, _CREDENTIAL, line, problem)[1]
-
-
-def _silence(node: Node, name: str, line: int) -> float:
-    return float(whole_number(_MOST_SILENCE)(node, name, line))
 
 
 def _certificates(node: Node, name: str, line: int) -> str:
@@ -111,20 +102,18 @@ def _certificates(node: Node, name: str, line: int) -> str:
     return "".join(f"{each.decode('ascii')}\n" for each in found)
 
 
-def _join_sorted(texts: Iterable[str]) -> str:
-    return ", ".join(sorted(texts))
-
-
-_READERS: Mapping[str, Reader] = {
-    "silence_seconds": _silence,
-    "max_body_bytes": whole_number(_MOST_BODY),
-    "ca_certificates": _certificates,
-    "accounting": switch,
-    "providers": _providers,
+_DEFAULT = GatewaySettings()
+_OF_PROVIDER: Keys = {
+    "base_url": Key(base_url, "URL that is put before every path", f"known for {', '.join(_BUILT_IN)}, else required"),
+    "prefix": Key(_prefix, "path under which the gateway serves it", "a slash and the name"),
+    "dialect": Key(_dialect, "whose API it speaks, `openai` or `anthropic`", "that of its name, else `openai`"),
+    "credential": Key(_credential, "`vault:` and a binding, whose key replaces the agent's", "the agent's own key"),
 }
-_OF_PROVIDER: Mapping[str, Reader] = {
-    "base_url": base_url,
-    "prefix": _prefix,
-    "dialect": _dialect,
-    "credential": _credential,
+_OF_GATEWAY: Keys = {
+    "silence_seconds": Key(WholeNumber(86_400), "seconds of silence until an exchange ends", _DEFAULT.silence_seconds),
+    "max_body_bytes": Key(WholeNumber(2**40), "bytes that a request may have", "the provider decides"),
+    "ca_certificates": Key(_certificates, "certificates in PEM that are trusted too", "the system's alone"),
+    "accounting": Key(switch, "whether finished answers are read for the tokens that they cost", _DEFAULT.accounting),
+    "providers": Section(_providers, _OF_PROVIDER, ".<name>"),
 }
+GATEWAY = section(_gateway, _OF_GATEWAY)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from aileron.values import ChannelSettings, NoticeSettings
 
-from ._nodes import NotConfig, absolute_path, base_url, entries, items, line_of, read_keys, scalar, switch
+from ._keys import Key, Keys, Section, read_keys
+from ._nodes import NotConfig, absolute_path, base_url, entries, items, line_of, scalar, switch
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -17,12 +18,8 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _MOST_CHANNELS = 16
 
 
-def read_notices(node: Node, name: str, _line: int) -> NoticeSettings:
-    """Read the part of notifications.
-
-    :raises NotConfig: a key is unknown, said twice, of another type or out of its bounds, or two channels have a name.
-    """
-    read = read_keys(node, name, {"contents": switch, "desktop": _desktop, "webhooks": _webhooks, "apprise": _apprise})
+def _notices(node: Node, name: str, _line: int) -> NoticeSettings:
+    read = read_keys(node, name, _KEYS)
     channels = (*read.pop("webhooks", ()), *read.pop("apprise", ()))
     names = [each.name for each in channels]
     if len(names) != len(set(names)):
@@ -35,7 +32,7 @@ def read_notices(node: Node, name: str, _line: int) -> NoticeSettings:
 def _desktop(node: Node, name: str, line: int) -> dict[str, Any]:
     if scalar(node, "bool") is not None:
         return {"desktop": switch(node, name, line)}
-    return {"desktop": True, "desktop_command": read_keys(node, name, {"command": absolute_path}).get("command")}
+    return {"desktop": True, "desktop_command": read_keys(node, name, _OF_DESKTOP).get("command")}
 
 
 def _webhooks(node: Node, where: str, _line: int) -> list[ChannelSettings]:
@@ -44,7 +41,7 @@ def _webhooks(node: Node, where: str, _line: int) -> list[ChannelSettings]:
 
 
 def _webhook(name: str, node: Node, where: str, line: int) -> ChannelSettings:
-    read = read_keys(node, where, {"url": base_url, "signed": switch})
+    read = read_keys(node, where, _OF_WEBHOOK)
     if "url" not in read:
         raise NotConfig(f"{where} must have a url", line)
     return ChannelSettings(name, **read)
@@ -60,3 +57,18 @@ def _check_name(name: str, line: int) -> str:
         problem = f"must be of a-z, 0-9 and -, begin with a letter, 32 at most, and not be {DESKTOP}"
         raise NotConfig(f"a notification's name {problem}", line)
     return name
+
+
+_DEFAULT = NoticeSettings()
+_OF_DESKTOP: Keys = {"command": Key(absolute_path, "absolute path of the program that shows them", "`notify-send`")}
+_OF_WEBHOOK: Keys = {
+    "url": Key(base_url, "address for messages: `https`, or `http` to this machine; no user, no query", "required"),
+    "signed": Key(switch, "whether messages are signed with a key from the vault", default=False),
+}
+_KEYS: Keys = {
+    "desktop": Key(_desktop, "whether desktop notifications are shown", _DEFAULT.desktop, _OF_DESKTOP),
+    "webhooks": Section(_webhooks, _OF_WEBHOOK, ".<name>"),
+    "apprise": Key(_apprise, "names of apprise addresses in the vault", "none"),
+    "contents": Key(switch, "whether webhooks and apprise are sent the arguments of calls", _DEFAULT.contents),
+}
+NOTICES = Section(_notices, _KEYS)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from yaml import Node
 
 Keyed: TypeAlias = "Mapping[str, tuple[Node, int]]"
-Reader: TypeAlias = "Callable[[Node, str, int], Any]"
-"""Reads a value: its node, its name for the reader of a fault, and the line of its key."""
 
 _WHOLE = re.compile(r"[1-9][0-9]*")
 
@@ -48,20 +46,6 @@ def parse_yaml(text: str) -> Node | None:
         raise NotConfig(f"this is no YAML ({type(error).__name__})") from None
     except RecursionError:
         raise NotConfig("this is nested too deeply") from None
-
-
-def read_keys(node: Node, where: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
-    """Read what a mapping says of some keys, each by the reader of its name.
-
-    :raises NotConfig: it is no mapping, or has a key that is unknown or said twice, or a value that is not as it must.
-    """
-    found = entries(node, where or "the file")
-    for name, (_, line) in found.items():
-        if name not in readers:
-            raise NotConfig(f"{where or 'the file'} has an unknown key; it may have: {', '.join(readers)}", line)
-    return {
-        name: readers[name](value, f"{where}.{name}" if where else name, line) for name, (value, line) in found.items()
-    }
 
 
 def entries(node: Node, where: str) -> Keyed:
@@ -135,16 +119,17 @@ def base_url(node: Node, name: str, line: int) -> str:
         raise NotConfig(f"{name} {error}", line) from None
 
 
-def whole_number(most: int) -> Reader:
-    """Return what reads a whole number from 1 to C{most}; it raises NotConfig where it is something else."""
+@frozen
+class WholeNumber:
+    """Reads a whole number from 1 to C{most}; raises NotConfig where it is something else."""
 
-    def read(node: Node, name: str, line: int) -> int:
+    most: int
+
+    def __call__(self, node: Node, name: str, line: int) -> int:
         text = scalar(node, "int")
-        if text is None or len(text) > len(str(most)) or not _WHOLE.fullmatch(text) or int(text) > most:
-            raise NotConfig(f"{name} must be a whole number from 1 to {most}", line)
+        if text is None or len(text) > len(str(self.most)) or not _WHOLE.fullmatch(text) or int(text) > self.most:
+            raise NotConfig(f"{name} must be a whole number from 1 to {self.most}", line)
         return int(text)
-
-    return read
 
 
 def switch(node: Node, name: str, line: int) -> bool:

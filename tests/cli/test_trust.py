@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from aileron.cli._context import CliContext
+from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.errors import Conflict, InvalidRequest
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, PASSPHRASE, CommandCase, answered
@@ -362,3 +363,22 @@ class EditTests(TrustCase):
         self.site.state = "locked"
         code, _, err = self.command("action", "edit", "hello")
         self.assertEqual((code, "Not active until you trust it" in err, self.prompts), (0, True, []))
+
+
+class KeysTests(CommandCase):
+    """C{aileron config keys}."""
+
+    def test_listed(self) -> None:
+        """Each key is listed with its meaning and default, and no daemon is asked."""
+        code, out, _ = self.command("config", "keys")
+        rows = [" ".join(line.split()) for line in out.splitlines()]
+        self.assertEqual(
+            (code, rows[0], len(rows)), (0, "KEY MEANING DEFAULT", 1 + len(list(describe_keys(CONFIG_KEYS))))
+        )
+        self.assertIn("mcp.sessions how many MCP sessions one agent may have there at once, from 1 to 1000 16", rows)
+        self.assertEqual(self.site.asked, [])
+
+    def test_for_programs(self) -> None:
+        """With C{--json} the same is printed for programs."""
+        code, out, _ = self.command("config", "keys", "--json")
+        self.assertEqual((code, json.loads(out)["items"]), (0, list(describe_keys(CONFIG_KEYS))))

@@ -100,7 +100,14 @@ class ReadingTests(ConfigCase):
             self.refused(f"\n{text}\n", 2, "endpoint")
         for text in ("hosts: box", "hosts: {a: b}"):
             self.refused(text, 1, "list")
-        for text in ("hosts: [Box]", "hosts: [box:80]", "hosts:\n  - '*'", "hosts: [1]", "hosts: [box.]"):
+        for text in (
+            "hosts: [Box]",
+            "hosts: [box:80]",
+            "hosts:\n  - '*'",
+            "hosts: [1]",
+            "hosts: [box.]",
+            f"hosts: [{'a' * 254}]",
+        ):
             self.refused(text, text.count("\n") + 1, "lower case")
         self.refused("agent_uids: 1001", 1, "list")
         self.refused("clients: cursor", 1, "list")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_gateway import TAKEN
+from aileron.daemon._nodes import NotConfig
 from aileron.values import (
     BASE_URL_VARIABLES,
     PROXY_VARIABLES,
@@ -19,42 +22,82 @@ from aileron.values import (
     Provider,
 )
 
-_PAGE = (Path(__file__).parents[2] / "doc" / "configuration.md").read_text(encoding="utf-8")
-_ROWS = dict(re.findall(r"^\| `([\w.<>]+)` \| [^|]+ \| ([^|]+) \|$", _PAGE, re.MULTILINE))
+_PATH = Path(__file__).parents[2] / "doc" / "configuration.md"
+_PAGE = _PATH.read_text(encoding="utf-8")
+_KEYS = {each["key"]: each for each in describe_keys(CONFIG_KEYS)}
+_TABLE = re.compile(r"(?<=<!-- keys: )([a-z ]+) -->\n.*?(?=<!-- end of keys -->)", re.DOTALL)
 _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
-_PROVIDER = "gateway.providers.<name>."
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
 _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
-    *("listen", "operator_listen", "hosts", "agent_uids", "clients", "metrics.token_sha256", "notifications"),
+    *("listen", "operator_listen", "hosts", "agent_uids", "clients", "metrics.token_sha256"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY),
-    *(f"{_PROVIDER}{name}" for name in set(Provider.__annotations__) - {"name", "source"}),
+    *(f"gateway.providers.<name>.{name}" for name in set(Provider.__annotations__) - {"name", "source"}),
+    *(f"notifications.{name}" for name in ("desktop", "desktop.command", "apprise", "contents")),
+    *(f"notifications.webhooks.<name>.{name}" for name in ("url", "signed")),
 }
+
+
+def write_tables(page: str) -> str:
+    """Return the page with its tables of keys as the code has them: a part's, or all others'."""
+    parts = {found[1] for found in _TABLE.finditer(page)}
+
+    def table(found: re.Match[str]) -> str:
+        rows = ["| key | meaning | default |", "|---|---|---|"]
+        for name, key in _KEYS.items():
+            part = name.partition(".")[0]
+            if (part if part in parts else "all others") == found[1]:
+                rows.append(f"| `{name}` | {key['meaning']} | {_quote_value(key['default'])} |")
+        return "\n".join([f"{found[1]} -->", "", *rows, "", ""])
+
+    return _TABLE.sub(table, page)
+
+
+def _quote_value(default: str) -> str:
+    return f"`{default}`" if default in {"true", "false"} else default
 
 
 class PageTests(SynchronousTestCase):
     """doc/configuration.md against the daemon."""
 
+    def test_tables(self) -> None:
+        """The tables are those of the code; C{AILERON_KEYS=yes trial tests.daemon.test_doc} writes them."""
+        if "AILERON_KEYS" in os.environ:
+            _PATH.write_text(write_tables(_PAGE), encoding="utf-8")
+        self.assertEqual(_PATH.read_text(encoding="utf-8"), write_tables(_PAGE))
+
     def test_keys(self) -> None:
-        """The table has every key that is read, and no other."""
-        self.assertEqual(set(_ROWS), _FIELDS)
+        """Each setting has a key, and each key a meaning and a default that fit a cell of a table."""
+        self.assertEqual(set(_KEYS), _FIELDS)
         named = {"metrics": "metrics_token_digest", "notifications": "notices"}
-        parts = {name.partition(".")[0] for name in _ROWS}
+        parts = {name.partition(".")[0] for name in _KEYS}
         self.assertEqual({named.get(part, part) for part in parts}, set(Config.__annotations__))
+        for name, key in _KEYS.items():
+            for words in (key["meaning"], key["default"]):
+                self.assertRegex(words, r"\A[^|\n]+[^|\n.]\Z|\A\d+\Z", name)
+
+    def test_bounds(self) -> None:
+        """A key that is a number says its bounds as its reader has them."""
+        for name, most in (("pending.per_home", 1_000_000), ("mcp.idle_seconds", 86_400)):
+            self.assertTrue(_KEYS[name]["meaning"].endswith(f", from 1 to {most}"), name)
+            part, _, key = name.partition(".")
+            read_config(f"{part}: {{{key}: {most}}}")
+            with self.assertRaises(NotConfig):
+                read_config(f"{part}: {{{key}: {most + 1}}}")
 
     def test_limits(self) -> None:
         """The numbers and addresses that hold without the file are those of the page."""
         limits = PendingLimits()
-        pending = {name: _ROWS[f"pending.{name}"] for name in PendingLimits.__annotations__}
+        pending = {name: _KEYS[f"pending.{name}"]["default"] for name in PendingLimits.__annotations__}
         self.assertEqual(pending, {name: str(getattr(limits, name)) for name in pending})
         settings = McpSettings()
-        told = {name: _ROWS[f"mcp.{name}"].strip("`") for name in McpSettings.__annotations__}
+        told = {name: _KEYS[f"mcp.{name}"]["default"] for name in McpSettings.__annotations__}
         self.assertEqual(told, {name: str(getattr(settings, name)).lower() for name in told})
         gateway = GatewaySettings()
-        self.assertEqual(float(_ROWS["gateway.silence_seconds"]), gateway.silence_seconds)
-        self.assertEqual(_ROWS["gateway.accounting"], f"`{str(gateway.accounting).lower()}`")
+        self.assertEqual(float(_KEYS["gateway.silence_seconds"]["default"]), gateway.silence_seconds)
+        self.assertEqual(_KEYS["gateway.accounting"]["default"], str(gateway.accounting).lower())
         self.assertEqual((gateway.max_body_bytes, gateway.ca_certificates), (None, ""))
         for text in (*(f"`/{first}`" for first in TAKEN), *(f"`{dialect}`" for dialect in Dialect)):
             self.assertIn(text, _PAGE)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import field, frozen
 
-from aileron.cli import _completion
+from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
-from aileron.cli._output import format_line, margined, note, say
+from aileron.cli._output import format_line, listed, margined, note, say
 from aileron.cli._session import OperatorCommand, as_operator, operator_command, vault_state
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 from aileron.errors import InvalidRequest
@@ -286,8 +286,18 @@ _NOTE = {
 
 @click.group()
 def config() -> None:
-    """Trust the configuration file, config.yaml in your home."""
+    """Trust the configuration file, config.yaml in your home, and list its keys."""
 
 
 config.add_command(trust_command("config", "FILE"))
 config.add_command(distrust_command("config"))
+
+
+@config.command("keys")
+@_options.as_json
+def keys(as_json: bool) -> None:
+    """List the keys that config.yaml may have, with their meaning and default. Needs no daemon."""
+    from aileron.daemon import CONFIG_KEYS, describe_keys
+
+    items = list(describe_keys(CONFIG_KEYS))
+    listed(as_json, {"items": items}, ("KEY", "MEANING", "DEFAULT"), (list(item.values()) for item in items), "")
