@@ -93,20 +93,6 @@ async def _find(deps: Dependencies, query: AuditQuery, text: str) -> Timeline:
     return Timeline(records, {name: each for name, each in sessions.items() if each is not None}, read, found.cursor)
 
 
-<<<<<<< HEAD
-=======
-async def _count_days(deps: Dependencies) -> Sequence[tuple[date, Mapping[str, int]]]:
-    """Count the outcomes of each of the last days, as they came; those without any are there too."""
-    today = deps.now().astimezone(UTC).date()
-    first = today - (_DAYS - 1) * _DAY
-    days = {first + at * _DAY: dict.fromkeys(_OUTCOME_NAMES, 0) for at in range(_DAYS)}
-    for day, kind, number in await deps.audit.count_daily(datetime.combine(first, time(), UTC), tuple(OUTCOMES)):
-        if day in days:  # a clock that was ahead recorded others
-            days[day][OUTCOMES[kind].value] += number
-    return list(days.items())
-
-
->>>>>>> 6e4f6124 (web, cli: count one thing as one)
 def _searched(event: Event) -> str:
     """Return all words of an entry, in lower case."""
     about = (name_event(event.type).words, event.type, event.action, event.connector, event.failure_class)
