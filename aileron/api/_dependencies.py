@@ -33,7 +33,7 @@ from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPa
 
 from ._credentials import AccessLog
 from ._sessions import Leases, Waits
-from ._shapes import PasskeyRegistry, RecordSigner
+from ._shapes import ActionFiles, PasskeyRegistry, RecordSigner
 from .channels.peer import Lookup, process_behind
 
 
@@ -96,6 +96,7 @@ class Dependencies:
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: IOperators = field(validator=_provides(IOperators))
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))
+    action_files: ActionFiles = field(validator=_has_all_of(ActionFiles))
     launch_key_digest: bytes = field(repr=False)
     clock: IReactorTime = field(validator=_provides(IReactorTime))
     ids: Callable[[], str]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from aileron.values import JSON, Checkpoint, Passkey, PasskeyRule, Verdict
+from aileron.values import JSON, ActionFile, Checkpoint, Passkey, PasskeyRule, Verdict
 
 
 class RecordSigner(Protocol):
@@ -44,6 +44,30 @@ class RecordSigner(Protocol):
         """Export the record of a time as lines of JSON, read as they are taken; in constant memory.
 
         :raises StoreUnavailable: (while it is taken) it cannot be read.
+        """
+
+
+class ActionFiles(Protocol):
+    """Checks, reads and writes the user's action files.  It trusts none of them, and follows no link."""
+
+    def check(self, text: str) -> ActionFile:
+        """Judge a text as the file of an action."""
+
+    def read(self, name: str) -> ActionFile | None:
+        """Read the file of an action, sound or not; L{None}: there is none.
+
+        :raises NotFound: no action can have this name.
+        :raises Forbidden, InvalidRequest: it is a link, somebody else's, or too large.
+        """
+
+    def write(self, name: str, text: str, before: str | None) -> ActionFile:
+        """Write the file of an action; a crash leaves the old one or the new one.
+
+        :param before: the digest of what it replaces; L{None}: nothing, and it must be called as its action.
+        :raises Conflict: something else is there; C{details["digest"]} is what.
+        :raises InvalidRequest: the text has errors, each listed with its line, or another name.
+        :raises NotFound, Forbidden: as of L{read}.
+        :raises StoreUnavailable: it cannot be written.
         """
 
 

@@ -15,12 +15,14 @@ from aileron import __version__
 from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
+from aileron.manifests import DirectoryCatalogue
 from aileron.notices import MessageComposer, Notifier, build_channels
 from aileron.runner import Runner
 from aileron.store import Store
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath, timestamp, utc
 from aileron.vault import Operators, Passkeys, Vault
 
+from ._action_files import HomeActionFiles
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
@@ -59,7 +61,6 @@ class Sites:
         self._instance, self._started_at = secrets.token_hex(8), utc(reactor.seconds())
         self._launch_key = api.mint(api.LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
-        operators = Operators(vault, self._instance, self._addresses, reactor)
         self._gateway, totals, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
         self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
         self._mcp = _make_mcp(reactor, settings.config.mcp)
@@ -77,8 +78,9 @@ class Sites:
             bindings=vault,
             flags=store.flags,
             connectors=connectors,
-            operators=operators,
+            operators=Operators(vault, self._instance, self._addresses, reactor),
             passkeys=passkeys,
+            action_files=HomeActionFiles(settings.home, DirectoryCatalogue(str(settings.home.actions), 0)),
             launch_key_digest=api.token_digest(self._launch_key),
             clock=reactor,
             ids=fresh_ids(reactor),

@@ -14,6 +14,7 @@ from aileron.values import (
     Call,
     Card,
     Decision,
+    DryRun,
     Grant,
     NewGrant,
     Offering,
@@ -57,6 +58,16 @@ class ISubmission(Interface):
         :raises VaultLocked: ungated, and the vault is not unlocked; nothing is kept.
         :raises BindingRequired, CapabilityDenied: what it needs is not there; nothing is kept.
         :raises StoreUnavailable: nothing is kept.
+        """
+
+    def dry_run(name: str, arguments: JSON) -> DryRun:
+        """Work out what a call by the operator would send, and show it as its approval would.
+
+        Nothing is sent, not even the read of a preview, and nothing is kept.  The action's file need not be trusted.
+
+        :raises NotFound: no such action, or it did not load, or its connector is not there or not trusted.
+        :raises InvalidRequest: arguments; every fault at once.
+        :raises BindingRequired, CapabilityDenied: what it needs is not there.
         """
 
     async def wait(run_id: str, seconds: float) -> Run:

@@ -2,12 +2,13 @@
 
 from ._arguments import check_arguments
 from ._directory import DirectoryCatalogue
-from ._parse import ManifestFault, check, parse
+from ._parse import MAX_FILE_BYTES, ManifestFault, check, parse
 from ._references import look_up
 from ._resolve import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
 from ._tool import input_schema, tool_name
 
 __all__ = [
+    "MAX_FILE_BYTES",
     "DirectoryCatalogue",
     "KnownValues",
     "ManifestFault",

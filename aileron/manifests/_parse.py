@@ -8,7 +8,7 @@ from twisted.logger import Logger
 from aileron.files import Unreadable, printable, read_file
 from aileron.tables import FileFaults, FileTable, TextRule, brief, repeated
 from aileron.toml import NotToml, Toml, read_toml
-from aileron.values import SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes
+from aileron.values import SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes, is_action_name
 
 from ._inputs import MAX_INPUTS, read_inputs
 from ._rules import read_approval, read_limits, with_preview
@@ -105,7 +105,7 @@ RESERVED_TOOL_NAMES = frozenset(
 _SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _OWNED = rf"(?:github|gitlab|hub|local)://{_SEGMENT}(?:/{_SEGMENT})+"
 
-_NAME = TextRule.shape(r"[a-z0-9][a-z0-9._-]{0,63}", "must match ^[a-z0-9][a-z0-9._-]*$, with at most 64 characters")
+_NAME = TextRule(is_action_name, "must match ^[a-z0-9][a-z0-9._-]*$, with at most 64 characters")
 _VERSION = TextRule.shape(SEMVER, "must be a semantic version such as 1.0.0, without a leading v")
 _SOURCE = TextRule.shape(rf"{_OWNED}@{SEMVER}", "must look like github://owner/path@1.0.0 (or gitlab, hub, local)")
 _FQN = TextRule.shape(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import define
+from attrs import define, evolve
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import Conflict, StoreUnavailable
+from aileron.errors import Cancelled, Conflict, StoreUnavailable
 from aileron.interfaces import ISubmission
 from aileron.manifests import check_arguments
 from aileron.runner._executor import Executor
@@ -18,15 +18,18 @@ from aileron.runner.decisions import Decisions
 from aileron.runner.gate import ApprovalGate
 from aileron.runner.grants import GrantMatcher
 from aileron.runner.limits import Limits
-from aileron.runner.plan import Plan, Planner
+from aileron.runner.plan import Plan, Planner, make_unavailable
 from aileron.runner.runs import RunRepository, make_conflict, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
+    DAEMON,
     JSON,
     Action,
     Actor,
+    Approval,
     AttemptRow,
     Call,
+    DryRun,
     Offering,
     Page,
     Run,
@@ -37,6 +40,8 @@ from aileron.values import (
     canonical,
 )
 
+_PLACEHOLDER = "dry-run"
+_NO_PREVIEW = make_unavailable(Cancelled("a dry run reads nothing from the service").fault())
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
@@ -123,6 +128,15 @@ class Submission:
             await self._limits.caps.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
+
+    def dry_run(self, name: str, arguments: JSON) -> DryRun:
+        offer = self.planner.offerings.on_disk(name)
+        checked = check_arguments(offer.action, arguments)
+        run = self._new_run(Call(name, checked, DAEMON), offer.action, checked)
+        run = evolve(run, id=_PLACEHOLDER, effect_key=_PLACEHOLDER, state=RunState.PENDING)
+        plan = self.planner.plan(offer.action, checked, run.effect_key, _NO_PREVIEW)
+        asked = Approval(run, plan.digest(run), plan.review(), run.received_at)
+        return DryRun(asked, offer, tuple(plan.cards()))
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))

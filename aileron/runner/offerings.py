@@ -132,13 +132,25 @@ class Offerings:
             {"action": name},
         )
 
+    def on_disk(self, name: str) -> Offer:
+        """Find an action as its file is on disk now, trusted or not, if its connectors are there and trusted.
+
+        :raises NotFound: there is none of that name, it did not load, or a connector is not there or not trusted.
+        """
+        self.refresh()
+        action = self._catalogue.current().actions.get(name)
+        if action is None:
+            raise NotFound(f"There is no action {name!r}, or its file has errors.", {"action": name})
+        for problem in (*self._mismatches(action), *self._untrusted_connectors(action)):
+            raise NotFound(f"The action {name} {problem}.", {"action": name})
+        return self._offer(action)
+
     def _check(self, actions: Iterable[Action]) -> tuple[dict[str, Offer], list[LoadError], dict[str, str]]:
         offers: dict[str, Offer] = {}
         faults: list[LoadError] = []
         refused: dict[str, str] = {}
         for action in actions:
-            wrong = [problem for pin in action.requires if (problem := self._mismatch(action, pin))]
-            found = [LoadError("connector", problem, action.path) for problem in wrong]
+            found = [LoadError("connector", problem, action.path) for problem in self._mismatches(action)]
             found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]
             faults += found
             if found:
@@ -168,14 +180,17 @@ class Offerings:
         """Return why the files of this action and of its connectors are not trusted as they are on disk."""
         if not self._vault.ever_unlocked():
             return []
-        found = [self._unread(TrustKind.ACTION, action.name, action.digest)]
+        why = self._unread(TrustKind.ACTION, action.name, action.digest)
+        return [*([] if why is None else [why]), *self._untrusted_connectors(action)]
+
+    def _untrusted_connectors(self, action: Action) -> Iterator[str]:
         for fqn in dict.fromkeys(pin.name for pin in action.requires):
             connector = self._connectors.get(fqn)
             if connector is None or fqn.startswith(_SHIPPED):
                 continue
             why = self._unread(TrustKind.CONNECTOR, fqn, connector.describe().content_hash)
-            found.append(why and f"needs the connector {fqn}, which {why}")
-        return [why for why in found if why is not None]
+            if why is not None:
+                yield f"needs the connector {fqn}, which {why}"
 
     def _unread(self, kind: TrustKind, name: str, digest: str) -> str | None:
         word = self._trust.find(kind, name)
@@ -189,6 +204,9 @@ class Offerings:
         if connector is None:
             raise NotFound(f"There is no connector {fqn}, or its file has errors.")
         return connector.describe()
+
+    def _mismatches(self, action: Action) -> list[str]:
+        return [problem for pin in action.requires if (problem := self._mismatch(action, pin))]
 
     def _mismatch(self, action: Action, pin: ConnectorPin) -> str | None:
         """Why this pin cannot be honoured, or L{None}."""

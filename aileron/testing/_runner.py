@@ -25,6 +25,7 @@ from aileron.values import (
     Candidate,
     ConnectorPin,
     Decision,
+    DryRun,
     Fault,
     Finding,
     LoadError,
@@ -201,6 +202,13 @@ class ScriptedRunner(ScriptedLimits):
         self.calls.append(call)
         return self._start(call, offer)
 
+    def dry_run(self, name: str, arguments: Any) -> DryRun:
+        """Show a call as it would be kept, and forget it."""
+        offer = self._offer(name)
+        gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(required=True)))
+        run = self._start(Call(name, arguments, Actor("human", "operator")), gated)
+        return DryRun(self._approvals.pop(self._runs.pop(run.id).id), offer, ())
+
     async def wait(self, run_id: str, seconds: float) -> Run:
         """Wait until the test settles a run, at most C{seconds} by its clock."""
         if not self._present(run_id).state.settled:
@@ -318,8 +326,6 @@ class ScriptedRunner(ScriptedLimits):
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)
-
-    # within -----------------------------------------------------------------------------------------------------------
 
     def _item(self, key: tuple[TrustKind, str]) -> TrustItem:
         on_disk, trusted = self._on_disk.get(key), self._trusted.get(key)

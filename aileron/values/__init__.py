@@ -3,6 +3,7 @@
 from ._actions import (
     SEMVER,
     Action,
+    ActionFile,
     ApprovalRule,
     Cap,
     Catalogue,
@@ -13,6 +14,7 @@ from ._actions import (
     Offering,
     PreviewRule,
     Step,
+    is_action_name,
 )
 from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
 from ._audit import DAEMON, Actor, ChainLink, Event, Record
@@ -94,6 +96,7 @@ from ._runs import (
     Change,
     Charge,
     Decision,
+    DryRun,
     Progress,
     Run,
     RunState,
@@ -148,6 +151,7 @@ __all__ = [
     "UNKNOWN_MEDIA_TYPE",
     "WRITE",
     "Action",
+    "ActionFile",
     "Actor",
     "Advice",
     "Approval",
@@ -178,6 +182,7 @@ __all__ = [
     "DailyWait",
     "Decision",
     "Dialect",
+    "DryRun",
     "Ending",
     "Event",
     "Fault",
@@ -279,6 +284,7 @@ __all__ = [
     "from_json",
     "from_timestamp",
     "heavy",
+    "is_action_name",
     "join_values",
     "json_pointer",
     "json_problems",

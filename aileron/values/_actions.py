@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
@@ -13,6 +14,9 @@ _LABEL = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 
 SEMVER = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 """The shape of a whole version (Semantic Versioning 2.0.0) as a regular expression, without groups of its own."""
+
+is_action_name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
+"""Tells whether an action can have this name, which is also that of its file."""
 
 
 @frozen
@@ -161,6 +165,19 @@ class LoadError:
     file: str
     line: int | None = None
     boundary: str = "action"
+
+
+@frozen
+class ActionFile:
+    """The text of an action file, as it is on disk or would be.
+
+    :ivar action: what it declares; L{None}: it has faults.
+    """
+
+    text: str = field(repr=False)
+    digest: str
+    action: Action | None
+    faults: tuple[LoadError, ...] = ()
 
 
 @frozen

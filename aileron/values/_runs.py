@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
+from ._actions import Offer
 from ._audit import Actor, Event
 from ._faults import Fault
 from ._json import JSON
-from ._reviews import Review
+from ._reviews import Card, Review
 from ._sessions import Session
 from ._vault import BindingFlag
 
@@ -147,6 +148,19 @@ class Approval:
     mark: bytes | None = field(default=None, repr=False)
     changes: tuple[Change, ...] = ()
     grant_id: str | None = None
+
+
+@frozen
+class DryRun:
+    """The result of working out what a call would send, of which nothing is sent or kept.
+
+    :ivar approval: as it would be shown; its run has a placeholder for its id and its effect key.
+    :ivar offer: the action as its file is on disk, trusted or not.
+    """
+
+    approval: Approval
+    offer: Offer
+    cards: tuple[Card, ...]
 
 
 @frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from attrs import evolve, frozen
@@ -19,6 +20,9 @@ from twisted.web.resource import IResource
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
 from aileron.api.shapes.schemas import ref, with_components
+from aileron.daemon._action_files import HomeActionFiles
+from aileron.home import Home, prepare
+from aileron.manifests import DirectoryCatalogue
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
@@ -74,6 +78,9 @@ class ApiCase(SynchronousTestCase):
         self.control, self.record_keys = MemoryControl(self.vault), MemoryRecordKeys(self.vault)
         self.signer = example_signer(self.store, self.record_keys, self.control, self.clock)
         self.connector = ScriptedConnector()
+        self.home = Home(Path(self.mktemp()).absolute())
+        prepare(self.home)
+        self.action_files = HomeActionFiles(self.home, DirectoryCatalogue(str(self.home.actions), 0))
         self._ids = 0
         self._random = 0
         self.deps = Dependencies(
@@ -92,6 +99,7 @@ class ApiCase(SynchronousTestCase):
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,
             passkeys=self.passkeys,
+            action_files=self.action_files,
             launch_key_digest=token_digest(LAUNCH_KEY),
             clock=self.clock,
             ids=self.fresh_id,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.actions.drafting import TYPES, Draft, Wanted, text_of, wanted
 from aileron.cli.actions.run import typed
 from aileron.connectors import read_descriptions
+from aileron.drafting import TYPES, Draft, Wanted, text_of, wanted
 from aileron.errors import ExternalApiError, InvalidRequest
 from aileron.manifests import check
 from tests.cli.daemon import RUN, CommandCase, ServedCase

@@ -18,6 +18,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "home": _GROUND,
     "hardening": _GROUND,
     "blocking": _GROUND,
+    "drafting": _GROUND,
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
@@ -36,13 +37,13 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "notices": _GROUND,
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
     "api": _GROUND | {"credentials", "http1"},
-    "web": _GROUND | {"api"},
+    "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
     "launch": _GROUND | _AGENT_SIDE | {"toml"},
     "demo": _GROUND | _AGENT_SIDE | {"blocking"},
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
-    "cli": _GROUND | _AGENT_SIDE | {"blocking", "credentials", "hardening", "launch", "demo", "daemon"},
+    "cli": _GROUND | _AGENT_SIDE | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),

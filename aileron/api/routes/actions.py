@@ -5,7 +5,20 @@ from __future__ import annotations
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import BOOLEAN, INTEGER, LIMIT, TEXT, WAIT, list_of, made_of, ref
+from aileron.api.shapes.schemas import (
+    ANY_OBJECT,
+    BOOLEAN,
+    DIGEST,
+    INTEGER,
+    LIMIT,
+    TEXT,
+    TEXT_OR_NULL,
+    WAIT,
+    list_of,
+    made_of,
+    or_null,
+    ref,
+)
 from aileron.api.shapes.values import to_json
 from aileron.errors import NotFound
 from aileron.values import JSON, Offering
@@ -50,6 +63,49 @@ async def switch_action(context: RequestContext, deps: Dependencies, name: str) 
     """Switch an action on or off."""
     enabled = context.body["enabled"] is True
     return answer(to_json(await deps.trust.set_enabled(name, enabled, context.caller.actor)))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/actions/check",
+    operators=Who.OPERATOR,
+    body=made_of({"text": TEXT}),
+    answers={200: made_of({"name": TEXT_OR_NULL, "faults": list_of(ref("LoadError"))})},
+)
+async def check_action(context: RequestContext, deps: Dependencies) -> Answer:
+    """Check a text as the file of an action: the name that it declares, or every fault with its line."""
+    found = deps.action_files.check(str(context.body["text"]))
+    name = None if found.action is None else found.action.name
+    return answer({"name": name, "faults": [to_json(fault) for fault in found.faults]})
+
+
+@TABLE.route(
+    "PUT",
+    "/v1/actions/<name>/file",
+    operators=Who.OPERATOR,
+    body=made_of({"text": TEXT, "before": or_null(DIGEST)}),
+    answers={200: made_of({"name": TEXT, "digest": DIGEST})},
+)
+async def write_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Write an action's file in place of the one with the digest C{before}, or of none; it is not trusted by that."""
+    found = deps.action_files.write(name, str(context.body["text"]), context.text("before"))
+    return answer({"name": name if found.action is None else found.action.name, "digest": found.digest})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/actions/<name>/dry-run",
+    operators=Who.OPERATOR,
+    body=made_of({}, {"args": ANY_OBJECT}),
+    answers={
+        200: made_of({"action": ref("Action"), "digest": DIGEST, "review": ANY_OBJECT, "cards": list_of(ANY_OBJECT)})
+    },
+)
+async def dry_run(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Show what an action would send with these arguments, trusted or not; nothing is sent and nothing is kept."""
+    found = deps.submission.dry_run(name, context.body.get("args", {}))
+    shown: dict[str, JSON] = {"action": to_json(found.offer), "cards": [to_json(card) for card in found.cards]}
+    return answer({**shown, "digest": found.approval.digest, "review": to_json(found.approval.review)})
 
 
 @TABLE.route(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,15 +13,14 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
-from aileron.cli.actions.drafting import Draft, Wanted, text_of, wanted
 from aileron.cli.actions.trusting import TrustRequest, tell, trust_added
 from aileron.cli.approvals.edit import ask_again, edit_file
+from aileron.drafting import Draft, example, text_of, wanted
 from aileron.home import Home, atomic_write, prepare, read_private
-from aileron.values import ConnectorDescription, LoadError, Operation
+from aileron.values import ConnectorDescription, LoadError, Operation, is_action_name
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
-_name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
@@ -47,7 +45,7 @@ def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> No
     The editor is set by VISUAL or EDITOR.
     """
     prepare(cli.home)
-    path = begin(cli.home, _example(name)) if new else _find(cli.home, name)
+    path = begin(cli.home, example(name)) if new else _find(cli.home, name)
     edit_and_trust(cli, path, passphrase_fd)
 
 
@@ -77,7 +75,7 @@ def begin(home: Home, draft: Draft) -> Path:
 
     :raises CommandError: it has no name that an action can have, or there is one already.
     """
-    if not _name(draft.name):
+    if not is_action_name(draft.name):
         raise CommandError(
             f"{draft.name} is not a valid name for an action; nothing was written.",
             "Use a-z, 0-9, hyphens, dots and underscores.",
@@ -92,18 +90,13 @@ def begin(home: Home, draft: Draft) -> Path:
     return path
 
 
-def _example(name: str) -> Draft:
-    inputs = (Wanted("channel"), Wanted("text"))
-    return Draft(name, "builtin://slack", "1.0.0", "post_message", inputs=inputs)
-
-
 def _find(home: Home, name: str) -> Path:
     """Find the file of the action of that name: called so, or the one that says so within.
 
     :raises CommandError: there is none.
     """
     path = home.actions / f"{name}{_SUFFIX}"
-    if _name(name) and read_private(path, _MAX_BYTES) is not None:
+    if is_action_name(name) and read_private(path, _MAX_BYTES) is not None:
         return path
     for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
         if _completion.name_in(other) == name:

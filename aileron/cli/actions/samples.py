@@ -8,7 +8,7 @@ from importlib.resources import files
 from attrs import frozen
 
 from aileron.addresses import BaseUrl, is_loopback, read_base_url
-from aileron.cli.actions.drafting import Draft, Wanted, text_of
+from aileron.drafting import Draft, Wanted, text_of
 
 _CONNECTOR = """\
 [connector]

@@ -111,6 +111,12 @@ def wanted(text: str) -> Wanted:
     return Wanted(name, kind, need == "required")
 
 
+def example(name: str) -> Draft:
+    """Return a valid action to begin with where nothing is said of the new one but its name."""
+    inputs = (Wanted("channel"), Wanted("text"))
+    return Draft(name, "builtin://slack", "1.0.0", "post_message", inputs=inputs)
+
+
 def text_of(draft: Draft) -> str:
     """Write the whole file."""
     return _TEXT.format(
