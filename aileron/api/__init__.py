@@ -9,7 +9,7 @@ from ._dependencies import Dependencies
 from ._faults import HEADERS, Answer, answer, describe_failure, encode, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._mcp import MCP_PATH
-from ._serving import unexpected, write
+from ._serving import read_body, unexpected, write
 from ._sessions import LOOK_SECONDS
 from ._sites import HANDOVER, AgentSite, agent_site, operator_site
 from .channels.channel import Channel
@@ -51,6 +51,7 @@ __all__ = [
     "peer_uid",
     "peer_uid_lookup",
     "proxy_shown",
+    "read_body",
     "signed_request",
     "token_digest",
     "unexpected",

@@ -26,6 +26,7 @@ _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
 _OURS = frozenset((b"v1", b"docs", b"metrics"))
 HANDOVER = b"/handover"
 _REGISTRATION = b"/handover/key"
+_FRAGMENTS = b"/fragments/"
 
 
 @frozen
@@ -74,7 +75,7 @@ def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None
     """Make the operator site's root resource.
 
     :param web: makes what takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
-        C{/handover}; it guards itself.
+        C{/handover} and C{/fragments}; it guards itself.
     """
     return _Root(_klein(operator_routes(), deps, docs=True).resource(), web)
 
@@ -144,7 +145,8 @@ class AgentSite(_Root):
 
 
 def _for_pages(request: IRequest) -> bool:
-    return request.method in _NAVIGATIONS or (request.method == b"POST" and request.path in (HANDOVER, _REGISTRATION))
+    posted = request.path in (HANDOVER, _REGISTRATION) or request.path.startswith(_FRAGMENTS)
+    return request.method in _NAVIGATIONS or (request.method == b"POST" and posted)
 
 
 def _readable(path: bytes) -> bool:

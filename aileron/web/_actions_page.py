@@ -8,7 +8,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import NotFound
-from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, Run, RunQuery, visible
+from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, Run, RunQuery, is_action_name, visible
 
 from ._blocks import (
     Cell,
@@ -41,7 +41,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
         "Actions",
         count(len(offers), "action", "actions"),
         heading("Actions"),
-        tags.p(answer()),
+        tags.p(tags.a("New action", href="/actions/_new", id="new-action", **{"class": "button"}), " ", answer()),
         table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), "No actions available"),
         *problems(offering.load_errors),
     )
@@ -63,7 +63,7 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
         action.name,
         back("/actions", "All actions"),
         heading(action.name, action.version),
-        tags.p(_state(offer), " ", _switch(offer), " ", answer()),
+        tags.p(_state(offer), " ", _switch(offer), *_ways(action.name), " ", answer()),
         facts(_about(offer)),
         tags.h2("Tool description"),
         quiet("Shown to the model, word for word, as the tool ", tags.code(visible(action.tool_name)), "."),
@@ -83,13 +83,23 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
     )
 
 
+def _ways(name: str) -> Iterator[Part]:
+    yield from (" ", link(f"/actions/{name}/edit", "Edit"), " ", link(f"/actions/{name}/try", "Try it"))
+
+
 def problems(errors: Iterable[LoadError]) -> Iterator[Part]:
     """Draw what could not be loaded, each with its place."""
     found = list(errors)
     if found:
         yield tags.h2("Load errors")
-        rows = ((each.file, each.line, each.message) for each in found)
-        yield table("Files that could not be loaded", ("File", "Line", "Reason"), rows, "")
+        rows = ((each.file, each.line, each.message, _repair(each)) for each in found)
+        yield table("Files that could not be loaded", ("File", "Line", "Reason", ""), rows, "")
+
+
+def _repair(error: LoadError) -> Cell:
+    """Draw the way to the editor, if it is an action's file with a name that an action can have."""
+    name = error.file.rpartition("/")[2].removesuffix(".md")
+    return tags.span(*_ways(name)) if error.boundary == "action" and is_action_name(name) else ""
 
 
 def limits(caps: Iterable[Cap]) -> str:

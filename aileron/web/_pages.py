@@ -20,7 +20,7 @@ from aileron.values import ADVICE, timestamp, visible
 from ._entrance import admit, enter, entering, register
 from ._parts import Drawing, Visit
 from ._shell import HTML, Shell
-from ._table import FRAGMENTS, SHOWN, Draw
+from ._table import FRAGMENTS, POSTED, SHOWN, Draw
 
 PAUSED = b"X-Aileron-Paused"
 """By which every fragment tells since when everything is paused."""
@@ -48,7 +48,9 @@ def pages(deps: Dependencies, in_thread: InThread) -> IResource:
         app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
     app.route("/static/<name>", endpoint="static")(shell.file)
     for rule, draw in FRAGMENTS.items():
-        app.route(rule, endpoint=rule)(_guard(draw, deps, in_thread))
+        app.route(rule, methods=["GET"], endpoint=rule)(_guard(draw, deps, in_thread))
+    for rule, draw in POSTED.items():
+        app.route(rule, methods=["POST"], endpoint=f"POST {rule}")(_guard(draw, deps, in_thread))
     for rule in SHOWN:
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
@@ -60,7 +62,7 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
     """Make the handler of a fragment, which nobody passes but a browser session's cookie and signature together."""
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
-        visit = Visit(admit(request, deps), _query(request))
+        visit = Visit(admit(request, deps), _query(request), request.content.read())
         found = await draw(deps, visit, **path)
         if isinstance(found, Drawing):
             body = await in_thread(lambda: _flat(found.draw()))

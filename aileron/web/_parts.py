@@ -22,10 +22,12 @@ class Visit:
 
     :ivar operator: whose login it is.
     :ivar query: what stands behind the question mark, each name once.
+    :ivar body: what was sent, where the page is drawn of that.
     """
 
     operator: OperatorSession
     query: Mapping[str, str]
+    body: bytes = b""
 
 
 @frozen

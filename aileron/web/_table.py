@@ -13,6 +13,7 @@ from aileron.errors import NotFound
 from ._actions_page import draw_action, draw_actions
 from ._audit_page import draw_audit, draw_record
 from ._connectors_page import draw_connector, draw_connectors
+from ._editor_page import draw_dry_run, draw_edit, draw_new, draw_try
 from ._gateway_page import draw_gateway
 from ._grants_page import draw_grants
 from ._history_page import draw_history
@@ -40,7 +41,10 @@ PAGES: Mapping[str, Draw] = {
     "/audit/<audit_id>": draw_record,
     "/history": draw_history,
     "/actions": draw_actions,
+    "/actions/_new": draw_new,
     "/actions/<name>": draw_action,
+    "/actions/<name>/edit": draw_edit,
+    "/actions/<name>/try": draw_try,
     "/connectors": draw_connectors,
     "/connectors/<path:fqn>": draw_connector,
     "/grants": draw_grants,
@@ -61,6 +65,9 @@ FRAGMENTS: Mapping[str, Draw] = {
     "/fragments/<path:rest>": _draw_nothing,
 }
 """Everything that shows data, by route.  None is reached but through the guard."""
+
+POSTED: Mapping[str, Draw] = {"/fragments/actions/<name>/try": draw_dry_run}
+"""Fragments that are drawn of what is sent; they change nothing."""
 
 SHOWN = ("/", *PAGES, "/confirm")
 """The paths of pages."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
@@ -61,8 +63,16 @@ def _about(item: TrustItem) -> dict[str, Flattenable]:
 
 async def draw_trust(deps: Dependencies, visit: Visit) -> Drawing:
     """Draw what there is to trust now."""
-    items = await deps.trust.trust_items()
-    return Drawing(lambda: _page(items))
+    items, name = await deps.trust.trust_items(), visit.query.get("action")
+    return Drawing(lambda: _page(items if name is None else tuple(_of_action(items, name))))
+
+
+def _of_action(items: tuple[TrustItem, ...], name: str) -> Iterator[TrustItem]:
+    """Yield the file of one action, and those of the connectors that it needs."""
+    mine = [item for item in items if (item.kind, item.name) == (TrustKind.ACTION, name)]
+    needed = {need for item in mine if item.candidate is not None for need in item.candidate.needs}
+    yield from mine
+    yield from (item for item in items if item.kind is TrustKind.CONNECTOR and item.name in needed)
 
 
 def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:

@@ -78,9 +78,11 @@ class ApiCase(SynchronousTestCase):
         self.control, self.record_keys = MemoryControl(self.vault), MemoryRecordKeys(self.vault)
         self.signer = example_signer(self.store, self.record_keys, self.control, self.clock)
         self.connector = ScriptedConnector()
-        self.home = Home(Path(self.mktemp()).absolute())
-        prepare(self.home)
-        self.action_files = HomeActionFiles(self.home, DirectoryCatalogue(str(self.home.actions), 0))
+        self.state_directory = Home(Path(self.mktemp()).absolute())
+        prepare(self.state_directory)
+        self.action_files = HomeActionFiles(
+            self.state_directory, DirectoryCatalogue(str(self.state_directory.actions), 0)
+        )
         self._ids = 0
         self._random = 0
         self.deps = Dependencies(

@@ -23,7 +23,7 @@ class ActionFileTests(ApiCase):
     def setUp(self) -> None:
         super().setUp()
         self.key = self.operator_token()
-        self.path = self.home.actions / "tell.md"
+        self.path = self.state_directory.actions / "tell.md"
 
     def put(self, text: str, before: str | None = None, name: str = "tell") -> Heard:
         """Write a file."""
@@ -31,7 +31,7 @@ class ActionFileTests(ApiCase):
 
     def there(self) -> list[str]:
         """The names of all that lies in the directory."""
-        return sorted(each.name for each in self.home.actions.iterdir())
+        return sorted(each.name for each in self.state_directory.actions.iterdir())
 
     def test_check(self) -> None:
         """A sound text is told by its name; of any other every fault is listed with its line; nothing is written."""
@@ -70,6 +70,11 @@ class ActionFileTests(ApiCase):
         self.assertEqual((heard.status, heard.json["error"]["details"]), (409, {"digest": None}))
         self.assertEqual(self.there(), [])
 
+    def test_again(self) -> None:
+        """A save whose answer was lost is repeated without a conflict."""
+        first, second = (self.put(TEXT) for _ in range(2))
+        self.assertEqual((second.status, second.json), (200, first.json))
+
     def test_created_meanwhile(self) -> None:
         """A file that another program creates at the last moment is not replaced."""
         real = os.open
@@ -95,7 +100,7 @@ class ActionFileTests(ApiCase):
         self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))
         self.assertEqual((self.path.read_text(), self.there()), (TEXT, ["tell.md"]))
         with_fault.restore()
-        (self.home.actions / ".tell.md.0123").write_text("half of a f")  # as a killed process leaves it
+        (self.state_directory.actions / ".tell.md.0123").write_text("half of a f")  # as a killed process leaves it
         self.assertEqual(self.put(TEXT + "more\n", before).status, 200)
         self.assertEqual(self.path.read_text(), TEXT + "more\n")
 
@@ -117,28 +122,28 @@ class ActionFileTests(ApiCase):
             heard = self.put(TEXT, name=name)
             self.assertEqual(heard.status, 404, name)
         self.assertEqual(self.put(TEXT, name="other").status, 400)
-        self.assertEqual((self.there(), self.home.root.parent.joinpath("tell.md").exists()), ([], False))
+        self.assertEqual((self.there(), self.state_directory.root.parent.joinpath("tell.md").exists()), ([], False))
 
     def test_links(self) -> None:
         """No file is written through a link, and none into a directory that is one."""
-        aim = self.home.root / "aim.md"
+        aim = self.state_directory.root / "aim.md"
         aim.write_text(TEXT)
         self.path.symlink_to(aim)
         digest = digest_of_bytes(TEXT.encode())
         self.assertEqual([self.put(TEXT + "x", before).status for before in (digest, None)], [403, 403])
         self.path.unlink()
-        self.path.symlink_to(self.home.root / "nothing.md")
+        self.path.symlink_to(self.state_directory.root / "nothing.md")
         self.assertEqual(self.put(TEXT).status, 403)
         self.path.unlink()
-        elsewhere = self.home.root / "elsewhere"
-        self.home.actions.rename(elsewhere)
-        self.home.actions.symlink_to(elsewhere)
+        elsewhere = self.state_directory.root / "elsewhere"
+        self.state_directory.actions.rename(elsewhere)
+        self.state_directory.actions.symlink_to(elsewhere)
         self.assertEqual(self.put(TEXT).status, 403)
         self.assertEqual((aim.read_text(), list(elsewhere.iterdir())), (TEXT, []))
 
     def test_other_file(self) -> None:
         """An action whose file has another name is written where it is."""
-        (self.home.actions / "other.md").write_text(TEXT)
+        (self.state_directory.actions / "other.md").write_text(TEXT)
         self.assertEqual(self.put(TEXT + "x", digest_of_bytes(TEXT.encode())).status, 200)
         self.assertEqual(self.there(), ["other.md"])
 

@@ -111,6 +111,7 @@ class PagesTests(ApiCase):
         self.assertEqual(self.operator.ask("GET", "/").text, "GET b'' b''")
         self.assertEqual(self.operator.ask("GET", "/approvals/x").text, "GET b'' b'approvals/x'")
         self.assertEqual(self.operator.ask("POST", "/handover").text, "POST b'' b'handover'")
+        self.assertEqual(self.operator.ask("POST", "/fragments/x").text, "POST b'' b'fragments/x'")
         self.assertEqual(self.operator.ask("POST", "/approvals/x").status, 404)
         self.assertEqual(self.operator.ask("GET", "/v1/none").status, 404)
         self.assertEqual(self.operator.ask("GET", "/docs").headers["content-type"], "text/html; charset=utf-8")
@@ -123,7 +124,7 @@ class PageTests(ApiCase):
     def test_every_route(self) -> None:
         """The page on the HTTP interface has a line for every route, and names every class of failure."""
         page = (Path(__file__).parents[2] / "doc" / "http-api.md").read_text(encoding="utf-8")
-        written = set(re.findall(r"^\| (GET|POST|PATCH|DELETE) `([^`]+)` \|", page, re.MULTILINE))
+        written = set(re.findall(r"^\| (GET|POST|PUT|PATCH|DELETE) `([^`]+)` \|", page, re.MULTILINE))
         served = {
             (each.method, re.sub(r"<(?:path:)?(\w+)>", r"{\1}", each.path))
             for routes in (agent_routes(), operator_routes())

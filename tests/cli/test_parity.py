@@ -16,8 +16,8 @@ from tests.cli.test_binding import FQN, MOVED, NAME, PATH, binding
 from tests.cli.test_trust import item
 
 PAGE = Path(__file__).parents[2] / "doc" / "cli.md"
-ROW = re.compile(r"^\| ((?:`(?:POST|PATCH|DELETE) [^`]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
-CHANGING = frozenset(("post", "patch", "delete"))
+ROW = re.compile(r"^\| ((?:`(?:POST|PUT|PATCH|DELETE) [^`]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+CHANGING = frozenset(("post", "put", "patch", "delete"))
 ONE = f"/v1/action-approvals/{RUN}"
 
 
@@ -75,6 +75,9 @@ SAMPLES = {
 """One command for each route that a page changes something by."""
 
 ELSEWHERE = {
+    "PUT /v1/actions/{name}/file",  # C{action new} and C{action edit} write it without a daemon, and C{action check}
+    "POST /v1/actions/check",
+    "POST /v1/actions/{name}/dry-run",  # changes nothing, and is drawn in a browser
     "POST /v1/actions/{name}/run",  # by C{action run}, on the agents' site
     "POST /v1/grants",  # C{approve --grant} decides and grants in one request
     "POST /v1/operator/challenge",  # every login; so are the two after it

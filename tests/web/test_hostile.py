@@ -51,6 +51,31 @@ _OUR_OWN = frozenset(
 )
 """The dependencies that say nothing foreign: who is logged in, where that is put on record, and what a site is."""
 
+ACTION = """+++
+name = "ship-update"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "builtin://slack"
+version = "1.0.0"
+capabilities = ["post_message"]
+
+[[inputs]]
+name = "text"
+type = "string"
+label = "What"
+description = "What to say"
+default = "x"
+
+[[execute]]
+id = "post"
+connector = "builtin://slack"
+op = "post_message"
+inputs = { channel = "#general", text = "${args.text}" }
++++
+Says something.
+"""
+
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _ADDRESSES = ("action", "data", "formaction", "href", "poster", "src", "srcdoc", "style", "xlink:href")
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
@@ -111,6 +136,7 @@ class HostileCase(WebCase):
             "audit_id": ["record-1"],
             "name": ["ship-update"],
         }
+        self.action_files.write("ship-update", ACTION, None)
         event = Event("record-1", "x", utc(NOW), Actor("human", "x"), {"x": "x"}, *["x"] * 4)
         self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
 
@@ -229,7 +255,7 @@ class BesideTests(HostileCase):
 
     def test_foreign_texts(self) -> None:
         """All that show texts of any length, by an agent, a service or a file."""
-        whole = ("/approvals/<run_id>", "/runs/<run_id>", "/audit/<audit_id>", "/actions/<name>")
+        whole = ("/approvals/<run_id>", "/runs/<run_id>", "/audit/<audit_id>", "/actions/<name>", "/actions/<name>/try")
         for rule in ("/approvals", "/runs", "/trust", *whole):
             for path in self.paths(f"/fragments{rule}"):
                 self.beside = 0

@@ -119,7 +119,7 @@ class ShellTests(WebCase):
             kinds = {attributes.get("type", "") for tag, attributes in read(text).tags if tag == "input"}
             self.assertLessEqual(kinds, {"checkbox", "radio", "number", "datetime-local"}, "one that takes any text")
         fields = [attributes["id"] for text in texts for tag, attributes in read(text).tags if tag == "textarea"]
-        self.assertEqual(set(fields), {"reason", "passkey-name"})
+        self.assertEqual(set(fields), {"reason", "passkey-name", "action-text"})
 
 
 class LandingTests(WebCase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.values import Actor, TrustKind
@@ -77,6 +78,17 @@ class TrustPageTests(TrustCase):
         self.assertEqual([button["data-kind"] for button in each], ["config", "connector", "action"])
         self.assertEqual((every["id"], every.get("data-digest")), ("trust-all", None))
         self.assertIn("Trust all 3 as shown above", self.shown().text)
+
+    def test_one_action(self) -> None:
+        """The page of one action has its file, those of the connectors that it needs, and nothing else."""
+        mine = self.runner.lay(TrustKind.ACTION, "ship-update", "1\n")
+        self.runner._on_disk[mine.key] = evolve(mine, needs=("local://me/needed",))
+        self.runner.lay(TrustKind.ACTION, "other", "2\n")
+        self.runner.lay(TrustKind.CONNECTOR, "local://me/chat", "3\n")
+        self.runner.lay(TrustKind.CONNECTOR, "local://me/needed", "4\n")
+        shown = read(self.fragment("/trust?action=ship-update").text)
+        names = [each["data-name"] for _, each in shown.tags if "data-digest" in each]
+        self.assertEqual(names, ["local://me/needed", "ship-update"])
 
     def test_gone(self) -> None:
         """What was trusted and lies there no more is said to be gone."""

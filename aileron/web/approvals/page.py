@@ -31,13 +31,14 @@ from aileron.values import (
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import STATES, agent, countdown, moment, process, process_name, render_value
 
-from .decision import decision_form, edit_form
+from .decision import decision_form
+from .edit_form import edit_form
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open, find_places
 from .review import arguments, host_of, preview_trouble
 from .risks import REASONS, new_here, risks
 
-_TEMPLATE = template("approval.xml")
+_TEMPLATE, _CONTENT = template("approval.xml"), template("approval_content.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """Of which it matters what steps were done."""
 
@@ -104,12 +105,7 @@ def _page(
     :param history: the steps that ended, in order.
     :param asked: what there is to know while it waits; L{None}: it does not.
     """
-    run, review, preview = approval.run, approval.review, approval.review.preview
-    before, edited, given = None if asked is None else asked.before, edits(run), arguments(approval)
-    cards = () if asked is None else asked.cards
-    in_cards, is_open = find_in_cards(given, cards), find_open(approval, given, cards)
-    drawn = [_argument(number, each, new_here(each.name, before), in_cards) for number, each in enumerate(given)]
-    lacking = None if preview is None else preview.lacking
+    run, review, edited = approval.run, approval.review, edits(approval.run)
     undoable = run.state is RunState.APPROVED and run.start_after is not None
     ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, history)]
     offer = None if asked is None else asked.offer
@@ -117,17 +113,34 @@ def _page(
     return Fragment(
         _TEMPLATE,
         root=_root(approval),
-        headline=lambda tag: tag(*_headline(approval, session, cards)),
+        headline=lambda tag: tag(*headline(approval, session, () if asked is None else asked.cards)),
         summary=lambda tag: tag(summary) if summary else "",
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
         asked=lambda tag: tag(*_asked_by(approval, session)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
         outcome=lambda tag: tag(ended) if ended else "",
-        risks="" if asked is None else _risks(approval, asked),
+        risks="" if asked is None else draw_risks(approval, asked),
         changes=bool(approval.changes),
         changed=list(differences(approval.changes, review, "change")),
         edits=bool(edited),
         edited=list(differences(edited, Review(), "edited")),
+        content=draw_content(approval, asked),
+        unread="" if review.unread is None else _unread(review.unread),
+        settled=asked is None,
+        edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
+        decide="" if asked is None else decision_form(approval, asked.offer, asked.suggested, asked.waiting),
+    )
+
+
+def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
+    """Draw what would be sent: cards, arguments, the preview and the requests."""
+    review, preview, given = approval.review, approval.review.preview, arguments(approval)
+    before, cards = (None, ()) if asked is None else (asked.before, asked.cards)
+    in_cards, is_open = find_in_cards(given, cards), find_open(approval, given, cards)
+    drawn = [_argument(number, each, new_here(each.name, before), in_cards) for number, each in enumerate(given)]
+    lacking, key = None if preview is None else preview.lacking, approval.run.effect_key
+    return Fragment(
+        _CONTENT,
         cards=[draw_card(card, _newness(given, in_cards, before)) for card in cards],
         any_fields=len(in_cards) < len(given) or not given,
         fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name not in in_cards],
@@ -136,13 +149,7 @@ def _page(
         raw_fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name in in_cards],
         preview=False if preview is None else _preview(preview),
         seen=[_draw_seen(number, each) for number, each in enumerate(review.shown_preview.fields)],
-        steps=[
-            draw_request(number, step, lacking, is_open, run.effect_key) for number, step in enumerate(review.steps, 1)
-        ],
-        unread="" if review.unread is None else _unread(review.unread),
-        settled=asked is None,
-        edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
-        decide="" if asked is None else decision_form(approval, asked.offer, asked.suggested, asked.waiting),
+        steps=[draw_request(number, step, lacking, is_open, key) for number, step in enumerate(review.steps, 1)],
     )
 
 
@@ -158,7 +165,7 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
     return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(**slots)
 
 
-def _headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
+def headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
     """Say who wants to do what, and where: on which hosts, to whom there, by whose account."""
     run, own, steps = approval.run, approval.run.session_id is None, approval.review.steps
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
@@ -196,7 +203,7 @@ def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str
         yield from (". Expires ", moment(approval.expires_at))
 
 
-def _risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
+def draw_risks(approval: Approval, asked: ApprovalQuestion) -> Tag | str:
     """Draw what makes it one to look at twice, each with its reason behind it."""
     found = risks(approval, asked.before, asked.offer).sentences()
     if not any(found):

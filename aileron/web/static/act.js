@@ -56,13 +56,13 @@ async function withPasskey(method, path, body) {
 }
 
 // A run that takes longer than the wait is answered as still running, before the page would give up on the daemon.
-function callJSON(method, path, body) {
+export function callJSON(method, path, body) {
   const headers = { "Content-Type": "application/json", Prefer: "wait=10" };
   return call(path, { method, headers, body: JSON.stringify(body) });
 }
 
 // What happened, what was kept, and what to do.
-function told({ message, details, class: kind }) {
+export function told({ message, details, class: kind }) {
   const problems = (details?.problems ?? []).map((each) => `${each.pointer} ${each.message}.`);
   const [kept, then] = ADVICE[kind] ?? ["", ""];
   return [message, ...problems, SAID.test(message) ? "" : kept, then].filter(Boolean).join(" ");

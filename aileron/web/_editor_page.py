@@ -1,0 +1,98 @@
+"""The pages on which the operator writes an action, and sees what it would send before trusting it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import cast
+
+from twisted.web.template import Tag, tags
+
+from aileron.api import Dependencies, read_body
+from aileron.drafting import example, text_of
+from aileron.errors import InvalidRequest, NotFound
+from aileron.values import Approval, Offer, visible
+
+from ._blocks import link, quiet
+from ._parts import Drawing, Fragment, Visit, template, titled
+from .approvals.edit_form import edit_fields
+from .approvals.page import ApprovalQuestion, draw_content, draw_risks, headline
+
+_EDITOR, _TRY = template("action_editor.xml"), template("action_try.xml")
+_UNSEEN = "Contains characters that are invisible here. The trust page shows them."
+
+
+async def draw_new(deps: Dependencies, visit: Visit) -> Fragment:
+    """Draw the editor with the text that C{aileron action new} would begin with."""
+    return _editor("", text_of(example("my-action")), None)
+
+
+async def draw_edit(deps: Dependencies, visit: Visit, name: str) -> Fragment:
+    """Draw the editor with the file of an action as it is on disk."""
+    found = deps.action_files.read(name)
+    if found is None:
+        raise NotFound("No action file has this name.")
+    return _editor(name, found.text, found.digest)
+
+
+def _editor(name: str, text: str, before: str | None) -> Fragment:
+    """Draw the editor; the text is in an attribute, as JSON, for the script to put it into the field."""
+    title, plainly = name or "New action", text.replace("\r\n", "\n").replace("\t", " ")
+    slots = {"name": visible(name), "text": json.dumps(text), "before": json.dumps(before)}
+    return Fragment(
+        _EDITOR,
+        root=titled(f"Edit {visible(title)} – Aileron", f"Edit {visible(title)}"),
+        heading=visible(title),
+        unseen="" if visible(plainly, multiline=True) == plainly else _UNSEEN,
+        form=lambda tag: tag.fillSlots(**slots),
+    )
+
+
+async def draw_try(deps: Dependencies, visit: Visit, name: str) -> Drawing:
+    """Draw the form of an action's arguments, as its file on disk declares them."""
+    found = deps.action_files.read(name)
+    action = None if found is None else found.action
+    if action is None:
+        raise NotFound("No action has this name, or its file has errors.")
+    usual = {one.name: one.default for one in action.inputs if one.has_default}
+    place = f"/actions/{visible(action.name)}"
+    return Drawing(
+        lambda: Fragment(
+            _TRY,
+            root=titled(f"Try {visible(action.name)} – Aileron", f"Try {visible(action.name)}"),
+            edit=link(f"{place}/edit", "Edit"),
+            trust=link(f"/trust?action={action.name}", "Review and trust"),
+            heading=f"Try {visible(action.name)}",
+            form=lambda tag: tag.fillSlots(place=f"/fragments{place}/try"),
+            fields=edit_fields(action, usual),
+        )
+    )
+
+
+async def draw_dry_run(deps: Dependencies, visit: Visit, name: str) -> Drawing:
+    """Draw what a call with the arguments in the body would send, as its approval would show it."""
+    try:
+        found = deps.submission.dry_run(name, read_body(visit.body))
+    except InvalidRequest as error:
+        return Drawing(partial(_refused, error))
+    (before,) = await deps.decisions.precedents((found.approval,))
+    asked = ApprovalQuestion(before, found.offer, (), 0, found.cards)
+    return Drawing(lambda: _result(found.approval, found.offer, asked))
+
+
+def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
+    gate = "Requires your approval" if offer.action.approval.required else "Runs without your approval"
+    return tags.section(
+        tags.h2(*headline(approval, None, asked.cards), tabindex="-1"),
+        quiet(f"{gate}. This was a dry run: nothing was sent or stored."),
+        draw_risks(approval, asked),
+        draw_content(approval, asked),
+    )
+
+
+def _refused(error: InvalidRequest) -> Tag:
+    problems = cast("Sequence[Mapping[str, str]]", error.details.get("problems", ()))
+    found = [f"{each['pointer'].removeprefix('/args/')} {each['message']}" for each in problems] or [error.message]
+    rows = (tags.li(visible(each)) for each in found)
+    return tags.section(tags.h2("The arguments have errors", tabindex="-1"), tags.ul(*rows))
