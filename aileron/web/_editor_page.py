@@ -14,7 +14,7 @@ from aileron.drafting import example, text_of
 from aileron.errors import InvalidRequest, NotFound
 from aileron.values import Approval, Offer, visible
 
-from ._blocks import link, quiet
+from ._blocks import heading, link, quiet
 from ._parts import Drawing, Fragment, Visit, template, titled
 from .approvals.edit_form import edit_fields
 from .approvals.page import ApprovalQuestion, draw_content, draw_risks, headline
@@ -43,8 +43,8 @@ def _editor(name: str, text: str, before: str | None) -> Fragment:
     return Fragment(
         _EDITOR,
         root=titled(f"Edit {visible(title)} – Aileron", f"Edit {visible(title)}"),
-        heading=visible(title),
-        unseen="" if visible(plainly, multiline=True) == plainly else _UNSEEN,
+        heading=heading(title),
+        unseen=quiet("" if visible(plainly, multiline=True) == plainly else _UNSEEN),
         form=lambda tag: tag.fillSlots(**slots),
     )
 
@@ -63,7 +63,7 @@ async def draw_try(deps: Dependencies, visit: Visit, name: str) -> Drawing:
             root=titled(f"Try {visible(action.name)} – Aileron", f"Try {visible(action.name)}"),
             edit=link(f"{place}/edit", "Edit"),
             trust=link(f"/trust?action={action.name}", "Review and trust"),
-            heading=f"Try {visible(action.name)}",
+            heading=heading(f"Try {action.name}"),
             form=lambda tag: tag.fillSlots(place=f"/fragments{place}/try"),
             fields=edit_fields(action, usual),
         )

@@ -6,7 +6,7 @@ from typing import Any
 from tests.functional import install, slack
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
-from tests.functional.operated import UNGATED
+from tests.functional.operated import GATED, UNGATED
 
 SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
 """The height of a window by its width, in pixels."""
@@ -56,7 +56,7 @@ class LooksTestCase(PagesTestCase):
 
 
 class FullPagesTests(LooksTestCase):
-    """Each page that the navigation leads to, and the first thing that each of them leads to."""
+    """Each page that the navigation leads to, the first thing that each of them leads to, and an action's forms."""
 
     async def test_every_page(self) -> None:
         """No page is wider than the window, says anything on the console, or has a serious fault of accessibility."""
@@ -67,7 +67,8 @@ class FullPagesTests(LooksTestCase):
         self.assertLess({"/home", "/history", "/approvals", f"/approvals/{first}", f"/runs/{second}"}, set(paths))
         for path in paths:
             await self.go(page, path)
-            await self.look_at(page, path.strip("/").partition("/")[0] + ("-one" if path.count("/") > 1 else ""))
+            top, *rest = path.strip("/").split("/")
+            await self.look_at(page, "-".join((top, *("one" if at == 0 else each for at, each in enumerate(rest)))))
         self.assertEqual(page.problems, [])
 
     async def show(self, page: Page, run_id: str) -> None:
@@ -82,7 +83,7 @@ class FullPagesTests(LooksTestCase):
 
     async def paths(self, page: Page) -> Sequence[str]:
         """All pages, each followed by one of its own."""
-        found: list[str] = []
+        found = [f"/actions/{GATED}{part}" for part in ("", "/edit", "/try")]
         await self.go(page, "/approvals")
         for top in await self.menu(page):
             await self.go(page, top)

@@ -23,7 +23,9 @@ class EditorTests(WebCase):
         """The page, read."""
         heard = self.fragment(path)
         self.assertEqual(heard.status, 200)
-        return read(heard.text)
+        shown = read(heard.text)
+        self.assertIn(("h1", ("tabindex",)), shown.shape)
+        return shown
 
     def form(self, path: str = EDIT) -> dict[str, str]:
         """What the page tells its script."""
@@ -84,6 +86,7 @@ class TryTests(WebCase):
     def test_form(self) -> None:
         """There is a field for each input of the file on disk, with its default, and nothing is asked of the runner."""
         shown = read(self.fragment(TRY).text)
+        self.assertIn(("h1", ("tabindex",)), shown.shape)
         (field,) = [attributes for _, attributes in shown.tags if "data-edits" in attributes]
         self.assertEqual((field["data-edits"], field["data-given"]), ("text", '"x"'))
         self.assertIn("What to say", shown.text)
