@@ -56,8 +56,7 @@ class ActionFiles(Protocol):
     def read(self, name: str) -> ActionFile | None:
         """Read the file of an action, sound or not; L{None}: there is none.
 
-        :raises NotFound: no action can have this name.
-        :raises Forbidden, InvalidRequest: it is a link, somebody else's, or too large.
+        :raises NotFound, Forbidden, InvalidRequest: no action can have this name; it is a link; it is too large.
         """
 
     def write(self, name: str, text: str, before: str | None) -> ActionFile:
@@ -66,8 +65,7 @@ class ActionFiles(Protocol):
         :param before: the digest of what it replaces; L{None}: nothing, and it must be called as its action.
         :raises Conflict: something else is there; C{details["digest"]} is what.
         :raises InvalidRequest: the text has errors, each listed with its line, or another name.
-        :raises NotFound, Forbidden: as of L{read}.
-        :raises StoreUnavailable: it cannot be written.
+        :raises NotFound, Forbidden, StoreUnavailable: as of L{read}; or it cannot be written.
         """
 
 

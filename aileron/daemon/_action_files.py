@@ -25,10 +25,13 @@ class HomeActionFiles:
         return _judge(text.encode(), "the text")
 
     def read(self, name: str) -> ActionFile | None:
-        """Read the file of an action, sound or not; L{None}: there is none."""
+        """Read the file of an action, sound or not; L{None}: there is none.  No file is parsed that was before."""
         path = self._find(name)
+        known = self._catalogue.current().actions.get(name)
+        if known is not None:
+            return ActionFile(known.text, known.digest, known)
         data = read_private(path, MAX_FILE_BYTES)
-        return None if data is None else _judge(data, str(path))
+        return None if data is None else ActionFile(data.decode("utf-8", "replace"), digest_of_bytes(data), None)
 
     def write(self, name: str, text: str, before: str | None) -> ActionFile:
         """Write the file of an action, if what is there now has the digest C{before}, or nothing is and it is none."""

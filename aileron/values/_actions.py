@@ -172,6 +172,7 @@ class ActionFile:
     """The text of an action file, as it is on disk or would be.
 
     :ivar action: what it declares; L{None}: it has faults.
+    :ivar faults: every one, where the text was checked just now.
     """
 
     text: str = field(repr=False)

@@ -28,12 +28,13 @@ async def draw_new(deps: Dependencies, visit: Visit) -> Fragment:
     return _editor("", text_of(example("my-action")), None)
 
 
-async def draw_edit(deps: Dependencies, visit: Visit, name: str) -> Fragment:
+async def draw_edit(deps: Dependencies, visit: Visit, name: str) -> Drawing:
     """Draw the editor with the file of an action as it is on disk."""
     found = deps.action_files.read(name)
     if found is None:
         raise NotFound("No action file has this name.")
-    return _editor(name, found.text, found.digest)
+    text, digest = found.text, found.digest
+    return Drawing(lambda: _editor(name, text, digest))
 
 
 def _editor(name: str, text: str, before: str | None) -> Fragment:

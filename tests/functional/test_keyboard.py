@@ -69,7 +69,7 @@ class KeyboardTests(PagesTestCase):
             await self.use(page, f"input[data-id='{each}']", "Space")
         await self.use(page, "#approve-ticked")
         await self.posted(3)
-        self.assertEqual([each.text for each in self.workspace.messages][0], "Dark mode, at last")
+        self.assertEqual(self.workspace.messages[0].text, "Dark mode, at last")
         self.assertEqual(page.problems, [])
 
     async def test_allowed_and_later(self) -> None:

@@ -28,7 +28,6 @@ NEWS = "The new parser is out.\nIt reads twice as fast."
 LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
-
 class LooksTestCase(PagesTestCase):
     """Pages that are looked at in every style."""
 

@@ -54,7 +54,7 @@ class WritingTests(PagesTestCase):
         await page.until("document.querySelector('#action-text')?.value.includes('my-action')")
         await self.fill(page, "#action-text", text.replace("required = true", 'required = "yes"'))
         await self.enter(page, "#check")
-        await page.shows("Errors: 1")
+        await page.shows("Errors found: 1.")
         await self.look_at(page, "editor-fault")
         await self.enter(page, "#fault-0")
         selected = "(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))"

@@ -97,15 +97,12 @@ async def write_action(context: RequestContext, deps: Dependencies, name: str) -
     "/v1/actions/<name>/dry-run",
     operators=Who.OPERATOR,
     body=made_of({}, {"args": ANY_OBJECT}),
-    answers={
-        200: made_of({"action": ref("Action"), "digest": DIGEST, "review": ANY_OBJECT, "cards": list_of(ANY_OBJECT)})
-    },
+    answers={200: made_of({"digest": DIGEST, "review": ANY_OBJECT})},
 )
 async def dry_run(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Show what an action would send with these arguments, trusted or not; nothing is sent and nothing is kept."""
-    found = deps.submission.dry_run(name, context.body.get("args", {}))
-    shown: dict[str, JSON] = {"action": to_json(found.offer), "cards": [to_json(card) for card in found.cards]}
-    return answer({**shown, "digest": found.approval.digest, "review": to_json(found.approval.review)})
+    approval = deps.submission.dry_run(name, context.body.get("args", {})).approval
+    return answer({"digest": approval.digest, "review": to_json(approval.review)})
 
 
 @TABLE.route(

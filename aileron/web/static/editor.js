@@ -44,14 +44,14 @@ async function act(form, draft, what) {
 
 async function check({ text }) {
   const { name, faults } = await ask("POST", "/v1/actions/check", { text });
-  return { name, faults, said: name ? "No errors found." : `Errors: ${faults.length}` };
+  return { name, faults, said: name ? "No errors found." : `Errors found: ${faults.length}.` };
 }
 
 // A new file has the name that its text declares; from then on this is the page of that file.
 async function save(draft) {
   const { text, before } = draft;
   const checked = await check(draft);
-  if (!checked.name) return { ...checked, said: `${checked.said}. Nothing was saved.` };
+  if (!checked.name) return { ...checked, said: `${checked.said} Nothing was saved.` };
   const name = draft.name || checked.name;
   const saved = await ask("PUT", `/v1/actions/${name}/file`, { text, before });
   Object.assign(draft, { name, saved: text, before: saved.digest });
