@@ -41,7 +41,7 @@ from aileron.values import (
 )
 
 _PLACEHOLDER = "dry-run"
-_NO_PREVIEW = make_unavailable(Cancelled("a dry run reads nothing from the service").fault())
+_NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the service.").fault())
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
