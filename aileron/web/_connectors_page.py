@@ -19,6 +19,7 @@ from ._runs_page import runs_table
 from ._texts import count, segment
 
 _MOST_TESTS = 5
+_OUTSIDE_NAMES = re.compile("[^a-z0-9]+")
 _ACTIONS = ("Action", "Approval", "Effect", "State", "Limits", "Operations")
 _NOTHING = "Nothing: no trusted action uses this connector."
 _UNUSED = "Not used by any action: agents cannot call it"
@@ -124,7 +125,7 @@ def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]
         return
     yield quiet("To test it, add an action that only reads, takes no required arguments and needs no approval.")
     yield quiet("Operations that only read: ", ", ".join(reads), ". In your terminal:")
-    name = re.sub("[^a-z0-9]+", "-", about.fqn.rpartition("/")[2].lower()).strip("-")
+    name = _OUTSIDE_NAMES.sub("-", about.fqn.rpartition("/")[2].lower()).strip("-")
     yield command("aileron", "action", "new", f"check-{name}", "--connector", about.fqn, "--ungated", "--edit")
 
 

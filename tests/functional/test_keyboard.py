@@ -167,9 +167,11 @@ class KeyboardTests(PagesTestCase):
     async def test_locked(self) -> None:
         """A credential is revoked, and the vault is locked."""
         page = await self.entered()
-        await self.go(page, "connectors", "api_key/slack")
-        await self.confirm(page, "main table button")
-        await page.shows("No credentials")
+        await self.go(page, "connectors", "Connected")
+        await self.use(page, 'main a[href$="me%2Fslack"]')
+        await page.shows("api_key/slack")
+        await self.confirm(page, "button[data-act^=DELETE]")
+        await page.shows("Needs a credential")
         await self.go(page, "settings", "Unlocked")
         await self.confirm(page, "#lock")
         await page.shows("You are not logged in")
