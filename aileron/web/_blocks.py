@@ -68,8 +68,11 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], empty: str) -> Tag:
-    """Rows under their heads, the first cell of each naming it; or C{empty} where there are none."""
-    body = [_row(row) for row in rows]
+    """Rows under their heads, the first cell of each naming it; or C{empty} where there are none.
+
+    In a narrow window each row is a block of lines, and each cell says its head.
+    """
+    body = [_row(row, heads) for row in rows]
     if not body:
         return quiet(empty)
     head = tags.tr(*(tags.th(visible(each), scope="col") for each in heads))
@@ -160,6 +163,7 @@ def answer() -> Tag:
     return tags.span(role="alert", **{"class": "answer"})
 
 
-def _row(row: Sequence[Cell]) -> Tag:
+def _row(row: Sequence[Cell], heads: Sequence[str]) -> Tag:
     first, *rest = row
-    return tags.tr(tags.th(cell(first), scope="row"), *(tags.td(cell(each)) for each in rest))
+    cells = (tags.td(cell(each), **{"data-head": visible(head)}) for head, each in zip(heads[1:], rest, strict=True))
+    return tags.tr(tags.th(cell(first), scope="row"), *cells)

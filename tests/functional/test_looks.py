@@ -19,6 +19,8 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 FAULTS = """axe.run(document).then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
+CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.ariaLabel)"""
 UNCOVERED = """["#trouble", "#sound", "nav a[aria-current]"].map((each) => document.querySelector(each))
   .every((each) => {
     const { x, y, width, height } = each.getBoundingClientRect();
@@ -50,6 +52,7 @@ class LooksTestCase(PagesTestCase):
             # Not held against innerWidth: a phone's window grows with what is too wide for it.
             wanted = await page.evaluate("document.documentElement.scrollWidth")
             self.assertLessEqual(wanted, size["width"], (name, style))
+            self.assertEqual(await page.evaluate(CUT), [], (name, style))
             self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
         await page.look()
 
