@@ -119,6 +119,10 @@ class BindingFailed(AileronError):
     kind, status, boundary = "binding_failed", 412, "runtime"
 
 
+class CredentialNeedsYou(BindingFailed):
+    """A bound credential works again only after a person renews it; C{details["reason"]} says why."""
+
+
 class HashMismatch(AileronError):
     """The content is not the one that was pinned."""
 

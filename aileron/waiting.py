@@ -63,6 +63,13 @@ def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None 
     return outer
 
 
+def uncancelled(inner: Deferred[_T]) -> Deferred[_T]:
+    """Return the same, but cancelling ends the wait alone: what is under way goes on to its end."""
+    outer: Deferred[_T] = Deferred()
+    inner.addCallbacks(outer.callback, outer.errback)
+    return outer
+
+
 def afterwards(work: Coroutine[Deferred[Any], Any, _T], then: Callable[[], object]) -> Deferred[_T]:
     """Return the result of C{work}, before which C{then} is called.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from urllib.parse import urljoin
+from urllib.parse import quote, urlencode, urljoin
 
 from attrs import evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -24,7 +24,17 @@ from aileron.errors import (
 )
 from aileron.interfaces import IConnector, ICredential
 from aileron.redaction import Redactor, secrets_in
-from aileron.values import JSON, READ, ConnectorDescription, Fault, Finding, Outcome, Request, Sought
+from aileron.values import (
+    JSON,
+    READ,
+    Authorization,
+    ConnectorDescription,
+    Fault,
+    Finding,
+    Outcome,
+    Request,
+    Sought,
+)
 
 from ._answer import (
     AddressRefused,
@@ -43,6 +53,7 @@ from ._template import ReferenceScope
 
 _LONG_BYTES = 64 * 1024
 _MOST_REDIRECTS = 3
+_UNAUTHORIZED = 401
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -93,7 +104,7 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        echo = Redactor.of(*(await self._open(credential))[0])
+        echo = _redactor(await self._authorize(request, credential, seconds))
         return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
     def _check_declared(self, operation: str) -> HttpOperation:
@@ -127,56 +138,85 @@ class HttpConnector:
         seconds: float,
         late_seconds: float = 0.0,
     ) -> Outcome:
-        secrets, header = await self._open(credential)
-        echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
-        attempt = _Attempt(self, operation, echo, within, late_seconds)
+        until = self.clock.seconds() + within
+        sent = await self._authorize(request, credential, within)
+        echo = _redactor(sent)
+        attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, request.headers)
         message = OutgoingRequest(
             method=request.method,
-            url=request.url,
-            headers=(*request.headers, *header),
+            url=_with_query(request.url, sent.query),
+            headers=(*request.headers, *sent.headers),
             body=request.body,
             private_network=self.spec.private_network,
             max_response_bytes=operation.max_response_bytes,
         )
-        return await attempt.outcome(message)
+        outcome = await attempt.outcome(message)
+        if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
+            return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
+        return outcome
 
-    async def _open(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """Open the credential: what is secret in the header that will be sent, and the header.
+    async def _authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        """Open the credential for C{request}; nothing where none is wanted.
 
-        Nothing where none is wanted.
+        Nothing was sent where it raises.
 
         :raises BindingRequired: it wants one and none was given.
         :raises BindingFailed: it cannot stand in a header.
+        :raises NetworkError: it had to be renewed, which took too long or did not work.
         """
-        need = self.spec.description.credential
-        if need is None:
-            return (), ()
+        fqn = self.spec.description.fqn
+        if self.spec.description.credential is None:
+            return Authorization()
         if credential is None:
-            raise BindingRequired(f"{self.spec.description.fqn} needs a credential, and none is bound to it.")
+            raise BindingRequired(f"{fqn} needs a credential, and none is bound to it.")
+        opening = Deferred.fromCoroutine(credential.authorize(request))
         try:
-            secret = header_value((await credential.reveal()).decode("ascii"))
-        except ValueError:
-            raise _unfit(self.spec.description.fqn) from None
-        if not secret:
-            raise _unfit(self.spec.description.fqn)
-        value = need.format.replace("{key}", secret)
-        return secrets_in(secret, value), ((need.header, value),)
+            sent = await opening.addTimeout(seconds, self.clock)
+        except Overdue:
+            raise NetworkError(f"The credential for {fqn} was not renewed in time; nothing was sent.") from None
+        if not _fits(sent):
+            raise _unfit(fqn)
+        return sent
+
+
+def _fits(sent: Authorization) -> bool:
+    try:
+        return all(header_value(value) for _, value in sent.headers) and all(sent.secrets)
+    except ValueError:
+        return False
 
 
 def _unfit(fqn: str) -> BindingFailed:
     return BindingFailed(f"The credential bound to {fqn} is empty or holds characters that no header may carry.")
 
 
+def _redactor(sent: Authorization) -> Redactor:
+    """Make what finds all that is secret in C{sent}: of HTTP's Basic scheme also what it encodes."""
+    values = [value for _, value in sent.headers] or [""]
+    return Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
+
+
+def _with_query(url: str, query: tuple[tuple[str, str], ...]) -> str:
+    """Write parameters behind those that are there, which end a URL of ours."""
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote, safe='')}"
+
+
 @frozen
 class _Attempt:
-    """One sending and what it came to."""
+    """One sending and what it came to.
+
+    :ivar plain: the headers without the credential's, for who is redirected.
+    """
 
     connector: HttpConnector
     operation: HttpOperation
     echo: Redactor
     seconds: float
     late_seconds: float
+    plain: tuple[tuple[str, str], ...]
     flight: Flight = field(factory=Flight)
 
     async def outcome(self, message: OutgoingRequest) -> Outcome:
@@ -225,7 +265,7 @@ class _Attempt:
             if target is None:
                 break
             self.echo.listen(answer.head)
-            message = evolve(message, url=target, headers=self._remove_credential(message))
+            message = evolve(message, url=target, headers=self.plain)
             answer = await self._once(message, deadline)
         return answer
 
@@ -244,10 +284,6 @@ class _Attempt:
         if not self.flight.sent:
             self.flight.overdue = True
             sending.cancel()
-
-    def _remove_credential(self, message: OutgoingRequest) -> tuple[tuple[str, str], ...]:
-        need = self.connector.spec.description.credential
-        return tuple(each for each in message.headers if need is None or each[0].lower() != need.header.lower())
 
 
 def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from aileron.credentials import KINDS
 from aileron.tables import ANY_TEXT, FileTable, quote
-from aileron.values import PRESENTATIONS, READ, WRITE, Operation, Presentation
+from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation, Presentation
 
 from . import _template
 from ._headers import header_name, header_value
@@ -32,15 +33,15 @@ _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 _LONE = re.compile(r"\$\{[^{}]*\}")
 
 
-def read_operation(name: str, table: FileTable, credential: str | None) -> HttpOperation:
+def read_operation(name: str, table: FileTable, credential: CredentialNeed | None) -> HttpOperation:
     """Read the table of one operation; faults go where the table's go.
 
-    :param credential: the header that the credential fills; the operation may not set it.
+    :param credential: what it fills, the operation may not set.
     """
     method = table.choice("method", _METHODS)
     effect = table.choice("effect", (READ, WRITE), WRITE)
     idempotent = table.flag("idempotent", default=effect == READ)
-    segments, query = _path(table), _templates(table, "query")
+    segments, query = _path(table), _query(table, credential)
     headers, body = _header_templates(table, credential), _body(table, method)
     answer = table.choice("answer", ("json", "text", "file", "none"), "json")
     result = read_parts(table.optional_table("result"))
@@ -109,6 +110,13 @@ def _is_literal(segment: str) -> bool:
     return segment not in {"", ".", ".."} and not _LITERAL.sub("", segment)
 
 
+def _query(table: FileTable, credential: CredentialNeed | None) -> Mapping[str, Template]:
+    query = _templates(table, "query")
+    if credential is not None and credential.query in query:
+        table.fault("query", f"has {quote(credential.query or '')}, which is the credential's parameter")
+    return query
+
+
 def _templates(table: FileTable, key: str) -> Mapping[str, Template]:
     inside = table.table(key)
     for name, value in inside.values.items():
@@ -119,8 +127,9 @@ def _templates(table: FileTable, key: str) -> Mapping[str, Template]:
     return dict(inside.values)
 
 
-def _header_templates(table: FileTable, credential: str | None) -> Mapping[str, str]:
+def _header_templates(table: FileTable, credential: CredentialNeed | None) -> Mapping[str, str]:
     inside = table.table("headers")
+    filled = set() if credential is None else {credential.header.lower(), *KINDS[credential.kind].reserved}
     for name in inside.values:
         value = inside.text(name, ANY_TEXT)
         try:
@@ -128,7 +137,7 @@ def _header_templates(table: FileTable, credential: str | None) -> Mapping[str, 
             header_value(value)
         except ValueError as error:
             inside.fault(name, str(error))
-        if credential is not None and name.lower() == credential.lower():
+        if name.lower() in filled:
             inside.fault(name, "is the credential's header")
         _check_references(inside, name, value)
     if len({name.lower() for name in inside.values}) < len(inside.values):

@@ -21,7 +21,17 @@ from zope.interface.verify import verifyObject
 from aileron.errors import AileronError
 from aileron.interfaces import IConnector, ICredential
 from aileron.redaction import Redactor, secrets_in
-from aileron.values import JSON, Candidate, ConnectorDescription, Finding, LoadError, Outcome, Request, Sought
+from aileron.values import (
+    JSON,
+    Authorization,
+    Candidate,
+    ConnectorDescription,
+    Finding,
+    LoadError,
+    Outcome,
+    Request,
+    Sought,
+)
 
 from ._files import SHIPPED
 from ._schema import BOUNDARY
@@ -39,12 +49,23 @@ class _Overheard:
     """A credential that remembers what it revealed."""
 
     credential: ICredential
-    revealed: set[bytes] = field(factory=set, repr=False)
+    revealed: set[str] = field(factory=set, repr=False)
 
     async def reveal(self) -> bytes:
         secret = await self.credential.reveal()
-        self.revealed.add(secret)
+        self.revealed.add(secret.decode("utf-8", "replace"))
         return secret
+
+    async def authorize(self, request: Request) -> Authorization:
+        sent = await self.credential.authorize(request)
+        self.revealed.update(sent.secrets)
+        return sent
+
+    async def make_ready(self) -> None:
+        await self.credential.make_ready()
+
+    async def refused(self, sent: Authorization) -> bool:
+        return await self.credential.refused(sent)
 
 
 @implementer(IConnector)
@@ -97,7 +118,7 @@ class Screened:
 
     def _echo(self, overheard: _Overheard | None) -> Redactor:
         revealed = () if overheard is None else overheard.revealed
-        return Redactor.of(*(each for secret in revealed for each in self._secrets(secret.decode("utf-8", "replace"))))
+        return Redactor.of(*(each for secret in revealed for each in self._secrets(secret)))
 
     def _secrets(self, key: str) -> tuple[str, ...]:
         need = self.describe().credential

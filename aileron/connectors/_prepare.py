@@ -30,7 +30,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     base = _find_allowed(spec, base_url)
     _no_strangers(operation, scope.inputs)
     body = None if operation.body is None else _encode(operation.body, scope)
-    description = spec.description
+    description, need = spec.description, spec.description.credential
     return Request(
         connector=description.fqn,
         operation=operation.operation.name,
@@ -40,7 +40,8 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
         url=base.url + _path(operation, scope) + _query(operation, scope),
         headers=tuple(_headers(operation, scope)),
         body=body,
-        credential_header=description.credential.header if description.credential else None,
+        credential_header=(need.header or None) if need else None,
+        credential_query=need.query if need else None,
     )
 
 

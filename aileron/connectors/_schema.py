@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from aileron.addresses import BaseUrl, read_host_and_port
-from aileron.credentials import KINDS
+from aileron.credentials import KINDS, PRIVATE_NETWORK, CredentialKind
 from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
@@ -61,9 +61,9 @@ def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReadi
 
 def _connector(document: FileTable, content_hash: str, scheme: str | None) -> HttpSpec:
     head = document.table("connector", required=True)
-    need = _credential(document.optional_table("credential"))
     private_network = head.flag("private_network", default=False)
-    operations = _operations(document, need.header if need else None)
+    need = _credential(document.optional_table("credential"), private_network=private_network)
+    operations = _operations(document, need)
     chosen, bindable = _base_url(head, private_network=private_network)
     description = ConnectorDescription(
         fqn=_name(head, scheme),
@@ -114,19 +114,41 @@ def _hosts(head: FileTable, chosen: BaseUrl | None, *, bindable: bool) -> tuple[
     return tuple(hosts)
 
 
-def _credential(table: FileTable | None) -> CredentialNeed | None:
+def _credential(table: FileTable | None, *, private_network: bool) -> CredentialNeed | None:
     if table is None:
         return None
-    need = CredentialNeed(
-        kind=table.choice("kind", KINDS),
-        header=table.read("header", header_name, "", required=True),
-        format=table.read("format", credential_format, "{key}"),
-    )
+    kind = KINDS.get(table.choice("kind", KINDS))
+    if kind is None:
+        table.skip(*table.values)  # which keys there are, the kind says
+        return None
+    settings = _settings(table, kind)
+    if kind.exchanges and private_network:
+        settings[PRIVATE_NETWORK] = "true"
+    header, credential = kind.header, kind.format
+    if "query" in settings:
+        header = ""
+        for key in {"header", "format"} & table.values.keys():
+            table.skip(key)
+            table.fault(key, "must not stand beside `query`")
+    elif kind.placed:
+        header = table.read("header", header_name, header, required=not header)
+        credential = table.read("format", credential_format, credential)
     table.close()
-    return need
+    return CredentialNeed(kind.name, header, credential, settings)
 
 
-def _operations(document: FileTable, header: str | None) -> Mapping[str, HttpOperation]:
+def _settings(table: FileTable, kind: CredentialKind) -> dict[str, str]:
+    """Read the keys that are the kind's own."""
+    found = {}
+    for name, rule in kind.settings.items():
+        if rule.several:
+            found[name] = " ".join(table.texts(name, required=rule.required))
+        else:
+            found[name] = table.read(name, rule.read, "", required=rule.required)
+    return {name: text for name, text in found.items() if text}
+
+
+def _operations(document: FileTable, need: CredentialNeed | None) -> Mapping[str, HttpOperation]:
     table = document.optional_table("operations", required=True)
     if table is None:
         return {}
@@ -138,7 +160,7 @@ def _operations(document: FileTable, header: str | None) -> Mapping[str, HttpOpe
         if not _OPERATION.fullmatch(name):
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         if inside is not None:
-            found[name] = read_operation(name, inside, header)
+            found[name] = read_operation(name, inside, need)
     for name, operation in found.items():
         if operation.lookup is not None and operation.lookup.operation:
             _check_lookup(operation.lookup, FileTable({}, (*table.path, name, "reconcile"), table.faults), found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
-from aileron.values import Binding, NewBinding, Scope, VaultState
+from aileron.values import Authorization, Binding, CredentialState, NewBinding, Request, Scope, VaultState
 
 
 class IVault(Interface):
@@ -28,16 +28,34 @@ class IVault(Interface):
 
 
 class ICredential(Interface):
-    """A bound credential that is not open.  Rooms above the connectors pass it on and never call L{reveal}."""
+    """A bound credential that is not open.  Rooms above the connectors pass it on and open it by no method.
 
-    async def reveal() -> bytes:
-        """Open it: the secret that is sent now, which is asked for anew at each use.
+    A kind of credential that runs out is renewed by each method that says so, once for all who wait, and what came of
+    it is kept before it is used.  Cancelling ends the wait, and not the renewal.
+    """
 
-        A kind of credential that runs out is renewed here, once for all who wait, and what came of it is kept before it
-        is told.  Cancelling ends the wait.
+    async def authorize(request: Request) -> Authorization:
+        """Open it for C{request}, which is about to leave: what it is sent with.  Renews.
 
         :raises VaultLocked: the vault was locked meanwhile.
         :raises BindingFailed: the entry is gone, changed, or does not open.
+        :raises CredentialNeedsYou: it opens only after a person has renewed it.
+        :raises NetworkError: it is to be renewed, which did not work this time.
+        """
+
+    async def reveal() -> bytes:
+        """Open it: what stands for C{{key}} in its header, asked for anew at each use.  Renews.
+
+        Of a kind that signs requests there is no such thing: C{BindingFailed}.  Raises as L{authorize}.
+        """
+
+    async def make_ready() -> None:
+        """Renew it, if that is due, and open it for nothing; raises as L{authorize}."""
+
+    async def refused(sent: Authorization) -> bool:
+        """Note that the service refused C{sent} with a 401: what runs out is renewed at its next use.
+
+        :return: whether the next use sends something else, so that the same request may succeed.
         """
 
 
@@ -60,6 +78,20 @@ class IBindings(Interface):
         :raises Conflict: there is a binding of that name.
         :raises InvalidRequest: a malformed name, base URL or secret.
         """
+
+    async def replace(name: str, secret: bytes) -> Binding:
+        """Keep another secret in the same binding, durably; what was approved with it holds.
+
+        :raises NotFound: there is no such binding.
+        :raises VaultLocked: the vault is not unlocked.
+        :raises InvalidRequest: a malformed secret.
+        """
+
+    def credential_state(binding: Binding) -> CredentialState:
+        """Tell whether its credential can be used; works while locked, but is not known then."""
+
+    def bindings_generation() -> int:
+        """Return a number that grows whenever a binding or its secret is set up, replaced, rebound or revoked."""
 
     async def revoke(name: str) -> Binding:
         """Remove a binding and its secret; the binding as it was.

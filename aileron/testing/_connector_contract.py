@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from attrs import define
+from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from aileron.credentials import place
 from aileron.errors import BindingFailed, CapabilityDenied
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, READ, WRITE, Outcome, Request, Sought, to_json, utc
+from aileron.values import JSON, READ, WRITE, Authorization, Outcome, Request, Scope, Sought, to_json, utc
 
 from ._case import MixedIn
 
@@ -25,10 +26,16 @@ class MemoryCredential:
     """Opens to what it is given, or fails to open, and counts how often it was asked.
 
     :ivar secret: the secret, or the exception that opening it raises.
+    :ivar format: of the header that it fills.
+    :ivar renewable: whether another is there after a refusal.
+    :ivar refusals: what was refused.
     """
 
     secret: bytes | Exception
+    format: str = "Bearer {key}"
+    renewable: bool = False
     opened: int = 0
+    refusals: list[Authorization] = field(factory=list)
 
     async def reveal(self) -> bytes:
         """Return the secret."""
@@ -36,6 +43,22 @@ class MemoryCredential:
         if isinstance(self.secret, Exception):
             raise self.secret
         return self.secret
+
+    async def authorize(self, request: Request) -> Authorization:
+        """Put the secret where the request says."""
+        key = (await self.reveal()).decode("latin-1")
+        settings = {} if request.credential_query is None else {"query": request.credential_query}
+        return place(key, Scope((), request.url, request.credential_header or "", self.format, settings))
+
+    async def make_ready(self) -> None:
+        """Raise what opening it raises."""
+        if isinstance(self.secret, Exception):
+            raise self.secret
+
+    async def refused(self, sent: Authorization) -> bool:
+        """Keep it."""
+        self.refusals.append(sent)
+        return self.renewable
 
 
 class ConnectorRig(Protocol):

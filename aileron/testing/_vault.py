@@ -6,15 +6,36 @@ import itertools
 from datetime import UTC, datetime
 
 import attrs
+from attrs import define
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
-from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
+from aileron.credentials import place
+from aileron.errors import BindingFailed, Conflict, CredentialNeedsYou, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import Binding, NewBinding, OperatorSession, Scope, VaultState
-from aileron.vault import LoginExchange, Operators, binding_of, check_address, check_binding, check_scope, client_proof
+from aileron.values import (
+    Authorization,
+    Binding,
+    CredentialState,
+    CredentialStatus,
+    NewBinding,
+    OperatorSession,
+    Request,
+    Scope,
+    VaultState,
+)
+from aileron.vault import (
+    LoginExchange,
+    Operators,
+    binding_of,
+    check_address,
+    check_binding,
+    check_scope,
+    check_secret,
+    client_proof,
+)
 from aileron.waiting import Waiting
 
 from ._browser import SigningBrowser
@@ -61,12 +82,15 @@ class MemoryBindings:
     """Bindings that are kept nowhere.
 
     :param vault: whose state they obey.
+    :ivar needing: names of those that need a person, and why.
     """
 
     def __init__(self, vault: MemoryVault | None = None) -> None:
         self._vault = MemoryVault() if vault is None else vault
         self._kept: dict[str, tuple[Binding, bytes]] = {}
         self._revisions = itertools.count(1)
+        self._changes = 0
+        self.needing: dict[str, str] = {}
 
     def list(self) -> tuple[Binding, ...]:
         return tuple(self._kept[name][0] for name in sorted(self._kept))
@@ -84,25 +108,51 @@ class MemoryBindings:
         if binding.name in self._kept:
             raise Conflict("There is a binding of that name already.", {"binding": binding.name})
         self._kept[binding.name] = (binding, new.secret)
+        self._changes += 1
         return binding
 
     async def set_up(self, new: NewBinding) -> Binding:
         return self.add(new)
 
-    async def revoke(self, name: str) -> Binding:
+    async def replace(self, name: str, secret: bytes) -> Binding:
         self._vault.check()
+        binding = self._find(name)
+        check_secret(binding.kind, secret)
+        self._kept[name] = (binding, secret)
+        self.needing.pop(name, None)
+        self._changes += 1
+        return binding
+
+    def credential_state(self, binding: Binding) -> CredentialState:
+        if self._vault.state() is not VaultState.UNLOCKED:
+            return CredentialState(CredentialStatus.LOCKED)
+        if binding.name not in self._kept:
+            return CredentialState(CredentialStatus.REVOKED)
+        reason = self.needing.get(binding.name)
+        return CredentialState(CredentialStatus.NEEDS_YOU if reason else CredentialStatus.READY, reason=reason)
+
+    def bindings_generation(self) -> int:
+        return self._changes
+
+    def _find(self, name: str) -> Binding:
         if name not in self._kept:
             raise NotFound("There is no such binding.")
+        return self._kept[name][0]
+
+    async def revoke(self, name: str) -> Binding:
+        self._vault.check()
+        self._find(name)
+        self._changes += 1
         return self._kept.pop(name)[0]
 
     async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
         self._vault.check()
-        if name not in self._kept:
-            raise NotFound("There is no such binding.")
+        self._find(name)
         kept, secret = self._kept[name]
         binding = attrs.evolve(kept, scope=scope, base_url=base_url, revision=next(self._revisions))
         check_binding(binding)
         self._kept[name] = (binding, secret)
+        self._changes += 1
         return binding
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
@@ -116,18 +166,31 @@ class MemoryBindings:
             raise BindingFailed("The binding is gone or was changed.", {"binding": binding.name})
         check_address(binding)
         check_scope(binding, scope)
+        if binding.name in self.needing:
+            raise CredentialNeedsYou(
+                f"The binding {binding.name} needs your attention.", {"reason": self.needing[binding.name]}
+            )
         return secret
 
 
 @implementer(ICredential)
+@define(eq=False)
 class _KeptCredential:
-    def __init__(self, bindings: MemoryBindings, binding: Binding, scope: Scope) -> None:
-        self._bindings = bindings
-        self._binding = binding
-        self._scope = scope
+    _bindings: MemoryBindings
+    _binding: Binding
+    _scope: Scope
 
     async def reveal(self) -> bytes:
         return self._bindings.secret_of(self._binding, self._scope)
+
+    async def authorize(self, request: Request) -> Authorization:
+        return place((await self.reveal()).decode("ascii"), self._scope)
+
+    async def make_ready(self) -> None:
+        await self.reveal()
+
+    async def refused(self, sent: Authorization) -> bool:
+        return False
 
 
 class MemoryOperators(Operators):

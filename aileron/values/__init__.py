@@ -118,7 +118,16 @@ from ._strict import MOST_VALUES, json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._traffic import GatewayTotals, Histogram, LongTurns, Traffic
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState, comparing_steps
-from ._vault import Binding, BindingFlag, NewBinding, Scope, VaultState
+from ._vault import (
+    Authorization,
+    Binding,
+    BindingFlag,
+    CredentialState,
+    CredentialStatus,
+    NewBinding,
+    Scope,
+    VaultState,
+)
 from ._visible import visible
 
 __all__ = [
@@ -161,6 +170,7 @@ __all__ = [
     "Attachment",
     "AttemptRow",
     "AuditQuery",
+    "Authorization",
     "Binding",
     "BindingFlag",
     "Break",
@@ -178,6 +188,8 @@ __all__ = [
     "ConnectorDescription",
     "ConnectorPin",
     "CredentialNeed",
+    "CredentialState",
+    "CredentialStatus",
     "Cut",
     "DailyWait",
     "Decision",

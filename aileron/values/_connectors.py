@@ -7,6 +7,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
+from ._converter import Member, differ
 from ._faults import Fault
 from ._json import JSON
 from ._vault import Scope
@@ -64,11 +65,26 @@ class Operation:
 
 @frozen
 class CredentialNeed:
-    """The credential that a connector wants, and where it goes; C{format} contains C{{key}}."""
+    """The credential that a connector wants, and where it goes; C{format} contains C{{key}}.
+
+    :ivar header: empty: no header carries it.
+    :ivar settings: as of L{Scope}.
+    """
 
     kind: str
     header: str
     format: str
+    settings: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def query(self) -> str | None:
+        """The query parameter that carries it, if one does."""
+        return self.settings.get("query")
+
+    @property
+    def place(self) -> str:
+        """Its place in a request, in words."""
+        return f"header {self.header}" if self.query is None else f"query parameter {self.query}"
 
 
 @frozen
@@ -93,9 +109,8 @@ class ConnectorDescription:
 
     def scope(self, base_url: str) -> Scope | None:
         """Return where its credential may go when it talks to C{base_url}; L{None}: it needs none."""
-        if self.credential is None:
-            return None
-        return Scope(self.hosts, base_url, self.credential.header, self.credential.format)
+        need = self.credential
+        return None if need is None else Scope(self.hosts, base_url, need.header, need.format, need.settings)
 
 
 @frozen
@@ -103,7 +118,8 @@ class Request:
     """A request as it will be built, but for the credential: pure data, shown to the operator and bound by the digest.
 
     :ivar headers: name and value, in order, without the credential's.
-    :ivar credential_header: the header that the credential will fill, or L{None}: sent without.
+    :ivar credential_header: the header that the credential will fill, or L{None}: none.
+    :ivar credential_query: the query parameter that it will fill, or L{None}: none.
     """
 
     connector: str
@@ -115,6 +131,7 @@ class Request:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     credential_header: str | None = None
+    credential_query: str | None = None
 
 
 @frozen
@@ -174,3 +191,7 @@ class Finding:
     output: JSON = None
     fault: Fault | None = None
     notes: Mapping[str, JSON] = field(factory=dict)
+
+
+differ(CredentialNeed, settings=Member(optional=True))
+differ(Request, credential_query=Member(optional=True))

@@ -68,7 +68,8 @@ class ReviewedRequest:
     """A request as it will leave, but for the credential.
 
     :ivar body: its text; where it is no UTF-8, C{{"base64": …}}.
-    :ivar credential_header: the header that the credential will fill, or L{None}: sent without.
+    :ivar credential_header: the header that the credential will fill, or L{None}: none.
+    :ivar credential_query: the query parameter that it will fill, or L{None}: none.
     """
 
     connector: str
@@ -79,6 +80,7 @@ class ReviewedRequest:
     headers: tuple[tuple[str, str], ...] = ()
     body: JSON = None
     credential_header: str | None = None
+    credential_query: str | None = None
 
     @classmethod
     def of(cls, request: Request) -> ReviewedRequest:
@@ -92,6 +94,7 @@ class ReviewedRequest:
             headers=request.headers,
             body=_text(request.body),
             credential_header=request.credential_header,
+            credential_query=request.credential_query,
         )
 
 
@@ -277,7 +280,7 @@ def _read_preview(value: JSON) -> Preview:
     return found
 
 
-differ(ReviewedRequest, credential_header=Member("credential"))
+differ(ReviewedRequest, credential_header=Member("credential"), credential_query=Member(optional=True))
 differ(Cut, size=Member("bytes"))
 differ(PreviewField, cut=Member(optional=True))
 differ(PreviewFault, kind=Member("class"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
 from attrs import field, frozen
 
 from aileron.addresses import base_url_problem
+
+from ._converter import Member, differ
 
 
 class VaultState(StrEnum):
@@ -25,14 +28,16 @@ class Scope:
 
     :ivar hosts: C{host:port}, as the connector declares.
     :ivar base_url: the one in use: the binding's own, or the connector's.
-    :ivar header: the request's header that carries it.
+    :ivar header: the request's header that carries it; empty: none does.
     :ivar format: the header's value, with C{{key}} in it.
+    :ivar settings: what else its kind goes by, such as the query parameter that carries it, or a region.
     """
 
     hosts: tuple[str, ...]
     base_url: str
     header: str
     format: str
+    settings: Mapping[str, str] = field(factory=dict)
 
 
 @frozen
@@ -90,3 +95,47 @@ class BindingFlag:
     revision: int
     since: datetime
     reason: str
+
+
+@frozen
+class Authorization:
+    """The parts that a credential adds to one request, opened: they go to the service and nowhere else.
+
+    :ivar headers: name and value.
+    :ivar query: parameters, not encoded yet.
+    :ivar secrets: everything secret in it, to be found in what comes back.
+    """
+
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+class CredentialStatus(StrEnum):
+    """The status of a credential.
+
+    C{NEEDS_YOU}: only a person can make it work again.  C{LOCKED}: that cannot be told while the vault is locked.
+    C{REVOKED}: it is gone.
+    """
+
+    READY = "ready"
+    EXPIRES = "expires"
+    NEEDS_YOU = "needs_you"
+    LOCKED = "locked"
+    REVOKED = "revoked"
+
+
+@frozen
+class CredentialState:
+    """The state of a credential: whether it can be used.
+
+    :ivar expires_at: when what is sent runs out; it is renewed before, unless a person is needed for that.
+    :ivar reason: why a person is needed, in a sentence.
+    """
+
+    status: CredentialStatus
+    expires_at: datetime | None = None
+    reason: str | None = None
+
+
+differ(Scope, settings=Member(optional=True))

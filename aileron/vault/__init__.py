@@ -2,12 +2,13 @@
 
 from ._cipher import DataKey, read_key
 from ._control import ControlKey
+from ._credential import Renewals
 from ._errors import NoVault, VaultDamaged
 from ._grants import find_grant as grant_found
 from ._grants import with_end as grants_with_end
 from ._grants import with_new as grants_with_new
 from ._grants import with_use as grants_with_use
-from ._names import binding_of, check_address, check_binding, check_scope
+from ._names import binding_of, check_address, check_binding, check_scope, check_secret
 from ._operators import Operators
 from ._passkeys import Passkeys
 from ._proofs import LoginExchange, client_proof, daemon_proof
@@ -20,12 +21,14 @@ __all__ = [
     "NoVault",
     "Operators",
     "Passkeys",
+    "Renewals",
     "Vault",
     "VaultDamaged",
     "binding_of",
     "check_address",
     "check_binding",
     "check_scope",
+    "check_secret",
     "client_proof",
     "daemon_proof",
     "grant_found",

@@ -10,14 +10,14 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.credentials import KINDS
-from aileron.errors import BindingFailed, Conflict, NotFound
+from aileron.errors import Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential
-from aileron.values import Binding, NewBinding, Scope, utc
+from aileron.values import Binding, CredentialState, CredentialStatus, NewBinding, Scope, utc
 
-from ._cipher import DataKey
+from ._credential import Credential, Renewals
 from ._document import VaultDocument, VaultEntry
 from ._errors import VaultDamaged
-from ._names import binding_of, check_address, check_binding, check_scope, check_secret
+from ._names import binding_of, check_binding, check_secret
 from ._sealing import seal_entry, unseal_entry
 from ._vault_file import OpenVault
 
@@ -32,6 +32,8 @@ class FileBindings:
     _file: OpenVault
     _clock: IReactorTime
     _turns: defaultdict[str, DeferredLock]
+    _renewals: Renewals
+    _changes: int
 
     def list(self) -> tuple[Binding, ...]:
         document = self._file.look()
@@ -49,12 +51,23 @@ class FileBindings:
         if document.find(binding.name):
             raise Conflict(f"There is a binding {binding.name} already.", {"binding": binding.name})
         self._file.write(document.with_entry(seal_entry(document, key, binding, new.secret)))
+        self._changes += 1
+        return binding
+
+    async def replace(self, name: str, secret: bytes) -> Binding:
+        key, document = self._file.opened()
+        binding = _find(document, name).binding
+        check_secret(binding.kind, secret)
+        sealed = seal_entry(document, key, binding, secret)
+        self._file.write(document.without(name).with_entry(sealed))
+        self._changes += 1
         return binding
 
     async def revoke(self, name: str) -> Binding:
         document = self._file.current()
         entry = _find(document, name)
         self._file.write(document.without(name))
+        self._changes += 1
         return entry.binding
 
     async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
@@ -64,10 +77,27 @@ class FileBindings:
         check_binding(binding)
         sealed = seal_entry(document, key, binding, unseal_entry(document, key, entry))
         self._file.write(document.without(name).with_entry(sealed))
+        self._changes += 1
         return binding
 
+    def bindings_generation(self) -> int:
+        return self._changes
+
+    def credential_state(self, binding: Binding) -> CredentialState:
+        try:
+            key, document = self._file.opened()
+        except VaultLocked:
+            return CredentialState(CredentialStatus.LOCKED)
+        entry = document.find(binding.name)
+        if entry is None:
+            return CredentialState(CredentialStatus.REVOKED)
+        try:
+            return KINDS[binding.kind].state(unseal_entry(document, key, entry), utc(self._clock.seconds()))
+        except VaultDamaged:
+            return CredentialState(CredentialStatus.NEEDS_YOU, reason="Its entry in the vault was altered.")
+
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
-        return _Credential(self._file, binding, scope, self._turns[binding.name])
+        return Credential(self._file, binding, scope, self._turns[binding.name], self._clock, self._renewals)
 
 
 def _find(document: VaultDocument, name: str) -> VaultEntry:
@@ -75,54 +105,3 @@ def _find(document: VaultDocument, name: str) -> VaultEntry:
     if entry is None:
         raise NotFound("There is no such binding.")
     return entry
-
-
-@implementer(ICredential)
-class _Credential:
-    """One binding's credential; it holds no secret, only the way to it.
-
-    :param turn: its holder opens the binding; others wait, so that what runs out is renewed once.
-    """
-
-    def __init__(self, file: OpenVault, binding: Binding, scope: Scope, turn: DeferredLock) -> None:
-        self._file = file
-        self._binding = binding
-        self._scope = scope
-        self._turn = turn
-
-    def __repr__(self) -> str:
-        return f"<credential {self._binding.name}>"
-
-    async def reveal(self) -> bytes:
-        await self._turn.acquire()
-        try:
-            return await KINDS[self._binding.kind].present(self._find_kept(), self._keep)
-        finally:
-            self._turn.release()
-
-    def _find_kept(self) -> bytes:
-        key, document, entry = self._entry()
-        check_address(self._binding)
-        check_scope(self._binding, self._scope)
-        try:
-            return unseal_entry(document, key, entry)
-        except VaultDamaged as error:
-            raise self._failure("does not open: its entry was altered.") from error
-
-    def _keep(self, renewed: bytes) -> None:
-        """Seal C{renewed} in the place of what is kept.  It is the same binding, so what was approved with it holds."""
-        key, document, entry = self._entry()
-        check_secret(self._binding.kind, renewed)
-        sealed = seal_entry(document, key, entry.binding, renewed)
-        self._file.write(document.without(entry.binding.name).with_entry(sealed))
-
-    def _entry(self) -> tuple[DataKey, VaultDocument, VaultEntry]:
-        key, document = self._file.opened()
-        entry = document.find(self._binding.name)
-        if entry is None or entry.binding != self._binding:
-            raise self._failure("is gone or was changed.")
-        return key, document, entry
-
-    def _failure(self, how: str) -> BindingFailed:
-        name, connector = self._binding.name, self._binding.connector
-        return BindingFailed(f"The binding {name} {how}", {"binding": name, "connector": connector})

@@ -19,6 +19,7 @@ from aileron.values import (
     OwnCap,
     Passkey,
     Predicate,
+    Scope,
     TrustKind,
     compact,
     loads_strict,
@@ -139,6 +140,7 @@ _FORMAT.differ(
 _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member())
 _FORMAT.differ(Sealed, nonce=Member(), ciphertext=Member())
 _FORMAT.differ(Passkey, public_key=Member())
+_FORMAT.differ(Scope, settings=Member(optional=True))
 _FORMAT.differ(VaultEntry, binding=INLINE, sealed=INLINE)
 _FORMAT.differ(Stretch, sealed=INLINE)
 _FORMAT.differ(OwnCap, cap=INLINE)

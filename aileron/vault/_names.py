@@ -14,6 +14,7 @@ _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
 _CONNECTOR = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[A-Za-z0-9][A-Za-z0-9_./@-]{0,199}")
 _ACCOUNT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?")
 _SCOPE_TEXT = re.compile(r"[\x21-\x7e]{1,600}")
+_SETTING = re.compile(r"[\x20-\x7e]{1,2000}")
 _KEPT_URL = re.compile(r"https?://[\x21-\x7e]{1,800}")
 
 
@@ -123,7 +124,8 @@ def _check(part: str, pattern: re.Pattern[str], value: str) -> None:
 
 def _check_scope(scope: Scope) -> None:
     # Whether it makes sense is the connector's to say; here it is kept whole.
-    if not all(_SCOPE_TEXT.fullmatch(text) for text in (*scope.hosts, scope.base_url, scope.header)):
+    texts = (*scope.hosts, scope.base_url, *scope.settings.keys(), *([scope.header] if scope.header else []))
+    if not all(map(_SCOPE_TEXT.fullmatch, texts)) or not all(map(_SETTING.fullmatch, scope.settings.values())):
         raise _problem("scope", "must be of visible ASCII without spaces")
     if "{key}" not in scope.format or not _ACCOUNT.fullmatch(scope.format):
         raise _problem("scope", "must have a format of visible ASCII with {key} in it")

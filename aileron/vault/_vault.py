@@ -17,6 +17,7 @@ from ._authority import FileAuthority
 from ._bindings import FileBindings
 from ._cipher import DataKey
 from ._control import FileControl
+from ._credential import Renewals
 from ._grants import FileGrants
 from ._proofs import operator_key
 from ._record_keys import FileRecordKeys
@@ -32,6 +33,7 @@ class Vault(FileBindings, FileAuthority, FileControl):
 
     :param has_history: whether the database remembers a vault; asked only where there is no file.
     :param key: of this vault; L{None}: it starts locked.
+    :param renewals: for credentials that run out; L{None}: none is renewed.
     :raises NoVault: there is a key but no file.
     :raises VaultDamaged: the file is damaged, or the key is not its own.
     """
@@ -42,10 +44,12 @@ class Vault(FileBindings, FileAuthority, FileControl):
         clock: IReactorTime,
         has_history: Callable[[], bool],
         key: DataKey | None = None,
+        renewals: Renewals | None = None,
     ) -> None:
         self._file = OpenVault(path, clock, has_history, key)
         self._clock = clock
         self._turns = defaultdict(DeferredLock)
+        self._renewals, self._changes = renewals or Renewals(), 0
         self.grants = FileGrants(self._file, clock)
         self.record_keys = FileRecordKeys(self._file)
 

@@ -96,6 +96,22 @@ class ScopeTests(BindingCase):
         self.assertEqual((made["scope"], made["in_force"], made["fits"], made["flag"]), (SCOPE, SCOPE, True, None))
         self.assertEqual(self.operator.ask("GET", "/v1/bindings", self.key).json["items"], [made])
 
+    def test_kind(self) -> None:
+        """A binding is of the kind that its connector asks for, and of no other."""
+        self.connecting(credential=CredentialNeed("basic", "Authorization", "Basic {key}"))
+        heard = self.set_up(kind="api_key", secret="ada:secret")
+        self.assertEqual((heard.status, heard.kind), (400, "invalid_request"))
+        self.assertIn("/kind", heard.text)
+        made = self.set_up(secret="ada:secret").json
+        self.assertEqual((made["name"], made["kind"]), ("basic/slack/default", "basic"))
+
+    def test_settings(self) -> None:
+        """What else the kind goes by is part of the scope, and of a scope without it nothing is said."""
+        self.assertNotIn("settings", self.set_up().json["scope"])
+        self.connecting(credential=CredentialNeed("api_key", "", "{key}", {"query": "key"}))
+        (listed,) = self.operator.ask("GET", "/v1/bindings", self.key).json["items"]
+        self.assertEqual((listed["in_force"]["settings"], listed["fits"]), ({"query": "key"}, False))
+
     def test_refused(self) -> None:
         """Nothing is bound to what is not there, or to an address that may not be chosen or can be read in two ways."""
         self.assertEqual(self.set_up(connector="builtin://other").status, 400)

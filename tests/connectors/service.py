@@ -129,7 +129,9 @@ class Service:
         """
         request = connector.prepare(operation, inputs or {}, base_url or connector.describe().base_url or "", key)
         send = connector.read if request.effect == READ else connector.invoke
-        sending = Deferred.fromCoroutine(send(request, None if secret is None else MemoryCredential(secret), seconds))
+        need = connector.describe().credential
+        credential = None if secret is None else MemoryCredential(secret, need.format if need else "{key}")
+        sending = Deferred.fromCoroutine(send(request, credential, seconds))
         self.advance(0)
         return sending
 

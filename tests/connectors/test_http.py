@@ -153,7 +153,7 @@ class SendingTests(HttpCase):
         request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
         self.failureResultOf(Deferred.fromCoroutine(self.rig.connector.invoke(request, None, 1)), BindingRequired)
         for secret in (b"a\r\nX-Evil: 1", b"", "schlüssel".encode()):
-            credential: ICredential = MemoryCredential(secret)
+            credential: ICredential = MemoryCredential(secret, "Token {key}")
             refused = Deferred.fromCoroutine(self.rig.connector.invoke(request, credential, 1))
             failure = self.failureResultOf(refused, BindingFailed)
             self.assertNotIn("Evil", str(failure.value))
@@ -164,7 +164,10 @@ class SendingTests(HttpCase):
         connector = self.rig.service.connector(
             spec_of(TRACKER.replace('["127.0.0.1:8080"]', '["127.0.0.1:8080", "127.0.0.1:8081"]'))
         )
-        request, credential = connector.prepare("create", INPUTS, BASE, "effect-1"), MemoryCredential(SECRET)
+        request, credential = (
+            connector.prepare("create", INPUTS, BASE, "effect-1"),
+            MemoryCredential(SECRET, "Token {key}"),
+        )
         for changed in (
             evolve(request, connector="local://me/other"),
             evolve(request, url=request.url.replace(":8080", ":8081")),  # which is declared, but not the base URL's
@@ -322,7 +325,9 @@ class LimitTests(HttpCase):
         """An effect whose answer is listened for a minute longer than C{seconds}."""
         self.rig.hangs()
         request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
-        return Deferred.fromCoroutine(self.rig.connector.invoke(request, MemoryCredential(SECRET), seconds, 60.0))
+        return Deferred.fromCoroutine(
+            self.rig.connector.invoke(request, MemoryCredential(SECRET, "Token {key}"), seconds, 60.0)
+        )
 
     def test_late_answer(self) -> None:
         """What comes within the longer time is read as any other answer; if nothing does, the connection is closed."""

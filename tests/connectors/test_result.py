@@ -174,7 +174,7 @@ class PartTests(AttachmentCase):
         for hidden, heard in ((" ".join(encoded(PNG + SECRET)), ["plain"]), (encoded(PNG), None)):
             self.rig.service.replies.append(json_answer({"items": [{"png": hidden, "key": "effect-1"}]}))
             sought = Sought("draw", {}, self.rig.base_url, "effect-1", NOW, NOW)
-            looking = Deferred.fromCoroutine(connector.reconcile(sought, MemoryCredential(SECRET), 60))
+            looking = Deferred.fromCoroutine(connector.reconcile(sought, MemoryCredential(SECRET, "Bearer {key}"), 60))
             self.rig.advance(0)
             finding = self.successResultOf(looking)
             self.assertEqual((True, heard), (finding.happened, finding.notes.get("echoed")))

@@ -121,7 +121,7 @@ class SchemaTests(SynchronousTestCase):
         for old, new, line in (
             ("[credential]", "[secrets]\n[credential]", 7),
             ('version = "1.2.3"', 'version = "1.2.3"\ncolour = "red"', 4),
-            ('header = "X-Key"', 'header = "X-Key"\nquery = "key"', 10),
+            ('header = "X-Key"', 'header = "X-Key"\nregion = "eu"', 10),
             ("[operations.create]", '[operations.create]\nretry = "often"', 13),
             ('when = "ok == false"', 'when = "ok == false", retry = 1', 17),
             ("bindable = false", "bindable = false, pick = 1", 4),

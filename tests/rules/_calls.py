@@ -10,7 +10,7 @@ from ._source import Source
 _EXECUTOR = "aileron.runner._executor"
 _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
 _HOLDS_A_CONNECTOR = ("aileron.runner", "aileron.inband")
-_OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault")
+_OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")
 _PUTS_KEYS_IN = "aileron.gateway._injection"
 _OPENS_CHANNELS = "aileron.notices._channels"
 _USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
@@ -41,12 +41,13 @@ def connector_calls(source: Source) -> Iterator[str]:
 
 
 def secrets_opened(source: Source) -> Iterator[str]:
-    """Find calls of a credential's ``reveal`` above the connectors, but for two modules that use it themselves."""
+    """Find what opens a credential above the connectors, but for two modules that use it themselves."""
     if source.name.startswith(_OPENS_SECRETS) or source.name in _USE_SECRETS:
         return
     for call, method in _method_calls(source):
-        if method.attr == "reveal":
-            yield f"{source.name}:{call.lineno} only connectors, the vault, {' and '.join(_USE_SECRETS)} call .reveal("
+        if method.attr in {"reveal", "authorize"}:
+            who = " and ".join(_USE_SECRETS)
+            yield f"{source.name}:{call.lineno} only connectors, the vault, {who} call .{method.attr}("
 
 
 def _method_calls(source: Source) -> Iterator[tuple[ast.Call, ast.Attribute]]:

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from typing import ClassVar, cast
 
-from attrs import define, evolve, field
-from twisted.internet.defer import Deferred
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.credentials import DEFAULT_KIND, KINDS, CredentialKind
+from aileron.credentials import DEFAULT_KIND, KINDS, CredentialKind, CredentialUse, FixedKind, place
 from aileron.errors import BindingFailed, InvalidRequest
 from aileron.testing import example_scope, new_binding, opened
+from aileron.values import Authorization, Request
 
 from .case import OpenCase
 
 
-@define(eq=False)
-class _Renewing:
+class _Renewing(FixedKind):
     """Is renewed at each use, as soon as the test says so, and keeps how often."""
 
-    name: str = "renewing"
-    waiting: list[Deferred[None]] = field(factory=list)
+    name: ClassVar[str] = "renewing"
+    format: ClassVar[str] = "{key}"
+
+    def __init__(self) -> None:
+        self.waiting: list[Deferred[None]] = []
 
     def check(self, kept: bytes) -> None:
         """A number."""
         int(kept)
 
-    async def present(self, kept: bytes, keep: Callable[[bytes], None]) -> bytes:
+    async def reveal(self, use: CredentialUse) -> bytes:
         """The number that is kept from now on."""
         renewed: Deferred[None] = Deferred()
         self.waiting.append(renewed)
         await renewed
-        keep(b"%d" % (int(kept) + 1))
-        return b"token-%d" % (int(kept) + 1)
+        use.keep(b"%d" % (int(use.kept) + 1))
+        return b"token-%d" % (int(use.kept) + 1)
+
+    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
+        """The same, in its place."""
+        return place((await self.reveal(use)).decode(), use.scope)
 
 
 class RenewedTests(OpenCase):
@@ -88,6 +94,25 @@ class RenewedTests(OpenCase):
         self.kind.waiting.pop().callback(None)
         self.failureResultOf(revealed, BindingFailed)
         self.assertEqual(self.vault.list(), ())
+
+    def test_cancelled(self) -> None:
+        """Who gives up ends the wait alone: the renewal goes on, and what comes of it is kept."""
+        revealed, waiting = self.reveal(), self.reveal()
+        revealed.cancel()
+        self.failureResultOf(revealed, CancelledError)
+        self.kind.waiting.pop().callback(None)
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(waiting), b"token-3")
+
+    def test_replaced_meanwhile(self) -> None:
+        """What a person put there while it was renewed stays."""
+        revealed = self.reveal()
+        self.successResultOf(Deferred.fromCoroutine(self.vault.replace(self.made.name, b"7")))
+        self.kind.waiting.pop().callback(None)
+        self.failureResultOf(revealed, BindingFailed)
+        again = self.reveal()
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(again), b"token-8")
 
     def test_unfit(self) -> None:
         """What the kind would not keep, and a kind that there is not, is refused before the vault is written."""

@@ -14,11 +14,10 @@ from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, or_null, ref
 from aileron.api.shapes.values import optional_json
-from aileron.credentials import DEFAULT_KIND
 from aileron.errors import Conflict, NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding
 
-from .scopes import Target, binding_payload, current_target, trusted_target
+from .scopes import Target, binding_payload, current_target, trusted_target, wrong
 
 TABLE = EndpointTable()
 
@@ -62,7 +61,7 @@ async def _hand_over(deps: Dependencies) -> None:
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 _TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 2048}
-_SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 8192}
+_SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 32768}
 _NEW = made_of(
     {"service": _NAME, "connector": _NAME, "secret": _SECRET},
     {"kind": _NAME, "identity": _NAME, "base_url": _TEXT_OR_NULL, "account": _TEXT_OR_NULL},
@@ -109,8 +108,11 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     """Bind a credential to a connector, for its scope as it stands now."""
     connector = str(context.body["connector"])
     target = await trusted_target(deps, connector, context.text("base_url"))
+    kind = context.text("kind") or target.kind
+    if kind != target.kind and target.scope is not None:
+        raise wrong("/kind", f"must be {target.kind}, which the connector asks for")
     new = NewBinding(
-        kind=context.text("kind") or DEFAULT_KIND,
+        kind=kind,
         service=str(context.body["service"]),
         identity=context.text("identity") or "default",
         connector=connector,

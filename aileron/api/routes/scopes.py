@@ -7,6 +7,7 @@ from attrs import frozen
 from aileron.addresses import base_url_problem
 from aileron.api._dependencies import Dependencies
 from aileron.api.shapes.values import optional_json, to_json
+from aileron.credentials import DEFAULT_KIND
 from aileron.errors import Conflict, InvalidRequest
 from aileron.values import (
     GATEWAY,
@@ -32,10 +33,12 @@ class Target:
 
     :ivar base_url: the binding's own, or L{None}: the connector's.
     :ivar scope: L{None}: the connector wants no credential.
+    :ivar kind: of credential.
     """
 
     base_url: str | None
     scope: Scope | None
+    kind: str = DEFAULT_KIND
 
 
 async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
@@ -58,14 +61,14 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
         )
     description = _describe(deps, fqn)
     if description is None:
-        raise _wrong("/connector", "names no connector that loaded")
+        raise wrong("/connector", "names no connector that loaded")
     if base_url is not None and not description.bindable:
-        raise _wrong("/base_url", "must be left out: this connector lets no binding choose")
+        raise wrong("/base_url", "must be left out: this connector lets no binding choose")
     if base_url is not None and (problem := base_url_problem(base_url)) is not None:
-        raise _wrong("/base_url", problem)
+        raise wrong("/base_url", problem)
     target = _target(description, base_url)
     if target is None:
-        raise _wrong("/base_url", "is required: this connector has none of its own")
+        raise wrong("/base_url", "is required: this connector has none of its own")
     return target
 
 
@@ -105,9 +108,9 @@ def _configured_target(deps: Dependencies, fqn: str, base_url: str | None) -> Ta
     place = _find_configured(deps, fqn)
     if place is None:
         what = "provider of the gateway" if fqn.startswith(GATEWAY) else "notification that wants a secret"
-        raise _wrong("/connector", f"names no {what} in config.yaml, as the daemon goes by it")
+        raise wrong("/connector", f"names no {what} in config.yaml, as the daemon goes by it")
     if base_url is not None:
-        raise _wrong("/base_url", "must be left out: where it goes is set in config.yaml, or is the secret")
+        raise wrong("/base_url", "must be left out: where it goes is set in config.yaml, or is the secret")
     return Target(None, place.scope())
 
 
@@ -122,8 +125,10 @@ def _describe(deps: Dependencies, fqn: str) -> ConnectorDescription | None:
 
 def _target(description: ConnectorDescription, chosen: str | None) -> Target | None:
     base_url = chosen or description.base_url
-    return None if base_url is None else Target(chosen, description.scope(base_url))
+    kind = DEFAULT_KIND if description.credential is None else description.credential.kind
+    return None if base_url is None else Target(chosen, description.scope(base_url), kind)
 
 
-def _wrong(pointer: str, problem: str) -> InvalidRequest:
+def wrong(pointer: str, problem: str) -> InvalidRequest:
+    """Refuse a binding for a fault of the request."""
     return InvalidRequest.listing("The binding cannot be made so.", (pointer, problem))

@@ -130,7 +130,17 @@ def described(cls: Any, **said: Schema) -> Schema:
     members = _members(cls)
     for name, schema in said.items():
         members[name] = {**members[name], **schema} if set(schema) == {"description"} else schema
-    return made_of(members)
+    optional = {name for name in _optional(cls) if name in members}
+    return made_of(
+        {name: schema for name, schema in members.items() if name not in optional},
+        {name: members[name] for name in members if name in optional},
+    )
+
+
+def _optional(cls: Any) -> set[str]:
+    """Name the members that are left out where they are as a rule."""
+    form = ANSWERS.forms.get(cls)
+    return set() if form is None else {form.name(name) for name, each in form.members.items() if each.optional}
 
 
 def _members(cls: Any) -> dict[str, Schema]:
@@ -150,7 +160,7 @@ def _schema_of(type_: Any) -> Schema:
     if type_ in _SCALARS:
         return _SCALARS[type_]
     if has(type_):
-        return ref(type_.__name__) if type_ in _REFERRED else made_of(_members(type_))
+        return ref(type_.__name__) if type_ in _REFERRED else described(type_)
     if isinstance(type_, type) and issubclass(type_, StrEnum):
         return {"enum": [each.value for each in type_]}
     if get_origin(type_) is tuple:

@@ -196,7 +196,7 @@ ANSWERS.differ(
     operations=Member(write=lambda operations: [to_json(each) for each in operations.values()]),
 )
 ANSWERS.differ(Operation, destructive=OMITTED, output_schema=OMITTED, presentation=OMITTED)
-ANSWERS.differ(CredentialNeed, format=OMITTED)
+ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))
 ANSWERS.differ(Passkey, public_key=OMITTED)
 ANSWERS.differ(TrustItem, candidate=OMITTED, before=OMITTED, computed={"difference": attrgetter("difference")})
 ANSWERS.differ(Trusted, kind=OMITTED, name=OMITTED, changed_by=OMITTED)

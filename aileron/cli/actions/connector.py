@@ -108,7 +108,10 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
 
 
 def _credential(need: Mapping[str, Any] | None) -> str:
-    return "none" if need is None else f"{need['kind']}, in {need['header']}"
+    if need is None:
+        return "none"
+    place = need["header"] or f"the query parameter {need['settings']['query']}"
+    return f"{need['kind']}, in {place}"
 
 
 def _row(operation: Mapping[str, Any]) -> tuple[object, ...]:

@@ -147,6 +147,8 @@ def _show_request(request: ReviewedRequest) -> None:
         say("    {name}: {text}", name=name, text=text)
     if request.credential_header:
         say("    {name}: (the credential, added when the request is sent)", name=request.credential_header)
+    if request.credential_query:
+        say("    query {name}=(the credential, added when the request is sent)", name=request.credential_query)
     if isinstance(request.body, Mapping):
         data = str(request.body.get("base64"))
         say("    Binary body, {length} characters of base64:", length=len(data))

@@ -15,14 +15,13 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
-from aileron.credentials import DEFAULT_KIND
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
     from aileron.client import Operator
 
 _service = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
-_PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format": "its value"}
+_PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format": "its value", "settings": "settings"}
 
 
 @click.group()
@@ -77,7 +76,7 @@ def _show_binding(found: Mapping[str, Any]) -> None:
 @click.argument("connector", shell_complete=_completion.bindable)
 @click.option("--identity", default="default", show_default=True, help="Name of the credential's owner.")
 @click.option("--service", help="Name of the service.  [default: the last part of CONNECTOR]")
-@click.option("--kind", default=DEFAULT_KIND, show_default=True, help="Kind of credential.")
+@click.option("--kind", help="Kind of credential.  [default: what CONNECTOR asks for]")
 @click.option("--base-url", help="URL of the service, if the connector lets a binding set it.")
 @click.option("--account", help="Account name to display.")
 @click.option(
@@ -166,8 +165,8 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
 
 
 def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
-    for part, wanted in now.items():
-        was = None if before is None else before[part]
+    for part in {**(before or {}), **now}:
+        was, wanted = (before or {}).get(part), now.get(part)
         as_before = " (unchanged)" if was == wanted else ""
         say("  {part}: {wanted}{as_before}", part=_PARTS[part], wanted=_render(wanted), as_before=as_before)
         if was != wanted:
@@ -178,8 +177,10 @@ def _show_parts(scope: Mapping[str, Any]) -> None:
     values({_PARTS[part]: _render(given) for part, given in scope.items()}, "    ")
 
 
-def _render(given: str | Sequence[str] | None) -> str:
+def _render(given: str | Sequence[str] | Mapping[str, str] | None) -> str:
     """One part of a scope, in a line."""
+    if isinstance(given, Mapping):
+        given = [f"{name}={text}" for name, text in sorted(given.items())]
     return given if isinstance(given, str) else ", ".join(given or ()) or "none"
 
 

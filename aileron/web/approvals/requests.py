@@ -142,6 +142,8 @@ def _head(request: ReviewedRequest) -> Iterator[tuple[str, str]]:
     yield from request.headers
     if request.credential_header:
         yield request.credential_header, "(the credential, added by the daemon)"
+    if request.credential_query:
+        yield f"Query parameter {request.credential_query}", "(the credential, added by the daemon)"
 
 
 def _plain_text(request: ReviewedRequest) -> str:

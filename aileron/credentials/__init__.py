@@ -1,0 +1,44 @@
+"""The kinds of credential: what may be kept of one, and how what is sent follows from what is kept.
+
+A kind is one class and its place in L{KINDS}; connectors' files, the vault, the daemon's API and the commands read from
+there which kinds there are.  No kind does I/O: what asks a token endpoint is given to it (L{TokenExchange}).
+"""
+
+from collections.abc import Mapping
+
+from ._keys import ApiKey, Basic
+from ._kind import (
+    PRIVATE_NETWORK,
+    CredentialKind,
+    CredentialUse,
+    FixedKind,
+    NeedsYou,
+    SettingRule,
+    TokenAnswer,
+    TokenExchange,
+    TokenRequest,
+    no_exchange,
+    place,
+)
+
+DEFAULT_KIND = ApiKey.name
+"""What a credential is where nobody says of what kind."""
+
+KINDS: Mapping[str, CredentialKind] = {kind.name: kind for kind in (ApiKey(), Basic())}
+"""Every kind, by its name."""
+
+__all__ = [
+    "DEFAULT_KIND",
+    "KINDS",
+    "PRIVATE_NETWORK",
+    "CredentialKind",
+    "CredentialUse",
+    "FixedKind",
+    "NeedsYou",
+    "SettingRule",
+    "TokenAnswer",
+    "TokenExchange",
+    "TokenRequest",
+    "no_exchange",
+    "place",
+]

@@ -1,0 +1,76 @@
+"""Credentials that a service gave out once and that never change: API keys, and a name with its password."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+from aileron.values import Authorization, Request
+
+from ._kind import CredentialUse, FixedKind, SettingRule, place
+
+MAX_KEPT_BYTES = 8192
+"""Most that is kept of one credential that a person enters."""
+
+_PARAMETER = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
+
+
+def _check_size(kept: bytes) -> None:
+    if not 1 <= len(kept) <= MAX_KEPT_BYTES:
+        raise ValueError(f"must have 1 to {MAX_KEPT_BYTES} bytes")
+
+
+def _read_parameter(text: str) -> str:
+    if not _PARAMETER.fullmatch(text):
+        raise ValueError("must be the name of a query parameter, of letters, digits, '_', '.', '~' and '-'")
+    return text
+
+
+class ApiKey(FixedKind):
+    """A key that is sent as it is, in a header or in a parameter of the query."""
+
+    name: ClassVar[str] = "api_key"
+    header: ClassVar[str] = ""
+    format: ClassVar[str] = "{key}"
+    settings: ClassVar[Mapping[str, SettingRule]] = {"query": SettingRule(_read_parameter)}
+
+    def check(self, kept: bytes) -> None:
+        """Refuse what could not be one header's value."""
+        _check_size(kept)
+        if not all(0x21 <= byte <= 0x7E for byte in kept):
+            raise ValueError("must be visible ASCII without spaces")
+
+    async def reveal(self, use: CredentialUse) -> bytes:
+        """Return the key as it is kept."""
+        return use.kept
+
+    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
+        """Put the key in its place."""
+        return place(use.kept.decode("ascii"), use.scope)
+
+
+class Basic(FixedKind):
+    """A user name and its password, for HTTP's Basic scheme (RFC 7617); the name is no secret."""
+
+    name: ClassVar[str] = "basic"
+    format: ClassVar[str] = "Basic {key}"
+
+    def check(self, kept: bytes) -> None:
+        """Refuse what is no name and password with a colon between."""
+        _check_size(kept)
+        user, colon, password = kept.decode("utf-8").partition(":")
+        if not (user and colon and password):
+            raise ValueError("must be USER:PASSWORD")
+        if not (user + password).isprintable():
+            raise ValueError("must not hold a control character")
+
+    async def reveal(self, use: CredentialUse) -> bytes:
+        """Return the pair in base64."""
+        return base64.b64encode(use.kept)
+
+    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
+        """Put the pair in its place; secret are both forms of it, and the password."""
+        pair = use.kept.decode("utf-8")
+        return place((await self.reveal(use)).decode("ascii"), use.scope, pair, pair.partition(":")[2])

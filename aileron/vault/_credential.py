@@ -1,0 +1,131 @@
+"""One bound credential: what is kept of it becomes what is sent, and is renewed on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.credentials import KINDS, CredentialKind, CredentialUse, NeedsYou, TokenExchange, no_exchange
+from aileron.errors import AileronError, BindingFailed, CredentialNeedsYou
+from aileron.interfaces import ICredential
+from aileron.values import JSON, Authorization, Binding, CredentialStatus, Request, Scope, utc
+from aileron.waiting import uncancelled
+
+from ._cipher import DataKey
+from ._document import VaultDocument, VaultEntry
+from ._errors import VaultDamaged
+from ._names import check_address, check_scope, check_secret
+from ._sealing import seal_entry, unseal_entry
+from ._vault_file import OpenVault
+
+_T = TypeVar("_T")
+_Work = Callable[[CredentialKind, CredentialUse], Coroutine[Any, Any, _T]]
+
+
+def _tell_nobody(binding: Binding, reason: str) -> None:
+    """Keep it to the vault."""
+
+
+@frozen(eq=False)
+class Renewals:
+    """The collaborators that renew credentials.
+
+    :ivar exchange: asks token endpoints.
+    :ivar needs_you: told of a credential that needs a person from now on, and why.
+    """
+
+    exchange: TokenExchange = no_exchange
+    needs_you: Callable[[Binding, str], None] = _tell_nobody
+
+
+@implementer(ICredential)
+@frozen(eq=False)
+class Credential:
+    """One binding's credential; it holds no secret, only the way to it.
+
+    :param turn: its holder uses the binding; others wait, so that what runs out is renewed once.
+    """
+
+    _file: OpenVault = field(repr=False)
+    _binding: Binding
+    _scope: Scope = field(repr=False)
+    _turn: DeferredLock = field(repr=False)
+    _clock: IReactorTime = field(repr=False)
+    _renewals: Renewals = field(repr=False)
+
+    async def reveal(self) -> bytes:
+        return await self._in_turn(lambda kind, use: kind.reveal(use))
+
+    async def authorize(self, request: Request) -> Authorization:
+        return await self._in_turn(lambda kind, use: kind.authorize(use, request))
+
+    async def make_ready(self) -> None:
+        await self._in_turn(lambda kind, use: kind.make_ready(use))
+
+    async def refused(self, sent: Authorization) -> bool:
+        async def note(kind: CredentialKind, use: CredentialUse) -> bool:
+            return kind.refused(use, sent)
+
+        try:
+            return await self._in_turn(note)
+        except AileronError:  # where it cannot be noted, the next use is refused as well
+            return False
+
+    async def _in_turn(self, work: _Work[_T]) -> _T:
+        """Do C{work} when nobody else uses the binding; who waits may give up, and a renewal goes on."""
+        doing: Deferred[_T] = self._turn.run(lambda: Deferred.fromCoroutine(self._use(work)))
+        return await uncancelled(doing)
+
+    async def _use(self, work: _Work[_T]) -> _T:
+        kind, kept = KINDS[self._binding.kind], self._find_kept()
+        use = CredentialUse(self._scope, kept, partial(self._keep, kept), self._now, self._renewals.exchange)
+        try:
+            return await work(kind, use)
+        except NeedsYou as needs:
+            if kind.state(kept, self._now()).status is not CredentialStatus.NEEDS_YOU:
+                self._renewals.needs_you(self._binding, needs.reason)
+            raise self._failure(
+                f"needs your attention. {needs.reason}", CredentialNeedsYou, reason=needs.reason
+            ) from None
+
+    def _now(self) -> datetime:
+        return utc(self._clock.seconds())
+
+    def _find_kept(self) -> bytes:
+        key, document, entry = self._entry()
+        check_address(self._binding)
+        check_scope(self._binding, self._scope)
+        try:
+            return unseal_entry(document, key, entry)
+        except VaultDamaged as error:
+            raise self._failure("does not open: its entry was altered.") from error
+
+    def _keep(self, before: bytes, renewed: bytes) -> None:
+        """Seal C{renewed} in the place of C{before}.  It is the same binding, so what was approved with it holds.
+
+        What a person put there meanwhile stays.
+        """
+        key, document, entry = self._entry()
+        if unseal_entry(document, key, entry) != before:
+            raise self._failure("was given another secret meanwhile.")
+        check_secret(self._binding.kind, renewed)
+        sealed = seal_entry(document, key, entry.binding, renewed)
+        self._file.write(document.without(entry.binding.name).with_entry(sealed))
+
+    def _entry(self) -> tuple[DataKey, VaultDocument, VaultEntry]:
+        key, document = self._file.opened()
+        entry = document.find(self._binding.name)
+        if entry is None or entry.binding != self._binding:
+            raise self._failure("is gone or was changed.")
+        return key, document, entry
+
+    def _failure(self, how: str, error: type[BindingFailed] = BindingFailed, **more: JSON) -> BindingFailed:
+        name, connector = self._binding.name, self._binding.connector
+        return error(f"The binding {name} {how}", {"binding": name, "connector": connector, **more})

@@ -1,0 +1,156 @@
+"""What a credential adds to a request that leaves, and what comes of a refusal."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import BindingFailed, NetworkError
+from aileron.testing import MemoryCredential
+from aileron.values import Authorization, CredentialNeed, Outcome, Request, ReviewedRequest, to_json
+from tests.connectors.service import Service, answer, json_answer, spec_of
+from tests.connectors.test_http import BASE, INPUTS, TRACKER
+
+SECRET = "s3cret/va+lue=42&x"
+ENCODED = "s3cret%2Fva%2Blue%3D42%26x"
+IN_QUERY = TRACKER.replace('header = "X-Key"\nformat = "Token {key}"', 'query = "access"')
+
+
+class _Slow(MemoryCredential):
+    """One that is still being renewed."""
+
+    async def authorize(self, request: Request) -> Authorization:
+        """Never."""
+        return await Deferred[Authorization]()
+
+
+class AuthorizationTests(SynchronousTestCase):
+    """A connector whose credential is a parameter of the query, and one whose is a header."""
+
+    def setUp(self) -> None:
+        self.service = Service()
+
+    def start(
+        self, operation: str, credential: MemoryCredential, text: str = TRACKER, seconds: float = 60
+    ) -> Deferred[Outcome]:
+        """Begin to send one request."""
+        connector = self.service.connector(spec_of(text))
+        request = connector.prepare(operation, INPUTS, BASE, "effect-1")
+        send = connector.read if request.effect == "read" else connector.invoke
+        started = Deferred.fromCoroutine(send(request, credential, seconds))
+        self.service.advance(0)
+        return started
+
+    def outcome(
+        self, reply: bytes, operation: str = "create", text: str = TRACKER, *, renewable: bool = False
+    ) -> Outcome:
+        """What one answer comes to."""
+        self.service.replies.append(reply)
+        self.credential = MemoryCredential(SECRET.encode(), renewable=renewable)
+        return self.successResultOf(self.start(operation, self.credential, text))
+
+    def target(self) -> str:
+        """The target of the last request."""
+        return self.service.requests[-1].split(b" ")[1].decode()
+
+    def test_query(self) -> None:
+        """The parameter is put behind those of the operation as the request leaves, encoded, and in no header."""
+        self.outcome(json_answer({}), "show", IN_QUERY)
+        self.assertEqual(self.target(), f"/api/projects/p%2F1?q=Gr%C3%BC%C3%9Fe&access={ENCODED}")
+        self.assertNotIn(b"X-Key", self.service.requests[-1])
+        self.outcome(json_answer({}), "create", IN_QUERY)
+        self.assertEqual(self.target(), f"/api/projects/p%2F1/items?access={ENCODED}")
+
+    def test_not_shown(self) -> None:
+        """Of the parameter a review shows the name alone, and a request without one looks as it always did."""
+        connector = self.service.connector(spec_of(IN_QUERY))
+        request = connector.prepare("show", INPUTS, BASE, "effect-1")
+        self.assertNotIn("access", request.url)
+        shown = to_json(ReviewedRequest.of(request))
+        self.assertEqual((shown["credential_query"], shown["credential"]), ("access", None))
+        usual = to_json(ReviewedRequest.of(evolve(request, credential_query=None, credential_header="X-Key")))
+        self.assertNotIn("credential_query", usual)
+
+    def test_echoed(self) -> None:
+        """What the service writes of it is redacted, encoded for a URL as well, in an answer and in an error."""
+        url = f"https://x/?access={ENCODED}"
+        outcome = self.outcome(json_answer({"url": url, "key": SECRET}), "show", IN_QUERY)
+        self.assertEqual(outcome.output, {"url": "https://x/?access=[redacted]", "key": "[redacted]"})
+        self.assertEqual(outcome.notes["echoed"], ["plain", "url"])
+        refused = self.outcome(json_answer({"error": url}, 400), "create", IN_QUERY)
+        self.assertNotIn(ENCODED, repr(refused))
+
+    def test_redirected(self) -> None:
+        """Who is redirected gets no header of the credential's."""
+        self.service.replies.append(answer(b"", 302, {"Location": "/api/other"}))
+        self.outcome(json_answer({}), "show")
+        self.assertEqual([b"X-Key" in each for each in self.service.requests], [True, False])
+
+    def test_refused(self) -> None:
+        """Of a 401 the credential is told; the same request may succeed where another one is sent next time."""
+        for renewable in (False, True):
+            outcome = self.outcome(json_answer({}, 401), renewable=renewable)
+            assert outcome.fault is not None
+            self.assertEqual((outcome.fault.kind, outcome.fault.retriable), ("external_api_error", renewable))
+            self.assertTrue(outcome.classified)
+            self.assertEqual([each.secrets for each in self.credential.refusals], [(SECRET,)])
+        self.outcome(json_answer({}, 403), renewable=True)
+        self.assertEqual(self.credential.refusals, [])
+
+    def test_too_slow(self) -> None:
+        """A credential that is not ready in time fails as the network does, and nothing is ever sent."""
+        started = self.start("create", _Slow(b""), seconds=5)
+        self.assertNoResult(started)
+        self.service.advance(5)
+        self.failureResultOf(started, NetworkError)
+        self.service.advance(100)
+        self.assertEqual(self.service.connected, [])
+
+    def test_time_is_shared(self) -> None:
+        """What renewing took of the time is not there for the answer."""
+        ready = Deferred[None]()
+
+        class Late(MemoryCredential):
+            async def authorize(self, request: Request) -> Authorization:
+                await ready
+                return await super().authorize(request)
+
+        self.service.replies.append(None)
+        started = self.start("create", Late(b"secret"), seconds=5)
+        self.service.advance(4)
+        ready.callback(None)
+        self.service.advance(0.5)
+        self.assertNoResult(started)
+        self.service.advance(0.5)
+        outcome = self.successResultOf(started)
+        self.assertEqual((outcome.sent, outcome.classified), (True, False))
+
+    def test_unfit(self) -> None:
+        """An empty secret is sent nowhere."""
+        self.failureResultOf(self.start("show", MemoryCredential(b""), IN_QUERY), BindingFailed)
+
+
+class FileTests(SynchronousTestCase):
+    """What a connector file says of its credential."""
+
+    def need(self, table: str) -> CredentialNeed | None:
+        """What a file without fault says."""
+        return spec_of(
+            TRACKER.replace('kind = "api_key"\nheader = "X-Key"\nformat = "Token {key}"', table)
+        ).description.credential
+
+    def test_kinds(self) -> None:
+        """Each kind has its usual place, and may have another where it says so."""
+        for table, need in (
+            ('kind = "api_key"\nquery = "key"', CredentialNeed("api_key", "", "{key}", {"query": "key"})),
+            ('kind = "basic"', CredentialNeed("basic", "Authorization", "Basic {key}")),
+            ('kind = "basic"\nheader = "X-Auth"', CredentialNeed("basic", "X-Auth", "Basic {key}")),
+        ):
+            self.assertEqual(self.need(table), need)
+
+    def test_old_form(self) -> None:
+        """What was trusted of a file that names a header has the JSON that it had."""
+        need = self.need('kind = "api_key"\nheader = "X-Key"')
+        assert need is not None
+        self.assertEqual(to_json(need), {"kind": "api_key", "header": "X-Key", "format": "{key}"})
