@@ -39,6 +39,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "run.run_again": "The operator wants a run whose outcome is unknown done again: a new run is asked about.",
         "binding.created": "A credential was bound to a connector.",
         "binding.rebound": "A credential was bound anew, for what its connector asks for now.",
+        "binding.needs_you": "A credential that runs out cannot be renewed any more without a person; why is told.",
+        "binding.replaced": "A binding was given another secret.",
         "binding.revoked": "A binding was removed, and its credential with it.",
         "vault.unlocked": "The vault was opened.",
         "vault.locked": "The vault was closed.",

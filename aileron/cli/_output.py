@@ -32,8 +32,10 @@ _STATE = "STATE"
 _COPIED = "ID"  # in one piece
 _COLOURS = {
     **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
-    **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "unknown"), "red"),
-    **dict.fromkeys(("approved", "awaiting_vault", "check", "executing", "new", "pending_approval"), "yellow"),
+    **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "needs you", "unknown"), "red"),
+    **dict.fromkeys(
+        ("approved", "awaiting_credential", "awaiting_vault", "check", "executing", "new", "pending_approval"), "yellow"
+    ),
 }
 
 

@@ -235,6 +235,10 @@ class Operator:
         """Seal a binding anew for what its connector asks for now."""
         return await self._post("bindings", name, "rebind", body={"revision": revision})
 
+    async def replace_secret(self, name: str, secret: str) -> Mapping[str, Any]:
+        """Keep another secret in the same binding; it travels in the body, once."""
+        return await self._post("bindings", name, "replace", body={"secret": secret})
+
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
         return await self._delete("bindings", name)

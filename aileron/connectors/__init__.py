@@ -5,12 +5,13 @@ from ._connection import ConnectionOpener, IConnectingReactor
 from ._http import HttpConnector
 from ._registry import Make, Registry, check, read_descriptions
 from ._spec import HttpSpec
-from ._transport import HttpTransport, system_resolver, system_transport
+from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
 
 __all__ = [
     "AddressRefused",
     "ConnectionOpener",
     "HttpConnector",
+    "HttpExchange",
     "HttpSpec",
     "HttpTransport",
     "IConnectingReactor",

@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from attrs import field, frozen
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import (
     IAddress,
     IHostResolution,
     IProtocol,
     IProtocolFactory,
+    IReactorTime,
     IResolutionReceiver,
     IStreamClientEndpoint,
 )
@@ -22,11 +24,17 @@ from zope.interface import implementer
 
 from aileron import __version__
 from aileron.addresses import Origin, read_address, read_origin
+from aileron.credentials import TokenAnswer, TokenRequest
+from aileron.errors import BindingFailed, NetworkError
 from aileron.outgoing import BodyTooLong, BytesProducer, read_body
 from aileron.waiting import given_up_at_once
 
-from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge
+from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
+from ._prepare import own_base_url
+
+_EXCHANGE_SECONDS = 20.0
+_MOST_EXCHANGED_BYTES = 64 * 1024
 
 
 @frozen
@@ -64,6 +72,38 @@ class HttpTransport:
             message.method.encode("ascii"), message.url.encode("ascii"), _headers(message, origin), body
         )
         return request
+
+
+@frozen
+class HttpExchange:
+    """A L{TokenExchange} over HTTP: no redirect is followed, and no answer is waited for longer than 20 seconds."""
+
+    transport: Transport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+
+    async def __call__(self, asked: TokenRequest) -> TokenAnswer:
+        """Ask once, on a connection of its own."""
+        try:
+            own_base_url(read_origin(asked.url).url, private_network=asked.private_network)
+        except ValueError as error:
+            raise BindingFailed(f"The URL of the token endpoint {error}.") from None
+        message = OutgoingRequest(
+            method="POST",
+            url=asked.url,
+            headers=asked.headers,
+            body=asked.body,
+            private_network=asked.private_network,
+            max_response_bytes=_MOST_EXCHANGED_BYTES,
+        )
+        try:
+            answer = await self.transport.send(message, Flight()).addTimeout(_EXCHANGE_SECONDS, self.clock)
+        except AddressRefused:
+            raise BindingFailed("The token endpoint leads to an address that may not be connected to.") from None
+        except Overdue:
+            raise NetworkError(f"The token endpoint did not answer within {_EXCHANGE_SECONDS:g} seconds.") from None
+        except (ServiceUnreachable, TooLarge):
+            raise NetworkError("The token endpoint could not be reached, or its answer was not whole.") from None
+        return TokenAnswer(answer.status, answer.body)
 
 
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)

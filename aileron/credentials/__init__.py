@@ -11,7 +11,6 @@ from ._kind import (
     PRIVATE_NETWORK,
     CredentialKind,
     CredentialUse,
-    FixedKind,
     NeedsYou,
     SettingRule,
     TokenAnswer,
@@ -20,11 +19,12 @@ from ._kind import (
     no_exchange,
     place,
 )
+from ._oauth2 import OAuth2
 
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""
 
-KINDS: Mapping[str, CredentialKind] = {kind.name: kind for kind in (ApiKey(), Basic())}
+KINDS: Mapping[str, CredentialKind] = {kind.name: kind for kind in (ApiKey(), Basic(), OAuth2())}
 """Every kind, by its name."""
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "PRIVATE_NETWORK",
     "CredentialKind",
     "CredentialUse",
-    "FixedKind",
     "NeedsYou",
     "SettingRule",
     "TokenAnswer",

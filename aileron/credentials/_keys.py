@@ -7,9 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from aileron.values import Authorization, Request
-
-from ._kind import CredentialUse, FixedKind, SettingRule, place
+from ._kind import CredentialKind, CredentialUse, SettingRule
 
 MAX_KEPT_BYTES = 8192
 """Most that is kept of one credential that a person enters."""
@@ -28,7 +26,7 @@ def _read_parameter(text: str) -> str:
     return text
 
 
-class ApiKey(FixedKind):
+class ApiKey(CredentialKind):
     """A key that is sent as it is, in a header or in a parameter of the query."""
 
     name: ClassVar[str] = "api_key"
@@ -46,12 +44,8 @@ class ApiKey(FixedKind):
         """Return the key as it is kept."""
         return use.kept
 
-    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """Put the key in its place."""
-        return place(use.kept.decode("ascii"), use.scope)
 
-
-class Basic(FixedKind):
+class Basic(CredentialKind):
     """A user name and its password, for HTTP's Basic scheme (RFC 7617); the name is no secret."""
 
     name: ClassVar[str] = "basic"
@@ -70,7 +64,7 @@ class Basic(FixedKind):
         """Return the pair in base64."""
         return base64.b64encode(use.kept)
 
-    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """Put the pair in its place; secret are both forms of it, and the password."""
-        pair = use.kept.decode("utf-8")
-        return place((await self.reveal(use)).decode("ascii"), use.scope, pair, pair.partition(":")[2])
+    def secrets(self, kept: bytes) -> tuple[str, ...]:
+        """Return the pair itself, and the password."""
+        pair = kept.decode("utf-8")
+        return pair, pair.partition(":")[2]

@@ -1,12 +1,13 @@
-"""The interface of a kind of credential, and the values that it is given and returns."""
+"""The base of every kind of credential, and the values that it is given and returns."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from aileron.errors import NetworkError
 from aileron.values import Authorization, CredentialState, CredentialStatus, Request, Scope
@@ -14,18 +15,17 @@ from aileron.values import Authorization, CredentialState, CredentialStatus, Req
 PRIVATE_NETWORK = "private_network"
 """The setting that says that its token endpoint may be on loopback or a private address."""
 
-READY = CredentialState(CredentialStatus.READY)
-
 
 class NeedsYou(Exception):
     """Only a person can make the credential work again.
 
     :ivar reason: why, in a sentence of ours: nothing that a service wrote is in it.
+    :ivar is_new: whether that was found out just now.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, is_new: bool = True) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.is_new = reason, is_new
 
 
 @frozen
@@ -61,20 +61,24 @@ async def no_exchange(asked: TokenRequest) -> TokenAnswer:
     raise NetworkError("No token endpoint can be asked here.")
 
 
-@frozen
+@define
 class CredentialUse:
     """One use of a credential.
 
     :ivar scope: where it goes and in which place of a request, as it was sealed.
     :ivar kept: what is kept of it.
-    :ivar keep: has something else kept from now on, durably: before it is relied upon.
     """
 
     scope: Scope
     kept: bytes = field(repr=False)
-    keep: Callable[[bytes], None] = field(repr=False)
+    _keep: Callable[[bytes], None] = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
     exchange: TokenExchange = field(repr=False)
+
+    def keep(self, renewed: bytes) -> None:
+        """Have C{renewed} kept from now on, durably: before it is relied upon."""
+        self._keep(renewed)
+        self.kept = renewed
 
 
 @frozen
@@ -90,31 +94,35 @@ class SettingRule:
     several: bool = False
 
 
-class CredentialKind(Protocol):
-    """One kind of credential.
+class CredentialKind(ABC):
+    """One kind of credential; unless it says otherwise, it never runs out, and fills one header or parameter.
 
     It is asked for one thing at a time for each binding, so that what runs out is renewed once.
+
+    :cvar name: in the vault, in connectors' files and at the beginning of a binding's name.
+    :cvar header: where it goes unless the file says otherwise; empty: the file must.
+    :cvar placed: whether a file may say by which header and format it goes.
+    :cvar settings: the keys of a file that are its own.
+    :cvar reserved: headers that it sets beside, in lower case: no operation may.
+    :cvar exchanges: whether it asks a token endpoint.
     """
 
     name: ClassVar[str]
-    """In the vault, in connectors' files and at the beginning of a binding's name."""
-    header: ClassVar[str]
-    """Where it goes unless the file says otherwise; empty: the file must."""
+    header: ClassVar[str] = "Authorization"
     format: ClassVar[str]
-    placed: ClassVar[bool]
-    """Whether a file may say by which header and format it goes."""
-    settings: ClassVar[Mapping[str, SettingRule]]
-    reserved: ClassVar[frozenset[str]]
-    """Headers that it sets beside, in lower case: no operation may."""
-    exchanges: ClassVar[bool]
-    """Whether it asks a token endpoint."""
+    placed: ClassVar[bool] = True
+    settings: ClassVar[Mapping[str, SettingRule]] = {}
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    exchanges: ClassVar[bool] = False
 
+    @abstractmethod
     def check(self, kept: bytes) -> None:
         """Refuse what cannot be kept.
 
         :raises ValueError: and why, without repeating it.
         """
 
+    @abstractmethod
     async def reveal(self, use: CredentialUse) -> bytes:
         """Make what stands for C{{key}}, now.
 
@@ -123,45 +131,30 @@ class CredentialKind(Protocol):
         :raises NetworkError: it could not be renewed this time.
         """
 
+    def secrets(self, kept: bytes) -> tuple[str, ...]:
+        """Return what is secret beside what L{reveal} makes."""
+        return ()
+
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
         """Make what C{request} is sent with; raises as L{reveal}."""
+        key = (await self.reveal(use)).decode("ascii")
+        return place(key, use.scope, *self.secrets(use.kept))
 
     async def make_ready(self, use: CredentialUse) -> None:
         """Renew it, if it is due; raises as L{reveal}."""
+        await self.reveal(use)
 
     def refused(self, use: CredentialUse, sent: Authorization) -> bool:
         """Note that the service did not accept what was sent; whether the next use sends something else."""
-
-    def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Tell whether it can be used."""
-
-
-class FixedKind:
-    """The part that all kinds share that never run out."""
-
-    header: ClassVar[str] = "Authorization"
-    placed: ClassVar[bool] = True
-    settings: ClassVar[Mapping[str, SettingRule]] = {}
-    reserved: ClassVar[frozenset[str]] = frozenset()
-    exchanges: ClassVar[bool] = False
-
-    async def make_ready(self, use: CredentialUse) -> None:
-        """Nothing is ever due."""
-
-    def refused(self, use: CredentialUse, sent: Authorization) -> bool:
-        """Sent again, it would be the same."""
         return False
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Nothing is known against it."""
-        return READY
+        """Tell whether it can be used."""
+        return CredentialState(CredentialStatus.READY)
 
 
 def place(key: str, scope: Scope, *secrets: str) -> Authorization:
-    """Put C{key} where its scope says.
-
-    :param secrets: what is secret beside it.
-    """
+    """Put C{key} where its scope says; secret are it and C{secrets}."""
     query = scope.settings.get("query")
     if query is not None:
         return Authorization(query=((query, key),), secrets=(key, *secrets))

@@ -13,18 +13,18 @@ from twisted.logger import Logger
 
 from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
-from aileron.connectors import HttpConnector, Registry, system_transport
+from aileron.connectors import HttpConnector, HttpExchange, HttpTransport, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build, remember_older
 from aileron.store import Seals, Store, make_store
 from aileron.values import AuditQuery, utc
-from aileron.vault import Passkeys, Vault
+from aileron.vault import Passkeys, Renewals, Vault
 
 from ._config_file import ConfigFile
 from ._life import Life
 from ._process import fresh_ids, in_thread, settle_heap
-from ._record import keep_on, take_over
+from ._record import keep_on, report_needs, take_over
 from ._settings import DaemonSettings
 from ._sites import Sites
 
@@ -38,13 +38,14 @@ Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
 @frozen
 class _Own:
-    """The addresses of this daemon, once it listens.
+    """The addresses of this daemon, once it listens, and what sends to any other.
 
     :ivar ports: of both sites: no connector may be led there.
     :ivar urls: of the operator's.
     """
 
-    ports: set[int] = field(factory=set)
+    transport: HttpTransport
+    ports: set[int]
     urls: set[str] = field(factory=set)
 
 
@@ -63,11 +64,13 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     observer = CommitObserver(KeyFile(home.audit_key))
     store = await _open_store(reactor, home, observer, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
-    vault = Vault(home.secrets, reactor, lambda: has_history, settings.key)
+    ports: set[int] = set()
+    own = _Own(system_transport(reactor, lambda: ports), ports)
+    renewals = Renewals(HttpExchange(own.transport, reactor), report_needs(reactor, store))
+    vault = Vault(home.secrets, reactor, lambda: has_history, settings.key, renewals)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
-    own = _Own()
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
     runner, connectors, passkeys = await _start_runner(reactor, settings, store, vault, config_file, own, life, around)
     signer.vouch()
@@ -107,10 +110,9 @@ async def _start_runner(
     around: Around | None,
 ) -> tuple[Runner, Registry, Passkeys]:
     home = settings.home
-    transport = system_transport(reactor, lambda: own.ports)
     connectors = Registry(
         home.connectors,
-        lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor)),
+        lambda spec: HttpConnector(spec, own.transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor)),
     )
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))

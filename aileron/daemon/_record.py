@@ -22,7 +22,7 @@ from twisted.logger import Logger
 from aileron.audit import CheckpointSigner, CommitObserver, Retention
 from aileron.notices import post
 from aileron.store import Store
-from aileron.values import DAEMON, JSON, Checkpoint, Event, to_json, utc
+from aileron.values import DAEMON, JSON, Binding, Checkpoint, Event, to_json, utc
 from aileron.vault import Vault
 
 from ._config import AuditSettings
@@ -74,6 +74,20 @@ async def keep_on(
     if days is not None:
         retention = Retention(store.audit, store.archive, reactor, _pen(reactor), days)
         life.repeat(reactor, _DAY_SECONDS, retention.prune, now=True)
+
+
+def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
+    """Make what records that a credential needs a person, of which the operator is told by notification."""
+    ids = fresh_ids(reactor)
+
+    def report(binding: Binding, reason: str) -> None:
+        why = f"{binding.name}: {reason}"
+        payload: dict[str, JSON] = {"binding": binding.name, "revision": binding.revision, "reason": why}
+        event = Event(ids(), "binding.needs_you", utc(reactor.seconds()), DAEMON, payload, connector=binding.connector)
+        recording = Deferred.fromCoroutine(store.audit.append(event))  # the store's close waits for it
+        recording.addErrback(lambda why: _log.failure("that {name} needs a person", why, name=binding.name))
+
+    return report
 
 
 def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:

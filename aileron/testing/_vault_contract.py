@@ -12,16 +12,7 @@ from zope.interface.verify import verifyObject
 from aileron.credentials import DEFAULT_KIND
 from aileron.errors import AileronError, BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import (
-    Binding,
-    CredentialState,
-    CredentialStatus,
-    NewBinding,
-    Request,
-    Scope,
-    VaultState,
-    to_json,
-)
+from aileron.values import Binding, NewBinding, Scope, VaultState, to_json
 
 from ._case import MixedIn
 
@@ -257,49 +248,6 @@ class BindingsContract(MixedIn):
         self.assertEqual(opened(self, bindings.credential(new, scope)), CANARY)
         for binding, wanted in ((old, example_scope()), (old, scope), (new, example_scope())):
             does_not_open(self, bindings.credential(binding, wanted), BindingFailed)
-
-    def test_replaced(self) -> None:
-        """Another secret may be kept in the same binding, of the same revision: what was approved with it holds."""
-        bindings = self.make_bindings()
-        made, before = self.set_up(bindings, new_binding()), bindings.bindings_generation()
-        self.assertEqual(self.successResultOf(self.replacing(bindings, made.name, b"other")), made)
-        self.assertEqual(opened(self, bindings.credential(made, example_scope())), b"other")
-        self.assertGreater(bindings.bindings_generation(), before)
-
-    def test_not_replaced(self) -> None:
-        """What is not there, or no secret of that kind, is not kept."""
-        bindings = self.make_bindings()
-        made = self.set_up(bindings, new_binding())
-        self.failureResultOf(self.replacing(bindings, f"{DEFAULT_KIND}/slack/you", b"other"), NotFound)
-        self.failureResultOf(self.replacing(bindings, made.name, b"two words"), InvalidRequest)
-        self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
-
-    def replacing(self, bindings: IBindings, name: str, secret: bytes) -> Deferred[Binding]:
-        """Replace one's secret."""
-        return Deferred.fromCoroutine(bindings.replace(name, secret))
-
-    def test_authorized(self) -> None:
-        """What a request is sent with stands where the scope says, and all that is secret in it is named."""
-        bindings = self.make_bindings()
-        made = self.set_up(bindings, new_binding())
-        request = Request("builtin://slack", "post", "write", False, "POST", "https://slack.com/")
-        credential = bindings.credential(made, example_scope())
-        sent = self.successResultOf(Deferred.fromCoroutine(credential.authorize(request)))
-        self.assertEqual(sent.headers, (("Authorization", f"Bearer {CANARY.decode()}"),))
-        self.assertEqual((sent.query, sent.secrets), ((), (CANARY.decode(),)))
-        self.assertIsNone(self.successResultOf(Deferred.fromCoroutine(credential.make_ready())))
-        self.assertFalse(self.successResultOf(Deferred.fromCoroutine(credential.refused(sent))))
-        self.assertNotIn("canary", repr(sent))
-
-    def test_state(self) -> None:
-        """A key is ready, gone once it is revoked, and of unknown state while the vault is locked."""
-        bindings = self.make_bindings()
-        made, other = self.set_up(bindings, new_binding()), self.set_up(bindings, new_binding("other"))
-        self.assertEqual(bindings.credential_state(made), CredentialState(CredentialStatus.READY))
-        self.revoke(bindings, other.name)
-        self.assertEqual(bindings.credential_state(other), CredentialState(CredentialStatus.REVOKED))
-        self.lock()
-        self.assertEqual(bindings.credential_state(made), CredentialState(CredentialStatus.LOCKED))
 
     def test_not_rebound(self) -> None:
         """What is not there, or would be malformed, is not rebound, and nothing changes."""

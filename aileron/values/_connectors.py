@@ -7,7 +7,6 @@ from datetime import datetime
 
 from attrs import field, frozen
 
-from ._converter import Member, differ
 from ._faults import Fault
 from ._json import JSON
 from ._vault import Scope
@@ -191,7 +190,3 @@ class Finding:
     output: JSON = None
     fault: Fault | None = None
     notes: Mapping[str, JSON] = field(factory=dict)
-
-
-differ(CredentialNeed, settings=Member(optional=True))
-differ(Request, credential_query=Member(optional=True))

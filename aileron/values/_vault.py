@@ -37,7 +37,7 @@ class Scope:
     base_url: str
     header: str
     format: str
-    settings: Mapping[str, str] = field(factory=dict)
+    settings: Mapping[str, str] = field(factory=dict, hash=False)
 
 
 @frozen

@@ -15,7 +15,7 @@ from zope.interface import implementer
 from aileron.credentials import KINDS, CredentialKind, CredentialUse, NeedsYou, TokenExchange, no_exchange
 from aileron.errors import AileronError, BindingFailed, CredentialNeedsYou
 from aileron.interfaces import ICredential
-from aileron.values import JSON, Authorization, Binding, CredentialStatus, Request, Scope, utc
+from aileron.values import JSON, Authorization, Binding, Request, Scope, utc
 from aileron.waiting import uncancelled
 
 from ._cipher import DataKey
@@ -29,10 +29,6 @@ _T = TypeVar("_T")
 _Work = Callable[[CredentialKind, CredentialUse], Coroutine[Any, Any, _T]]
 
 
-def _tell_nobody(binding: Binding, reason: str) -> None:
-    """Keep it to the vault."""
-
-
 @frozen(eq=False)
 class Renewals:
     """The collaborators that renew credentials.
@@ -42,7 +38,7 @@ class Renewals:
     """
 
     exchange: TokenExchange = no_exchange
-    needs_you: Callable[[Binding, str], None] = _tell_nobody
+    needs_you: Callable[[Binding, str], None] = lambda binding, reason: None
 
 
 @implementer(ICredential)
@@ -89,7 +85,7 @@ class Credential:
         try:
             return await work(kind, use)
         except NeedsYou as needs:
-            if kind.state(kept, self._now()).status is not CredentialStatus.NEEDS_YOU:
+            if needs.is_new:
                 self._renewals.needs_you(self._binding, needs.reason)
             raise self._failure(
                 f"needs your attention. {needs.reason}", CredentialNeedsYou, reason=needs.reason

@@ -108,6 +108,8 @@ EVENTS: Mapping[str, EventName] = {
             "action.disabled": "Action disabled",
             "binding.created": "Credential added",
             "binding.rebound": "Credential updated",
+            "binding.replaced": "Credential replaced",
+            "binding.needs_you": "Credential must be renewed",
             "binding.revoked": "Credential revoked",
             "pause.begun": "Paused",
             "pause.ended": "Resumed",

@@ -69,6 +69,26 @@ class BindingTests(BindingCase):
         for heard in (created, listed, record, revoked):
             self.assertNotIn("canary-secret", heard.text)
 
+    def test_replaced(self) -> None:
+        """Another secret comes in like the first, is on record, and leaves the binding what it is."""
+        made = self.set_up().json
+        path = f"/v1/bindings/{NAME}/replace"
+        replaced = self.operator.ask("POST", path, self.key, {"secret": "canary-other"})
+        self.assertEqual((replaced.status, replaced.json), (200, made))
+        self.assertNotIn("canary", replaced.text)
+        self.assertEqual(self.events(), ["binding.created", "binding.replaced"])
+        self.assertEqual(self.operator.ask("POST", path, self.key, {"secret": "canary two"}).status, 400)
+        other = self.operator.ask("POST", "/v1/bindings/api_key/slack/other/replace", self.key, {"secret": "x"})
+        self.assertEqual(other.status, 404)
+
+    def test_state(self) -> None:
+        """Whether the credential can be used is told; of a revoked one that it is gone."""
+        state = {"status": "ready", "expires_at": None, "reason": None}
+        self.assertEqual(self.set_up().json["state"], state)
+        self.assertEqual(self.shown()["state"], state)
+        revoked = self.operator.ask("DELETE", f"/v1/bindings/{NAME}", self.key).json
+        self.assertEqual(revoked["state"], {**state, "status": "revoked"})
+
     def test_unrecorded(self) -> None:
         """A binding that cannot be put on record is not there."""
         self.agent_token()

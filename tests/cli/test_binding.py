@@ -21,7 +21,8 @@ SCOPE = {
 def binding(**changed: Any) -> dict[str, Any]:
     """One as the daemon shows it."""
     mine = {"name": NAME, "connector": FQN, "service": "chat", "revision": 3, "base_url": None}
-    return answered("binding", **mine, scope=SCOPE, in_force=SCOPE, fits=True, flag=None) | changed
+    state = {"status": "ready", "expires_at": None, "reason": None}
+    return answered("binding", **mine, scope=SCOPE, in_force=SCOPE, fits=True, flag=None, state=state) | changed
 
 
 MOVED = {"in_force": {**SCOPE, "hosts": ["evil.invalid:443\x1b[2J"]}, "fits": False}
@@ -88,6 +89,28 @@ class BindingTests(ServedCase):
         self.assertIn("b: Its secret came back␛.", err)
         self.assertIn(f"aileron binding rebind {NAME}", err)
         self.assertEqual(err.count("aileron binding rebind"), 1)
+
+    def test_state(self) -> None:
+        """When a credential runs out is told, and that it needs a person, with what to do."""
+        state = {"status": "expires", "expires_at": "2026-06-01T12:00:00.000000Z", "reason": None}
+        ended = {**state, "status": "needs_you", "reason": "The server refused\x1b."}
+        self.site.answer(
+            "GET", "/v1/bindings", {"items": [binding(name="a", state=state), binding(name="b", state=ended)]}
+        )
+        _, out, err = self.as_operator("binding", "list")
+        for part in ("expires 2026-06-01", "needs you"):
+            self.assertIn(part, out)
+        self.assertIn("b cannot be used: The server refused␛.", err)
+        self.assertIn("aileron binding replace b", err)
+
+    def test_replace(self) -> None:
+        """Another secret is typed, sent once and shown nowhere."""
+        self.site.answer("POST", f"{PATH}/replace", binding())
+        self.typed = ["xoxb-canary", PASSPHRASE]
+        code, out, err = self.command("binding", "replace", NAME)
+        self.assertEqual((code, "canary" in out + err), (0, False))
+        self.assertIn(f"{NAME} has another secret.", out)
+        self.assertEqual(self.site.bodies("POST", f"{PATH}/replace"), [{"secret": "xoxb-canary"}])
 
     def test_rebind(self) -> None:
         """The difference is shown, one question is asked, and the revision that was shown is rebound."""

@@ -51,6 +51,7 @@ SAMPLES = {
     "POST /v1/bindings/setup": Sample(
         ("binding", "setup", FQN), answers=("s3cret",), first={"POST /v1/bindings/target": {"scope": None}}
     ),
+    "POST /v1/bindings/{name}/replace": Sample(("binding", "replace", NAME), answers=("s3cret",)),
     "POST /v1/bindings/{name}/rebind": Sample(("binding", "rebind", NAME, "--yes"), first={PATH: binding(**MOVED)}),
     "DELETE /v1/bindings/{name}": Sample(("binding", "revoke", NAME)),
     "POST /v1/caps": Sample(("cap", "set", "--per-hour", "3")),

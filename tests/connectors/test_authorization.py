@@ -148,9 +148,3 @@ class FileTests(SynchronousTestCase):
             ('kind = "basic"\nheader = "X-Auth"', CredentialNeed("basic", "X-Auth", "Basic {key}")),
         ):
             self.assertEqual(self.need(table), need)
-
-    def test_old_form(self) -> None:
-        """What was trusted of a file that names a header has the JSON that it had."""
-        need = self.need('kind = "api_key"\nheader = "X-Key"')
-        assert need is not None
-        self.assertEqual(to_json(need), {"kind": "api_key", "header": "X-Key", "format": "{key}"})

@@ -182,6 +182,20 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
         },
     ),
     (ReviewedRequest.of(_REQUEST), _REQUEST_JSON),
+    (
+        ReviewedRequest.of(evolve(_REQUEST, credential_header=None, credential_query="key")),
+        {**_REQUEST_JSON, "credential": None, "credential_query": "key"},
+    ),
+    (
+        evolve(_SCOPE, header="", settings={"query": "key"}),
+        {
+            "hosts": ["slack.com:443"],
+            "base_url": "https://slack.com",
+            "header": "",
+            "format": "Bearer {key}",
+            "settings": {"query": "key"},
+        },
+    ),
     (ReviewedRequest.of(evolve(_REQUEST, body=b"\xff")), {**_REQUEST_JSON, "body": {"base64": "/w=="}}),
     (_CUT, _CUT_JSON),
     (_OWNER, _OWNER_JSON),

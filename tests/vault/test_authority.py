@@ -7,7 +7,6 @@ from datetime import timedelta
 from aileron.errors import Conflict, InvalidRequest
 from aileron.interfaces import IGrants, IRecordKeys
 from aileron.testing import (
-    BindingsContract,
     BrakesContract,
     ControlContract,
     GrantsContract,
@@ -19,6 +18,7 @@ from aileron.testing import (
 from aileron.values import JSON, LockedPeriod
 from aileron.vault import Vault, VaultDamaged, keys
 
+from .authorized import AuthorizedContract
 from .case import NOON, PASSPHRASE, OpenCase, VaultCase
 
 _STATEMENT: dict[str, JSON] = {"run": "run-1"}
@@ -75,7 +75,7 @@ class VaultFileVaultTests(VaultContract, VaultCase):
         return self.locked()
 
 
-class VaultFileBindingsTests(BindingsContract, VaultCase):
+class VaultFileBindingsTests(AuthorizedContract, VaultCase):
     def make_bindings(self) -> Vault:
         self.vault = self.unlocked()
         return self.vault

@@ -7,15 +7,14 @@ from typing import ClassVar, cast
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.credentials import DEFAULT_KIND, KINDS, CredentialKind, CredentialUse, FixedKind, place
+from aileron.credentials import DEFAULT_KIND, KINDS, CredentialKind, CredentialUse
 from aileron.errors import BindingFailed, InvalidRequest
 from aileron.testing import example_scope, new_binding, opened
-from aileron.values import Authorization, Request
 
 from .case import OpenCase
 
 
-class _Renewing(FixedKind):
+class _Renewing(CredentialKind):
     """Is renewed at each use, as soon as the test says so, and keeps how often."""
 
     name: ClassVar[str] = "renewing"
@@ -34,11 +33,7 @@ class _Renewing(FixedKind):
         self.waiting.append(renewed)
         await renewed
         use.keep(b"%d" % (int(use.kept) + 1))
-        return b"token-%d" % (int(use.kept) + 1)
-
-    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """The same, in its place."""
-        return place((await self.reveal(use)).decode(), use.scope)
+        return b"token-" + use.kept
 
 
 class RenewedTests(OpenCase):

@@ -6,7 +6,6 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import (
-    BindingsContract,
     BrakesContract,
     ControlContract,
     GrantsContract,
@@ -25,6 +24,8 @@ from aileron.testing import (
 )
 from aileron.values import VaultState
 from aileron.vault import LoginExchange, daemon_proof
+
+from .authorized import AuthorizedContract
 
 
 class MemoryCase(SynchronousTestCase):
@@ -45,7 +46,7 @@ class MemoryVaultTests(VaultContract, SynchronousTestCase):
         return MemoryVault(VaultState.LOCKED)
 
 
-class MemoryBindingsTests(MemoryCase, BindingsContract):
+class MemoryBindingsTests(MemoryCase, AuthorizedContract):
     def make_bindings(self) -> MemoryBindings:
         return MemoryBindings(self.vault)
 

@@ -151,6 +151,19 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     return await _to_payload(deps, await deps.bindings.rebind(name, target.scope, target.base_url))
 
 
+@TABLE.route(
+    "POST",
+    "/v1/bindings/<path:name>/replace",
+    operators=Who.OPERATOR,
+    body=made_of({"secret": _SECRET}),
+    answers={200: ref("Binding")},
+)
+async def replace_secret(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Keep another secret in the same binding; what was approved with it, and waits for it, goes on."""
+    await deps.audit.append(_event(context, deps, "binding.replaced", _present(deps, name)))
+    return await _to_payload(deps, await deps.bindings.replace(name, str(context.body["secret"]).encode("utf-8")))
+
+
 @TABLE.route("DELETE", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
 async def revoke_binding(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Remove a binding and its secret."""

@@ -96,6 +96,7 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
         "in_force": optional_json(now),
         "fits": target is not None and binding.scope == now and binding.address_problem is None,
         "flag": optional_json(told),
+        "state": to_json(deps.bindings.credential_state(binding)),
     }
 
 

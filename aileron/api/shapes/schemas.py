@@ -19,6 +19,7 @@ from aileron.values import (
     BindingFlag,
     Change,
     ConnectorDescription,
+    CredentialState,
     Fault,
     Grant,
     LoadError,
@@ -284,7 +285,12 @@ COMPONENTS: Mapping[str, Schema] = {
     "Verdict": described(Verdict, sound=BOOLEAN),
     "Scope": described(Scope),
     "Binding": described(
-        Binding, revision=INTEGER, in_force=or_null(ref("Scope")), fits=BOOLEAN, flag=or_null(described(BindingFlag))
+        Binding,
+        revision=INTEGER,
+        in_force=or_null(ref("Scope")),
+        fits=BOOLEAN,
+        flag=or_null(described(BindingFlag)),
+        state=described(CredentialState, reason=_says("why it works again only after a person has renewed it")),
     ),
     "Connector": described(
         ConnectorDescription,

@@ -128,6 +128,19 @@ def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
     command.say(made, "{name} is rebound (revision {revision}).", name=made["name"], revision=made["revision"])
 
 
+@binding.command("replace")
+@click.argument("name")
+@click.option(
+    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
+)
+@operator_command
+def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
+    """Enter another secret for a binding. Approved requests that use it stay approved; those that wait for it start."""
+    secret = command.cli.secret(f"New secret for {name}", secret_fd)
+    made = command.ask(lambda operator: operator.replace_secret(name, secret))
+    command.say(made, "{name} has another secret.", name=made["name"])
+
+
 @binding.command("revoke")
 @click.argument("name")
 @operator_command
@@ -185,8 +198,12 @@ def _render(given: str | Sequence[str] | Mapping[str, str] | None) -> str:
 
 
 def _state(item: Mapping[str, Any]) -> str:
-    if item["flag"] or item["fits"]:
-        return "check" if item["flag"] else "bound"
+    if item["flag"]:
+        return "check"
+    if item["fits"]:
+        state = item["state"]
+        expires = f"expires {when(state['expires_at'])}" if state["status"] == "expires" else "bound"
+        return "needs you" if state["status"] == "needs_you" else expires
     return "needs rebind" if _address_problem(item) is None else "needs setup"
 
 
@@ -198,6 +215,9 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
     for item in items:
         if item["flag"]:
             note("{name}: {reason}", name=item["name"], reason=item["flag"]["reason"])
+        if item["state"]["status"] == "needs_you":
+            note("{name} cannot be used: {reason}", name=item["name"], reason=item["state"]["reason"])
+            note("  Enter another secret: aileron binding replace {name}", name=item["name"])
         if (problem := _address_problem(item)) is not None:
             note("{name} cannot be used: its address {problem}.", name=item["name"], problem=problem)
             note("  Revoke it: aileron binding revoke {name}", name=item["name"])

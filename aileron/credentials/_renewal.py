@@ -1,0 +1,184 @@
+"""Credentials that run out: an access token, and what another one is obtained with."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Generic, TypeVar
+
+from attrs import evolve, field, frozen
+
+from aileron.errors import NetworkError
+from aileron.values import (
+    JSON,
+    Authorization,
+    CredentialState,
+    CredentialStatus,
+    JsonConverter,
+    Member,
+    canonical,
+    loads_strict,
+)
+
+from ._kind import CredentialKind, CredentialUse, NeedsYou
+
+_RENEWED_BEFORE = timedelta(seconds=60)
+_BELIEVED_FOR = timedelta(seconds=60)
+_MOST_BYTES = 32 * 1024
+_OVER = "It has expired and cannot be renewed."
+
+FORM = JsonConverter()
+"""The JSON of what is kept: what has its default is left out."""
+
+
+@frozen(kw_only=True)
+class Renewable:
+    """The access token, beside what it is obtained with.
+
+    :ivar expires_at: when it runs out; L{None}: nobody said.
+    :ivar obtained_at: when we were given it; L{None}: it was kept with the credential.
+    :ivar spent: whether the service refused it.
+    :ivar needs_you: why only a person can have it renewed; such a credential asks nobody any more.
+    """
+
+    access_token: str | None = field(default=None, repr=False)
+    expires_at: datetime | None = None
+    obtained_at: datetime | None = None
+    spent: bool = False
+    needs_you: str | None = None
+
+
+D = TypeVar("D", bound=Renewable)
+
+
+class RenewedKind(CredentialKind, Generic[D]):
+    """The part that all kinds share that run out: when they are renewed, and what is kept before it is used."""
+
+    exchanges: ClassVar[bool] = True
+    document: type[D]
+
+    @abstractmethod
+    def problem(self, found: D) -> str | None:
+        """Return what is wrong with what is to be kept; L{None}: nothing."""
+
+    @abstractmethod
+    def is_renewable(self, found: D) -> bool:
+        """Tell whether another token can be obtained without a person."""
+
+    @abstractmethod
+    async def renew(self, found: D, use: CredentialUse) -> D:
+        """Obtain another token.
+
+        :raises NeedsYou: never again, unless a person helps.
+        :raises NetworkError, BindingFailed: not this time.
+        """
+
+    def read(self, kept: bytes) -> D:
+        """Read what is kept.
+
+        :raises ValueError: it is no such document.
+        """
+        return FORM.from_json(self.document, loads_strict(kept))
+
+    def check(self, kept: bytes) -> None:
+        """Refuse what is no such document, or cannot be used."""
+        if len(kept) > _MOST_BYTES:
+            raise ValueError(f"must have at most {_MOST_BYTES} bytes")
+        try:
+            found = self.read(kept)
+        except ValueError as error:
+            raise ValueError(f"must be the JSON of such a credential: {error}") from None
+        problem = _token_problem(found.access_token) or self.problem(found)
+        if problem is not None:
+            raise ValueError(problem)
+
+    async def reveal(self, use: CredentialUse) -> bytes:
+        """Return the access token."""
+        found = await self._current(use)
+        return (found.access_token or "").encode("ascii")
+
+    def refused(self, use: CredentialUse, sent: Authorization) -> bool:
+        """Take the token that was sent for spent, unless it is another by now, or was given out just before.
+
+        A service that refuses every token has none renewed at each request.
+        """
+        found = self.read(use.kept)
+        if found.access_token not in sent.secrets:
+            return True
+        fresh = found.obtained_at is not None and use.now() < found.obtained_at + _BELIEVED_FOR
+        if fresh or found.needs_you or not self.is_renewable(found):
+            return False
+        use.keep(write(evolve(found, spent=True)))
+        return True
+
+    def state(self, kept: bytes, now: datetime) -> CredentialState:
+        """Tell whether it can be used: what renews itself is ready."""
+        found = self.read(kept)
+        ended = found.needs_you or self._find_end(found, now)
+        if ended is not None:
+            return CredentialState(CredentialStatus.NEEDS_YOU, found.expires_at, ended)
+        renews = self.is_renewable(found) or found.expires_at is None
+        return CredentialState(CredentialStatus.READY if renews else CredentialStatus.EXPIRES, found.expires_at)
+
+    def _find_end(self, found: D, now: datetime) -> str | None:
+        """Return why it cannot be used any more, if time alone says so."""
+        over = found.expires_at is not None and found.expires_at <= now
+        return _OVER if over and not self.is_renewable(found) else None
+
+    async def _current(self, use: CredentialUse) -> D:
+        """Return it with a token that can be sent; one that was obtained for it is kept first."""
+        found = self.read(use.kept)
+        if found.needs_you:
+            raise NeedsYou(found.needs_you, is_new=False)
+        ended = self._find_end(found, use.now())
+        if ended is None and not (self.is_renewable(found) and _is_due(found, use.now())):
+            return found
+        try:
+            renewed = await self._renew(found, use)
+        except NeedsYou as needs:
+            use.keep(write(evolve(found, needs_you=needs.reason)))
+            raise
+        except NetworkError:
+            if _is_due(found, use.now(), timedelta()):
+                raise
+            return found  # it has not expired yet
+        use.keep(write(renewed))
+        return renewed
+
+    async def _renew(self, found: D, use: CredentialUse) -> D:
+        if not self.is_renewable(found):
+            raise NeedsYou(_OVER)
+        return await self.renew(found, use)
+
+
+def _is_due(found: Renewable, now: datetime, before: timedelta = _RENEWED_BEFORE) -> bool:
+    if found.access_token is None or found.spent:
+        return True
+    return found.expires_at is not None and found.expires_at - before <= now
+
+
+def write(found: Renewable) -> bytes:
+    """Write what is to be kept."""
+    return canonical(FORM.to_json(found))
+
+
+def _token_problem(token: str | None) -> str | None:
+    visible = token is None or (token != "" and all("!" <= each <= "~" for each in token))
+    return None if visible else "must have an access token of visible ASCII"
+
+
+def token_of(told: JSON) -> str:
+    """Read the token that an endpoint gave.
+
+    :raises ValueError: it is none that a header could carry.
+    """
+    if not isinstance(told, str) or _token_problem(told):
+        raise ValueError("gave no token that can be sent")
+    return told
+
+
+def optional_members(*names: str) -> Any:
+    """Make the form of attributes that are left out where they have their default."""
+    return dict.fromkeys(
+        (*names, "access_token", "expires_at", "obtained_at", "spent", "needs_you"), Member(optional=True)
+    )

@@ -1,0 +1,161 @@
+"""OAuth 2 in the vault: renewed once for all, kept before it is used, and a person told when that ends."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+
+from aileron.credentials import TokenAnswer, TokenRequest
+from aileron.errors import BindingFailed, CredentialNeedsYou, NetworkError, StoreUnavailable, VaultLocked
+from aileron.testing import example_scope, new_binding
+from aileron.values import Authorization, Binding, CredentialStatus, Request, timestamp, utc
+from aileron.vault import Renewals, Vault
+
+from .case import OpenCase
+
+REQUEST = Request("builtin://slack", "post", "write", False, "POST", "https://slack.com/")
+
+
+def document(**more: Any) -> bytes:
+    """What is kept of a credential whose token has to be obtained."""
+    members = {"grant": "authorization_code", "client_id": "c", "token_url": "https://login.example/token", **more}
+    return json.dumps({"refresh_token": "canary-refresh-1", **members}).encode()
+
+
+class RenewedTests(OpenCase):
+    """A vault whose token endpoint is in the test's hand."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.asked: list[tuple[TokenRequest, Deferred[TokenAnswer]]] = []
+        self.told: list[tuple[str, str]] = []
+        self.vault = self.with_endpoint()
+        self.made = self.set_up(evolve(new_binding(secret=document()), kind="oauth2"))
+
+    def with_endpoint(self) -> Vault:
+        """The vault of another life."""
+        renewals = Renewals(self._exchange, lambda binding, reason: self.told.append((binding.name, reason)))
+        return Vault(self.path, self.clock, lambda: True, self.key(), renewals)
+
+    async def _exchange(self, asked: TokenRequest) -> TokenAnswer:
+        answer: Deferred[TokenAnswer] = Deferred()
+        self.asked.append((asked, answer))
+        return await answer
+
+    def start(self) -> Deferred[Authorization]:
+        """Begin to use it."""
+        return Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).authorize(REQUEST))
+
+    def gives(self, token: str, refresh: str, status: int = 200, **more: Any) -> None:
+        """The endpoint answers what it was asked last."""
+        given = {"access_token": token, "refresh_token": refresh, **more}
+        self.asked[-1][1].callback(TokenAnswer(status, json.dumps(given).encode()))
+
+    def sent(self, started: Deferred[Authorization]) -> str:
+        """The header that is sent."""
+        ((_, value),) = self.successResultOf(started).headers
+        return value
+
+    def test_once_for_all(self) -> None:
+        """Many that use it at once have it renewed once."""
+        started = [self.start() for _ in range(5)]
+        self.assertEqual(len(self.asked), 1)
+        self.gives("canary-1", "canary-refresh-2", expires_in=3600)
+        self.assertEqual({self.sent(each) for each in started}, {"Bearer canary-1"})
+        self.assertEqual(len(self.asked), 1)
+
+    def test_in_another_life(self) -> None:
+        """A rotated refresh token is what the next life renews with."""
+        started = self.start()
+        self.gives("canary-1", "canary-refresh-2", expires_in=60)
+        self.sent(started)
+        self.vault = self.with_endpoint()
+        self.start()
+        self.assertIn(b"canary-refresh-2", self.asked[-1][0].body)
+
+    def test_given_up(self) -> None:
+        """Who gives up waiting does not lose what the endpoint gives."""
+        started = self.start()
+        started.addErrback(lambda _: None)
+        started.cancel()
+        self.gives("canary-1", "canary-refresh-2", expires_in=3600)
+        self.assertEqual((self.sent(self.start()), len(self.asked)), ("Bearer canary-1", 1))
+
+    def test_not_written(self) -> None:
+        """What cannot be kept is not used."""
+        started = self.start()
+        self.break_disk()
+        self.gives("canary-1", "canary-refresh-2")
+        failure = self.failureResultOf(started)
+        self.assertTrue(failure.check(StoreUnavailable))
+
+    def test_locked_meanwhile(self) -> None:
+        """Nor is what comes after the vault was locked."""
+        started = self.start()
+        self.vault.lock()
+        self.gives("canary-1", "canary-refresh-2")
+        self.failureResultOf(started, VaultLocked)
+
+    def test_needs_you(self) -> None:
+        """When the server will renew it no more, that is told once, shown, and survives; another secret ends it."""
+        for _ in range(2):
+            started = self.start()
+            if self.asked:
+                self.gives("x", "y", 400, error="invalid_grant")
+                self.asked.clear()
+            failure = self.failureResultOf(started, CredentialNeedsYou).value
+            assert isinstance(failure, CredentialNeedsYou)
+            self.assertEqual(failure.kind, BindingFailed.kind)
+        reason = "The authorization server refused to renew it (invalid_grant)."
+        self.assertEqual(self.told, [(self.made.name, reason)])
+        again = self.with_endpoint()
+        state = again.credential_state(self.made)
+        self.assertEqual((state.status, state.reason), (CredentialStatus.NEEDS_YOU, reason))
+        replaced = Deferred.fromCoroutine(again.replace(self.made.name, document(access_token="canary-new")))
+        self.assertEqual(self.successResultOf(replaced), self.made)
+        self.assertIs(again.credential_state(self.made).status, CredentialStatus.READY)
+
+    def test_transient(self) -> None:
+        """A failure that may pass tells nobody, and leaves what is kept as it is."""
+        before = self.path.read_bytes()
+        started = self.start()
+        self.gives("x", "y", 503)
+        self.failureResultOf(started, NetworkError)
+        self.assertEqual((self.path.read_bytes(), self.told), (before, []))
+
+    def test_refused(self) -> None:
+        """A refusal is noted durably; where it cannot be, the request is as it was."""
+        started = self.start()
+        self.gives("canary-1", "canary-refresh-2")
+        sent = self.successResultOf(started)
+        self.clock.advance(61)
+        credential = self.vault.credential(self.made, example_scope())
+        self.assertTrue(self.successResultOf(Deferred.fromCoroutine(credential.refused(sent))))
+        self.vault = self.with_endpoint()
+        started = self.start()
+        self.assertEqual(len(self.asked), 2)
+        self.vault.lock()
+        self.gives("canary-3", "canary-refresh-3")
+        self.failureResultOf(started, VaultLocked)
+        gone = self.vault.credential(self.made, example_scope())
+        self.assertFalse(self.successResultOf(Deferred.fromCoroutine(gone.refused(sent))))
+
+    def test_state(self) -> None:
+        """A token that nothing renews shows when it ends."""
+        end = utc(self.clock.seconds()) + timedelta(hours=1)
+        kept = json.loads(document(access_token="canary-1", expires_at=timestamp(end)))
+        del kept["refresh_token"]
+        made: Binding = self.set_up(evolve(new_binding("other", json.dumps(kept).encode()), kind="oauth2"))
+        state = self.vault.credential_state(made)
+        self.assertEqual((state.status, state.expires_at), (CredentialStatus.EXPIRES, end))
+
+    def test_sealed(self) -> None:
+        """No token is in the vault's file."""
+        started = self.start()
+        self.gives("canary-1", "canary-refresh-2")
+        self.sent(started)
+        self.assertNotIn(b"canary", self.path.read_bytes())
