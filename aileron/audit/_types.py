@@ -9,7 +9,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
     {
         "run.approved": "A run that needs no decision, or whose decision was found in order at a start, may go on.",
         "run.awaiting_vault": "A run may start, but the vault is locked.",
-        "run.resumed": "The vault was opened, and a run that waited for it goes on.",
+        "run.awaiting_credential": "A run may start, but a person has to renew its credential first; why is told.",
+        "run.resumed": "What a run waited for, the vault or a credential, is there, and it goes on.",
         "run.cancelled": "A run was withdrawn, or dropped at a start of the daemon, before anything was sent.",
         "run.settled": "A person said what came of a run whose outcome was unknown.",
         "approval.requested": "A gated run was put up for decision, or put up anew.",

@@ -29,6 +29,7 @@ _HINTS = {
 _WORDS = {
     "pending_approval": "It waits for the user's approval. Nothing was sent yet.",
     "awaiting_vault": "It is approved and waits until the user unlocks the vault. Nothing was sent yet.",
+    "awaiting_credential": "It is approved and waits until the user renews its credential. Nothing was sent yet.",
     "running": "It is in progress; its outcome is not known yet.",
     "denied": "The user said no. Nothing was sent, and nothing will be.",
     "expired": "Nobody decided in time. Nothing was sent.",

@@ -30,6 +30,7 @@ _TITLES: Mapping[NoticeKind, tuple[str, str]] = {
     NoticeKind.FLOOD: ("a session makes too many requests", "{n} sessions make too many requests"),
     NoticeKind.UNKNOWN: ("outcome of {action} is unknown", "outcome of {n} runs is unknown"),
     NoticeKind.LOCKED: ("{action} is waiting for the vault", "{n} runs are waiting for the vault"),
+    NoticeKind.STALLED: ("{action} is waiting for a credential", "{n} runs are waiting for a credential"),
     NoticeKind.NEEDS_YOU: ("a credential must be renewed", "{n} credentials must be renewed"),
     NoticeKind.APPROVAL: ("{action} is waiting for your approval", "{n} requests are waiting for your approval"),
     NoticeKind.ASKED_ANEW: ("{action} needs your approval again", "{n} requests need your approval again"),
@@ -44,6 +45,7 @@ _WAITING: Mapping[NoticeKind, RunState] = {
     NoticeKind.APPROVAL: RunState.PENDING,
     NoticeKind.ASKED_ANEW: RunState.PENDING,
     NoticeKind.LOCKED: RunState.AWAITING_VAULT,
+    NoticeKind.STALLED: RunState.AWAITING_CREDENTIAL,
     NoticeKind.UNKNOWN: RunState.UNKNOWN,
 }
 """Of what is told only as long as it is so."""

@@ -30,6 +30,7 @@ _KINDS: Mapping[str, tuple[NoticeKind, str | None]] = {
     "approval.stale": (NoticeKind.ASKED_ANEW, "reason"),
     "execution.unknown": (NoticeKind.UNKNOWN, None),
     "run.awaiting_vault": (NoticeKind.LOCKED, None),
+    "run.awaiting_credential": (NoticeKind.STALLED, "reason"),
     "binding.needs_you": (NoticeKind.NEEDS_YOU, "reason"),
     "tamper.detected": (NoticeKind.TAMPER, "found"),
     "session.broken": (NoticeKind.BROKEN, "why"),

@@ -78,12 +78,13 @@ class Runner:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
         self.submission.planner.offerings.refresh()
         effects = self._recovery.limits.effects
+        effects.look()
         could, can = effects.could_act, effects.may_act() and self._recovery.rollbacks.comparable
         effects.could_act = can
         if can:
             effects.pauses.settle_up()
         if can and not could:
-            if not self._tasks.start("what waits for the vault", self._resume()):
+            if not self._tasks.start("what waits for the vault or a credential", self._resume()):
                 effects.missed()
         elif self._recovery.owing:
             self._tasks.start("how far the vault has come", self._recovery.settle_up())
@@ -159,7 +160,7 @@ class _Assembly:
         pauses = Pauses(brakes=given.brakes, watermarks=given.watermarks, runs=self.runs, clock=given.clock)
         breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
         self.limits = Limits(
-            effects=EffectGate(vault=given.vault, pauses=pauses),
+            effects=EffectGate(vault=given.vault, bindings=given.bindings, pauses=pauses),
             caps=Caps(runs=self.runs, brakes=given.brakes, usual=given.loops),
             denials=Denials(runs=self.runs, breaker=breaker),
         )

@@ -222,6 +222,13 @@ class Executor:
             return None
         return self._bindings.credential(planned.binding, scope)
 
+    async def make_ready(self, plan: Plan) -> None:
+        """Renew what is due of the credentials that C{plan} uses; raises as L{ICredential.make_ready}."""
+        for planned in (*plan.steps, *((plan.preview.read,) if plan.preview else ())):
+            credential = self._credential(planned)
+            if credential is not None:
+                await credential.make_ready()
+
     async def look(self, planned: PlannedStep, sought: Sought, seconds: float) -> Finding:
         """Look whether the effect of a step happened, by nothing but reads.  Cancelling drops the connection.
 

@@ -16,14 +16,13 @@ from aileron.runner.previews import Previews
 from aileron.runner.reconciler import Reconciler
 from aileron.runner.requests import ApprovalRequests, Expiry
 from aileron.runner.runs import RunRepository, transition
-from aileron.values import Fault, Run, RunQuery, RunState
+from aileron.values import AWAITING, NOT_BEGUN, Fault, Run, RunQuery, RunState
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id
 _OLDER = "older"
-_APPROVED = (RunState.APPROVED, RunState.AWAITING_VAULT)
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)
-_WAITING = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
+_WAITING = RunQuery(states=AWAITING, limit=1000, oldest_first=True)
 _CRASHED = Fault(
     "outcome_unknown",
     "The daemon stopped during this request, so it may have happened. Check the service, then settle the run.",
@@ -173,7 +172,7 @@ class RollbackDetector:
             self._grants.void()
         why = ApprovalStale(" ".join(found))
         for run in await self._runs.table.unfinished():
-            if run.gated and run.state in _APPROVED:
+            if run.gated and run.state in NOT_BEGUN:
                 with suppress(StateConflict):  # it moved by itself
                     await self._requests.ask_anew(run, why)
         head = await self._runs.audit.head()
@@ -183,7 +182,7 @@ class RollbackDetector:
 
 @define(eq=False)
 class Recovery:
-    """Takes up what an earlier life left, and what waited for the vault.
+    """Takes up what an earlier life left, and what waited for the vault or a credential.
 
     :ivar limits: what keeps runs from beginning.
     :ivar previews: what is shown of services' sides.
@@ -215,7 +214,10 @@ class Recovery:
         self._reconciler.stop()
 
     async def resume(self) -> bool:
-        """Go on with what met a vault whose file was gone or another, and is there again; C{False}: not yet."""
+        """Go on with what met a vault that was gone or another, or a credential that needed a person.
+
+        :return: C{False}: not yet.
+        """
         try:
             await self.rollbacks.check()
             await self._decisions.settle_up()
@@ -269,7 +271,7 @@ class Recovery:
             if run.id not in asked:  # one damaged row must not keep the daemon from the others
                 _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
         elif run.gated and run.state is not RunState.RECEIVED:
-            self._scheduler.start(run)  # approved, or waiting for the vault
+            self._scheduler.start(run)  # approved, or waiting for the vault or a credential
         else:
             await self._give_up(run)
 

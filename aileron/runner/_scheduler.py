@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
+from aileron.errors import (
+    AileronError,
+    ApprovalStale,
+    Conflict,
+    CredentialNeedsYou,
+    LimitExceeded,
+    Paused,
+    StateConflict,
+    StoreUnavailable,
+)
 from aileron.interfaces import ILimitService
 from aileron.runner._executor import Executor
 from aileron.runner.decisions import UNUSABLE, NotYet
@@ -22,7 +32,21 @@ from aileron.runner.reconciler import Reconciler
 from aileron.runner.requests import ApprovalRequests
 from aileron.runner.runs import RunRepository, transition
 from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
-from aileron.values import Actor, Approval, Halt, OwnCap, Pause, Preview, Run, RunQuery, RunState, Transition, timestamp
+from aileron.values import (
+    AWAITING,
+    NOT_BEGUN,
+    Actor,
+    Approval,
+    Halt,
+    OwnCap,
+    Pause,
+    Preview,
+    Run,
+    RunQuery,
+    RunState,
+    Transition,
+    timestamp,
+)
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0
@@ -82,14 +106,18 @@ class RunScheduler:
                 return None
 
     async def _take_further(self, run: Run) -> None:
-        """To the effect, or to wait for its time or the vault, or back to be asked anew."""
+        """To the effect, or to wait for its time, the vault or a credential, or back to be asked anew."""
         if self._is_held_back(run):
             return
         unlocked = self._effects.may_act()
-        if run.state is RunState.AWAITING_VAULT and unlocked:
+        lacking = await self._find_lacking(run) if unlocked else None
+        if run.state in AWAITING and unlocked and not (lacking and run.state is RunState.AWAITING_CREDENTIAL):
             event = self._runs.events.of_run("run.resumed", run)
             run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.events.now(), event))
         if run.state is not RunState.APPROVED:
+            return
+        if lacking is not None:
+            await self._wait(run, RunState.AWAITING_CREDENTIAL, lacking.message)
             return
         try:
             if unlocked:
@@ -97,9 +125,25 @@ class RunScheduler:
         except UNUSABLE:
             unlocked = False
         if not unlocked:
-            event = self._runs.events.of_run("run.awaiting_vault", run)
-            await self._runs.apply(transition(run, RunState.AWAITING_VAULT, self._runs.events.now(), event))
-            self._effects.missed()  # not before it stands there to be found
+            await self._wait(run, RunState.AWAITING_VAULT)
+
+    async def _wait(self, run: Run, state: RunState, reason: str | None = None) -> None:
+        why: dict[str, Any] = {} if reason is None else {"reason": reason}
+        event = self._runs.events.of_run(f"run.{state.value}", run, **why)
+        await self._runs.apply(transition(run, state, self._runs.events.now(), event))
+        self._effects.missed()  # not before it stands there to be found
+
+    async def _find_lacking(self, run: Run) -> CredentialNeedsYou | None:
+        """Find what keeps a sound decision from being carried out until a person renews a credential."""
+        if run.state not in NOT_BEGUN:
+            return None
+        try:
+            await self._executor.make_ready(await self._gate.sound_plan(run))
+        except CredentialNeedsYou as lacking:
+            return lacking
+        except AileronError:
+            return None  # the gate's last look, or the attempt itself, says what is wrong
+        return None
 
     def _is_held_back(self, run: Run) -> bool:
         """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""
@@ -160,7 +204,7 @@ class RunScheduler:
 
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
-_NOT_BEGUN = RunQuery(states=(RunState.APPROVED, RunState.AWAITING_VAULT), limit=1000, oldest_first=True)
+_NOT_BEGUN = RunQuery(states=NOT_BEGUN, limit=1000, oldest_first=True)
 _AGAIN = "It was approved before everything was paused: approve it once more to release it."
 _AGAIN_HERE = "It was approved before its session was paused: approve it once more to release it."
 

@@ -24,6 +24,7 @@ from aileron.runner.scheduling import KeyedLocks, Tasks, shielded
 from aileron.values import (
     DAEMON,
     JSON,
+    NOT_BEGUN,
     Action,
     Actor,
     Approval,
@@ -42,7 +43,6 @@ from aileron.values import (
 
 _PLACEHOLDER = "dry-run"
 _NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the service.").fault())
-_WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
 @define(eq=False)
@@ -81,7 +81,7 @@ class Proposals:
 
     async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         run = await self._runs.run(run_id)
-        if run.state not in _WITHDRAWABLE:
+        if run.state not in (RunState.PENDING, *NOT_BEGUN):
             raise make_conflict(run)
         if run.state is not RunState.PENDING:
             await self._decisions.give_up(run)

@@ -198,6 +198,16 @@ class ApprovalGate:
         except AileronError:
             return None  # it will be asked anew, in its turn
 
+    async def sound_plan(self, run: Run) -> Plan:
+        """Return what an approved run would do, its preview apart.
+
+        :raises AileronError: it could not run, or no sound decision rests on what would use a credential.
+        """
+        plan = self.requests.plan(run)
+        if any(planned.binding is not None for planned in plan.steps):
+            await self._sound(run)
+        return plan
+
     async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
         """Return what an approved run would do, and the decision for it, if that still holds; else it is asked anew.
 

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, LimitExceeded, Paused, VaultLocked
-from aileron.interfaces import IBrakes, IVault, IWatermarks
+from aileron.interfaces import IBindings, IBrakes, IVault, IWatermarks
 from aileron.runner.runs import RunRepository, Verify
 from aileron.values import (
     Actor,
@@ -219,9 +219,11 @@ class EffectGate:
     """
 
     _vault: IVault
+    _bindings: IBindings
     pauses: Pauses
     could_act: bool = field(default=False, init=False)
     _held: bool = field(default=False, init=False)
+    _generation: int = field(default=0, init=False)  # of the bindings, at the last look
 
     def may_act(self) -> bool:
         """Return whether effects may begin now: the vault is unlocked, and nothing is held."""
@@ -232,8 +234,15 @@ class EffectGate:
         self._held = True
 
     def missed(self) -> None:
-        """Note that the vault could not be used: the next look takes up what waits for it."""
+        """Note that the vault or a credential could not be used: the next look takes up what waits for it."""
         self.could_act = False
+
+    def look(self) -> None:
+        """Note what changed of the bindings: that may be what a run waits for."""
+        generation = self._bindings.bindings_generation()
+        if generation != self._generation:
+            self._generation = generation
+            self.missed()
 
     def require(self) -> None:
         """Pass only where effects may begin now.

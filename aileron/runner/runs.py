@@ -48,9 +48,13 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
         (_R.APPROVED, _R.AWAITING_VAULT),
         (_R.APPROVED, _R.CANCELLED),
         (_R.APPROVED, _R.EXECUTING),
+        (_R.APPROVED, _R.AWAITING_CREDENTIAL),
         (_R.AWAITING_VAULT, _R.APPROVED),
         (_R.AWAITING_VAULT, _R.CANCELLED),
         (_R.AWAITING_VAULT, _R.PENDING),  # the record or the vault was put back: asked anew
+        (_R.AWAITING_CREDENTIAL, _R.APPROVED),
+        (_R.AWAITING_CREDENTIAL, _R.CANCELLED),
+        (_R.AWAITING_CREDENTIAL, _R.PENDING),  # likewise
         (_R.EXECUTING, _R.COMPLETED),
         (_R.EXECUTING, _R.FAILED),
         (_R.EXECUTING, _R.UNKNOWN),

@@ -47,7 +47,8 @@ _BY_KEY = """
     ORDER BY ordinal DESC LIMIT 1
 """
 UNFINISHED = """
-    WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'executing') ORDER BY ordinal
+    WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')
+    ORDER BY ordinal
 """
 _MOST_USED = """
     SELECT action FROM (

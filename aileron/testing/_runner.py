@@ -16,6 +16,7 @@ from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
 from aileron.interfaces import IDecisions, IGrantService, ILimitService, IReconciliation, ISubmission, ITrustService
 from aileron.values import (
     JSON,
+    NOT_BEGUN,
     Action,
     Actor,
     Approval,
@@ -52,7 +53,7 @@ from aileron.waiting import Waiting
 
 from ._scripted_limits import ScriptedLimits
 
-_WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
+_WITHDRAWABLE = frozenset((RunState.PENDING, *NOT_BEGUN))
 
 
 def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bool = True) -> Offer:

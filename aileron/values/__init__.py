@@ -88,6 +88,8 @@ from ._reviews import (
     join_values,
 )
 from ._runs import (
+    AWAITING,
+    NOT_BEGUN,
     Approval,
     Ask,
     Assertion,
@@ -133,6 +135,7 @@ from ._visible import visible
 __all__ = [
     "ADVICE",
     "ANTHROPIC",
+    "AWAITING",
     "BASE_URL_VARIABLES",
     "BUILT_IN_PROVIDERS",
     "CHATGPT",
@@ -147,6 +150,7 @@ __all__ = [
     "MOST_USES",
     "MOST_VALUES",
     "NOTICE",
+    "NOT_BEGUN",
     "NOT_YET",
     "NO_CHECKPOINT",
     "OMITTED",

@@ -19,16 +19,17 @@ class NoticeKind(StrEnum):
     """Why the operator is told.
 
     C{APPROVAL}: a call waits for a decision.  C{ASKED_ANEW}: one that was approved waits for another.  C{UNKNOWN}: a
-    run may have happened.  C{LOCKED}: an approved run waits for the vault.  C{TAMPER}: a sign of tampering.
-    C{NEEDS_YOU}: a credential cannot be renewed without a person.
-    C{BROKEN}: a session or an action is stopped for a while.  C{FLOOD}: a session asks and asks.  C{PAUSED},
-    C{RESUMED}: everything, or a session.  C{TEST}: the operator asked for a notification.
+    run may have happened.  C{LOCKED}: an approved run waits for the vault.  C{STALLED}: one waits for a credential.
+    C{NEEDS_YOU}: a credential cannot be renewed without a person.  C{TAMPER}: a sign of tampering.  C{BROKEN}: a
+    session or an action is stopped for a while.  C{FLOOD}: a session asks and asks.  C{PAUSED}, C{RESUMED}: everything,
+    or a session.  C{TEST}: the operator asked for a notification.
     """
 
     APPROVAL = "approval_requested"
     ASKED_ANEW = "approval_asked_anew"
     UNKNOWN = "outcome_unknown"
     LOCKED = "awaiting_vault"
+    STALLED = "awaiting_credential"
     NEEDS_YOU = "credential_needs_you"
     TAMPER = "tamper_detected"
     BROKEN = "session_broken"

@@ -24,6 +24,7 @@ class RunState(StrEnum):
     PENDING = "pending_approval"
     APPROVED = "approved"
     AWAITING_VAULT = "awaiting_vault"
+    AWAITING_CREDENTIAL = "awaiting_credential"
     EXECUTING = "executing"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -48,6 +49,12 @@ _SETTLED = frozenset(
         RunState.EXPIRED,
     )
 )
+
+AWAITING = (RunState.AWAITING_VAULT, RunState.AWAITING_CREDENTIAL)
+"""The states of a run that is approved and waits for what only a person gives."""
+
+NOT_BEGUN = (RunState.APPROVED, *AWAITING)
+"""The states of a run that is approved and of which nothing was sent."""
 
 
 @frozen

@@ -53,6 +53,7 @@ _COLOURS = {
     **dict.fromkeys(("execution.succeeded", "approval.approved", "grant.used"), "good"),
     **dict.fromkeys(("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed"), "bad"),
     **dict.fromkeys(("approval.requested", "approval.stale", "run.awaiting_vault", "session.broken"), "waits"),
+    **dict.fromkeys(("run.awaiting_credential", "binding.needs_you"), "waits"),
 }
 EVENTS: Mapping[str, EventName] = {
     **_named(
@@ -60,7 +61,8 @@ EVENTS: Mapping[str, EventName] = {
         {
             "run.approved": "Cleared to start",
             "run.awaiting_vault": "Waiting for the vault",
-            "run.resumed": "Resumed after unlocking",
+            "run.awaiting_credential": "Waiting for a credential",
+            "run.resumed": "Waiting is over",
             "run.cancelled": "Cancelled",
             "run.settled": "Outcome recorded",
             "run.run_again": "Run again requested",

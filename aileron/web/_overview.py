@@ -11,6 +11,7 @@ from attrs import frozen
 from aileron.api import Dependencies
 from aileron.values import (
     MOST_PAGE_BYTES,
+    NOT_BEGUN,
     AuditQuery,
     Event,
     Page,
@@ -29,7 +30,7 @@ from ._texts import count
 FEW = 5
 MOST_COUNTED = 1000
 _DAY = timedelta(days=1)
-_MOVING = (RunState.EXECUTING, RunState.APPROVED, RunState.AWAITING_VAULT)
+_MOVING = (RunState.EXECUTING, *NOT_BEGUN)
 _AGREED = (*_MOVING, RunState.COMPLETED, RunState.UNKNOWN)
 _FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
 _UNTRUSTED = "untrusted"

@@ -12,6 +12,7 @@ from aileron.errors import NotFound
 from aileron.values import (
     JSON,
     MOST_PAGE_BYTES,
+    NOT_BEGUN,
     Approval,
     Attachment,
     AttemptRow,
@@ -53,6 +54,7 @@ _KINDS = {
     RunState.UNKNOWN: "bad",
     RunState.PENDING: "waits",
     RunState.AWAITING_VAULT: "waits",
+    RunState.AWAITING_CREDENTIAL: "waits",
     RunState.APPROVED: "moves",
     RunState.EXECUTING: "moves",
 }
@@ -60,7 +62,7 @@ _UNKNOWN = (
     "The request may have been sent, and no response says whether it happened. It is not repeated automatically. Check"
     " the service and record what you found, or look up the outcome."
 )
-_ENDS = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
+_ENDS = frozenset((RunState.PENDING, *NOT_BEGUN))
 
 
 def state_chip(state: RunState) -> Tag:

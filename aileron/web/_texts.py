@@ -17,6 +17,7 @@ STATES = {
     RunState.PENDING: "Waiting for your approval",
     RunState.APPROVED: "Approved, not started",
     RunState.AWAITING_VAULT: "Approved, waiting for the vault to be unlocked",
+    RunState.AWAITING_CREDENTIAL: "Approved, waiting for a credential to be renewed",
     RunState.EXECUTING: "Running",
     RunState.COMPLETED: "Completed",
     RunState.FAILED: "Failed",

@@ -120,6 +120,17 @@ class RunTests(ApiCase):
         self.assertEqual((heard.status, heard.json["status"]), (202, "awaiting_vault"))
         self.assertIn("aileron vault unlock", heard.json["message"])
 
+    def test_credential(self) -> None:
+        """A run that waits for a credential is told as pending, with what the user can do."""
+        answer = self.start(wait="1")
+        self.runner.finish("run-1", RunState.AWAITING_CREDENTIAL)
+        self.clock.advance(1.1)
+        self.agents.treq.flush()
+        heard = self.successResultOf(answer)
+        self.assertEqual((heard.status, heard.json["status"]), (202, "awaiting_credential"))
+        for part in ("renews the credential", "nothing was sent", "aileron binding list"):
+            self.assertIn(part, heard.json["message"])
+
     def test_ungated_waits_until_settled(self) -> None:
         """An ungated action without a preference waits until it is settled, for an hour at most."""
         self.runner.usual = RunState.EXECUTING

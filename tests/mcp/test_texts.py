@@ -178,7 +178,17 @@ SUCCESS = re.compile(
     re.IGNORECASE,
 )
 
-STATUSES = ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "failed", "unknown")
+STATUSES = (
+    "pending_approval",
+    "awaiting_vault",
+    "awaiting_credential",
+    "running",
+    "denied",
+    "expired",
+    "cancelled",
+    "failed",
+    "unknown",
+)
 
 
 def texts() -> Iterator[tuple[str, ToolResult]]:

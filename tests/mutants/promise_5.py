@@ -124,7 +124,7 @@ GUARDS = (
         5,
         "what is under way cannot be taken back",
         "runner/_submission.py",
-        "        if run.state not in _WITHDRAWABLE:\n",
+        "        if run.state not in (RunState.PENDING, *NOT_BEGUN):\n",
         "        if False:\n",
         "OnceTests.test_under_way",
     ),

@@ -59,7 +59,7 @@ GUARDS = (
         6,
         "an old record's approvals are asked anew",
         "runner/_recovery.py",
-        "            if run.gated and run.state in _APPROVED:\n",
+        "            if run.gated and run.state in NOT_BEGUN:\n",
         "            if False:\n",
         "PutBackTests.test_waiting",
     ),

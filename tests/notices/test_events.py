@@ -35,6 +35,7 @@ class NoticeTests(SynchronousTestCase):
                 "approval.requested",
                 "execution.unknown",
                 "run.awaiting_vault",
+                "run.awaiting_credential",
                 "binding.needs_you",
                 "tamper.detected",
                 "session.broken",

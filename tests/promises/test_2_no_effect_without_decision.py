@@ -128,7 +128,7 @@ class WrittenRowsTests(PromiseCase):
     def test_state(self) -> None:
         """A state that was written is no decision."""
         run = self.submit()
-        for state in ("approved", "awaiting_vault"):
+        for state in ("approved", "awaiting_vault", "awaiting_credential"):
             self.set_state(run, state)
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("pending_approval", 0), state)
@@ -142,7 +142,7 @@ class WrittenRowsTests(PromiseCase):
 
     def test_gate(self) -> None:
         """A run that was asked about and then called ungated is given up, and that is on record as tampering."""
-        for state in ("received", "approved", "awaiting_vault"):
+        for state in ("received", "approved", "awaiting_vault", "awaiting_credential"):
             run = self.submit()
             self.sql("UPDATE runs SET gated = 0, state = ? WHERE id = ?", state, run.id)
             self.restart()

@@ -126,3 +126,28 @@ class MigrationTests(SynchronousTestCase):
         loose = "SELECT name FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite%'"
         self.assertEqual(self.query(loose), [])
         self.assertNotIn("DEFERR", "".join(shipped().steps).upper())
+
+    def test_awaiting_credential(self) -> None:
+        """A file of the first release keeps every run and what refers to it, and takes the new state."""
+        migrate(self.path, Schema(shipped().steps[:1]), 0)
+        columns = (
+            "id, action, action_version, manifest_digest, arguments, state, gated, effect_key, received_at, changed_at"
+        )
+        for number, parent in ((1, "NULL"), (2, "'run-1'"), (3, "NULL")):
+            self.query(
+                f"INSERT INTO runs ({columns}, parent_id, lease_holder) VALUES "
+                f"('run-{number}', 'a', '1', 'd', '{{}}', 'approved', 1, 'k', 'now', 'now', {parent}, 'me')"
+            )
+        self.query("DELETE FROM runs WHERE id = 'run-3'")
+        self.query("INSERT INTO run_steps VALUES ('run-1', 's', 0, 'completed', NULL)")
+        before = self.query("SELECT * FROM runs")
+        indexes = "SELECT name, sql FROM sqlite_schema WHERE tbl_name = 'runs' AND type = 'index' ORDER BY name"
+        known = self.query(indexes)
+        migrate(self.path, shipped(), 0)
+        self.assertEqual((self.query("SELECT * FROM runs"), self.query(indexes)), (before, known))
+        self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
+        self.query("UPDATE runs SET state = 'awaiting_credential' WHERE id = 'run-1'")
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as strict:
+            strict.execute("PRAGMA foreign_keys = ON")
+            self.assertRaises(sqlite3.IntegrityError, strict.execute, "DELETE FROM runs WHERE id = 'run-1'")
+            self.assertRaises(sqlite3.IntegrityError, strict.execute, "UPDATE runs SET state = 'awaiting'")

@@ -19,7 +19,7 @@ from aileron.errors import (
     NotFound,
     OutcomeUnknown,
 )
-from aileron.values import JSON, Call, Fault, Run, RunState, edits
+from aileron.values import AWAITING, JSON, Call, Fault, Run, RunState, edits
 
 TABLE = EndpointTable()
 
@@ -87,7 +87,7 @@ async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
 
 def _waits_for_somebody(run: Run) -> bool:
     """Tell whether it takes a person to go on, or a time that may be far: what a grant allows is as good as ungated."""
-    return run.state in (RunState.PENDING, RunState.AWAITING_VAULT) or run.start_after is not None
+    return run.state in (RunState.PENDING, *AWAITING) or run.start_after is not None
 
 
 def outcome(run: Run, deps: Dependencies) -> Answer:
@@ -154,6 +154,11 @@ def _message(run: Run, url: str, deps: Dependencies) -> str:
         return (
             f"{run.action} is approved and waits until the vault is unlocked. "
             f"Ask the user to run: aileron vault unlock. {tells}"
+        )
+    if run.state is RunState.AWAITING_CREDENTIAL:
+        return (
+            f"{run.action} is approved and waits until the user renews the credential that it needs; nothing was sent "
+            f"yet. Ask the user to run: aileron binding list. {tells}"
         )
     if begins_later(run, deps):
         return (

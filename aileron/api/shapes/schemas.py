@@ -69,6 +69,7 @@ REASON: Schema = {"type": ["string", "null"], "maxLength": 4096}
 STATUSES = (
     "pending_approval",
     "awaiting_vault",
+    "awaiting_credential",
     "running",
     "completed",
     "denied",

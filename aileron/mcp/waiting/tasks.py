@@ -33,6 +33,7 @@ MOST_TO_SHOW = 64
 _WAITING = {
     "pending_approval": "Waits for the user's approval.",
     "awaiting_vault": "Approved; waits until the user unlocks the vault.",
+    "awaiting_credential": "Approved; waits until the user renews the credential that it needs.",
 }
 
 

@@ -13,10 +13,19 @@ from .words import Words
 from .world import World
 
 BY_NAME = {kind.name: kind for kind in KINDS}
-NOTHING_SENT = ("received", "pending_approval", "approved", "awaiting_vault", "denied", "cancelled", "expired")
+NOTHING_SENT = (
+    "received",
+    "pending_approval",
+    "approved",
+    "awaiting_vault",
+    "awaiting_credential",
+    "denied",
+    "cancelled",
+    "expired",
+)
 ENDS = ("completed", "failed", "denied", "cancelled", "expired")
 _EXECUTED = ("executing", "completed", "failed", "unknown")
-_DECIDED = ("approved", "awaiting_vault", "executing", "completed", "failed", "unknown")
+_DECIDED = ("approved", "awaiting_vault", "awaiting_credential", "executing", "completed", "failed", "unknown")
 LOST, DOUBLED, WRONG, UNASKED, BEYOND = "lost", "doubled", "wrongly failed", "unasked", "beyond a limit"
 
 

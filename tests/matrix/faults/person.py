@@ -20,7 +20,7 @@ from tests.matrix.crash.wall import Wall
 
 UNCLEAR, KEPT = "unclear", "refused, kept"
 _TAKEN_BACK = {
-    "approve": ("approved", "awaiting_vault", "executing", "completed", "failed", "unknown"),
+    "approve": ("approved", "awaiting_vault", "awaiting_credential", "executing", "completed", "failed", "unknown"),
     "deny": ("denied",),
     "withdraw": ("cancelled",),
     "settle": ("completed", "failed"),

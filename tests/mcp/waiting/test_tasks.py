@@ -167,7 +167,7 @@ class TaskTests(WaitingCase):
 
     def test_status(self) -> None:
         """Whatever waits or runs is working, what was withdrawn cancelled, and what came to nothing says so."""
-        for status in ("pending_approval", "awaiting_vault", "running"):
+        for status in ("pending_approval", "awaiting_vault", "awaiting_credential", "running"):
             self.assertEqual(self.outcome(status=status).status, "working")
         self.assertEqual(self.outcome(status="cancelled").status, "cancelled")
         for status in ("denied", "expired", "failed", "unknown"):

@@ -17,7 +17,7 @@ from .home import COOL_DOWN_SECONDS, UNDO_SECONDS, UNGATED
 from .record import Begun
 from .world import Arrival, described
 
-_NOT_BEGUN = (RunState.APPROVED, RunState.AWAITING_VAULT)
+_NOT_BEGUN = (RunState.APPROVED, RunState.AWAITING_VAULT, RunState.AWAITING_CREDENTIAL)
 
 
 @define(eq=False)
