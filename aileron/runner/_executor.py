@@ -210,8 +210,9 @@ class Executor:
         if planned.effect == READ:
             return await planned.connector.read(request, credential, seconds)
         answer = Deferred.fromCoroutine(planned.connector.invoke(request, credential, seconds, LATE_SECONDS))
-        if await in_time(answer, seconds, self._clock):
-            return await answer
+        outcome = await in_time(answer, seconds, self._clock)
+        if outcome is not None:
+            return outcome
         execution.late = answer
         slow = ResourceLimitExceeded(f"{planned.description.fqn} did not answer within {seconds:g} seconds.")
         return Outcome(fault=slow.fault(), classified=False)

@@ -329,18 +329,18 @@ def _silent(outcome: Outcome) -> bool:
     return outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
 
 
-async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> bool:
+async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> Outcome | None:
     """Wait for C{answer}, which goes on being worked for where it does not come within C{seconds}.
 
     Cancelling the wait cancels it as well.
 
-    :return: whether it is there.
+    :return: what it is, or raised; L{None}: it is not there yet, and comes to who adds a callback.
     """
-    there: Deferred[bool] = Deferred()
+    there: Deferred[Outcome | None] = Deferred()
     answer.addBoth(_relay, there)
     if there.called:
-        return True
-    late = clock.callLater(seconds, there.callback, False)
+        return await there
+    late = clock.callLater(seconds, there.callback, None)
     try:
         return await there
     except CancelledError:
@@ -362,7 +362,9 @@ def _note_cancelled(failure: Failure) -> None:
         _log.failure("what a connector raised that was told to stop", failure)
 
 
-def _relay(result: Outcome | Failure, there: Deferred[bool]) -> Outcome | Failure:
-    if not there.called:
-        there.callback(True)
-    return result
+def _relay(result: Outcome | Failure, there: Deferred[Outcome | None]) -> Outcome | Failure | None:
+    """Hand over what came to who waits: nobody may await a failed Deferred from within its own callback."""
+    if there.called:
+        return result
+    there.callback(result)  # a Failure makes it fail
+    return None

@@ -183,6 +183,16 @@ class TransientTests(AwaitingCredentialCase):
         self.clock.advance(1.0)
         self.assertIs(self.state(run), RunState.COMPLETED)
 
+    def test_raised_late(self) -> None:
+        """So it is where that is found out while the attempt is under way."""
+        self.bindings.needing.clear()
+        renewing = self.unanswered()
+        run = self.submit()
+        self.approve(run)
+        renewing.errback(NetworkError("The token endpoint is busy."))
+        self.clock.advance(1.0)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 2))
+
     def test_stopped(self) -> None:
         """A daemon that stops while a credential is renewed leaves the run approved."""
         self.bindings.needing.clear()

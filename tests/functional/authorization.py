@@ -1,0 +1,126 @@
+"""A local OAuth 2 authorization server that rotates its refresh tokens, and misbehaves as told."""
+
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any, Literal
+from urllib.parse import parse_qs
+
+import attrs
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from tests.functional.loopback import LoopbackSite, abort
+from tests.functional.reactor import IKitReactor
+
+Fault = Literal["busy", "garbage", "drop", "held", "held before", "gone"]
+"""How one request is treated: status 503, an answer that is no token, a reset connection, an answer that is held after
+or before the refresh token was rotated, or C{invalid_grant}."""
+
+
+@attrs.define
+class Grants:
+    """What the server knows.
+
+    :ivar refresh: the one refresh token that is good.
+    :ivar seconds: for how long an access token is.
+    :ivar next: faults of the coming requests, spent in order.
+    :ivar asked: the refresh tokens that were sent, in order.
+    :ivar given: every token that was given out.
+    :ivar on_token: told of each access token, which is the good one from then on.
+    """
+
+    on_token: Callable[[str], None]
+    secret: str = attrs.Factory(lambda: f"client-{uuid.uuid4().hex}")
+    refresh: str = attrs.Factory(lambda: f"refresh-{uuid.uuid4().hex}")
+    seconds: int = 3600
+    next: list[Fault] = attrs.Factory(list)
+    asked: list[str] = attrs.Factory(list)
+    given: list[str] = attrs.Factory(list)
+
+    def rotate(self) -> dict[str, Any]:
+        """Give out new tokens; the old ones are good no more."""
+        access, self.refresh = f"access-{uuid.uuid4().hex}", f"refresh-{uuid.uuid4().hex}"
+        self.given += [access, self.refresh]
+        self.on_token(access)
+        return {
+            "access_token": access,
+            "refresh_token": self.refresh,
+            "token_type": "bearer",
+            "expires_in": self.seconds,
+        }
+
+
+class _TokenEndpoint(Resource):
+    isLeaf = True
+
+    def __init__(self, grants: Grants) -> None:
+        Resource.__init__(self)
+        self._grants = grants
+
+    def render_POST(self, request: Request) -> bytes | int:
+        """Answer a request for a refresh."""
+        assert request.content is not None
+        form = {name: values[0] for name, values in parse_qs(request.content.read().decode()).items()}
+        grants = self._grants
+        grants.asked.append(form.get("refresh_token", ""))
+        fault = grants.next.pop(0) if grants.next else None
+        if fault == "drop":
+            abort(request)
+            return NOT_DONE_YET
+        if fault == "held before":
+            return NOT_DONE_YET
+        if fault == "busy":
+            return _end(request, 503, b"Busy.")
+        if form.get("client_secret") != grants.secret:
+            return _refuse(request, "invalid_client")
+        if form.get("refresh_token") != grants.refresh or fault == "gone":
+            return _refuse(request, "invalid_grant")
+        if fault == "garbage":
+            return _end(request, 200, b"<html>Sign in to the airport's network</html>")
+        answer = json.dumps(grants.rotate()).encode()
+        return NOT_DONE_YET if fault == "held" else _end(request, 200, answer)
+
+
+def _refuse(request: Request, code: str) -> bytes:
+    return _end(request, 400, json.dumps({"error": code, "error_description": "No."}).encode())
+
+
+def _end(request: Request, status: int, body: bytes) -> bytes:
+    request.setResponseCode(status)
+    return body
+
+
+@attrs.define
+class AuthorizationServer:
+    """The running server; `grants` tells what it saw."""
+
+    grants: Grants
+    _site: LoopbackSite
+
+    @classmethod
+    def listen(cls, reactor: IKitReactor, on_token: Callable[[str], None]) -> "AuthorizationServer":
+        """Start to listen."""
+        grants = Grants(on_token)
+        return cls(grants, LoopbackSite.listen(reactor, _TokenEndpoint(grants)))
+
+    @property
+    def token_url(self) -> str:
+        """Where tokens are had."""
+        return f"{self._site.url}/token"
+
+    def document(self) -> str:
+        """What is kept of a sign-in there."""
+        return json.dumps(
+            {
+                "grant": "authorization_code",
+                "client_id": "aileron",
+                "client_secret": self.grants.secret,
+                "token_url": self.token_url,
+                "refresh_token": self.grants.refresh,
+            }
+        )
+
+    async def stop(self) -> None:
+        """Close the port and every connection, hanging ones too."""
+        await self._site.stop()
