@@ -125,7 +125,7 @@ def _credential(table: FileTable | None, *, private_network: bool) -> Credential
     if kind.exchanges and private_network:
         settings[PRIVATE_NETWORK] = "true"
     header, credential = kind.header, kind.format
-    if "query" in settings:
+    if "query" in kind.settings and "query" in table.values:
         header = ""
         for key in {"header", "format"} & table.values.keys():
             table.skip(key)

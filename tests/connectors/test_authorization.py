@@ -6,6 +6,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors._schema import read_file
 from aileron.errors import BindingFailed, NetworkError
 from aileron.testing import MemoryCredential
 from aileron.values import Authorization, CredentialNeed, Outcome, Request, ReviewedRequest, to_json
@@ -145,6 +146,33 @@ class FileTests(SynchronousTestCase):
         for table, need in (
             ('kind = "api_key"\nquery = "key"', CredentialNeed("api_key", "", "{key}", {"query": "key"})),
             ('kind = "basic"', CredentialNeed("basic", "Authorization", "Basic {key}")),
+            (
+                'kind = "oauth2"\ntoken_url = "https://login.example/token"\nscopes = ["a", "b"]',
+                CredentialNeed(
+                    "oauth2",
+                    "Authorization",
+                    "Bearer {key}",
+                    {"token_url": "https://login.example/token", "scopes": "a b", "private_network": "true"},
+                ),
+            ),
             ('kind = "basic"\nheader = "X-Auth"', CredentialNeed("basic", "X-Auth", "Basic {key}")),
         ):
             self.assertEqual(self.need(table), need)
+
+    def test_faults(self) -> None:
+        """What another kind's key, a key too many, or no such thing is a fault, each with its line."""
+        for table, word in (
+            ('kind = "api_key"\nquery = "key"\nheader = "X-Key"', "must not stand beside"),
+            ('kind = "api_key"\nquery = "a b"', "name of a query parameter"),
+            ('kind = "api_key"', "is missing"),
+            ('kind = "api_key"\nheader = "X-Key"\ntoken_url = "https://x.example"', "is not a known key"),
+            ('kind = "basic"\nquery = "key"', "is not a known key"),
+            ('kind = "oauth2"\ntoken_url = "x"', "`token_url`"),
+            ('kind = "oauth2"\nscopes = "a b"', "array of strings"),
+            ('kind = "api_key"\nquery = "q"', "is the credential's parameter"),
+            ('kind = "conjured"\nanything = 1', "must be one of"),
+        ):
+            text = TRACKER.replace('kind = "api_key"\nheader = "X-Key"\nformat = "Token {key}"', table)
+            found = read_file(text.encode(), "tracker.toml", "local").problems
+            self.assertEqual([word in each.message for each in found], [True], (table, found))
+            self.assertTrue(all(each.line for each in found))
