@@ -49,6 +49,7 @@ class Renewable:
 
 
 D = TypeVar("D", bound=Renewable)
+T = TypeVar("T")
 
 
 class RenewedKind(CredentialKind, Generic[D]):
@@ -78,16 +79,13 @@ class RenewedKind(CredentialKind, Generic[D]):
 
         :raises ValueError: it is no such document.
         """
-        return FORM.from_json(self.document, loads_strict(kept))
+        return read_document(self.document, kept)
 
     def check(self, kept: bytes) -> None:
         """Refuse what is no such document, or cannot be used."""
         if len(kept) > _MOST_BYTES:
             raise ValueError(f"must have at most {_MOST_BYTES} bytes")
-        try:
-            found = self.read(kept)
-        except ValueError as error:
-            raise ValueError(f"must be the JSON of such a credential: {error}") from None
+        found = self.read(kept)
         problem = _token_problem(found.access_token) or self.problem(found)
         if problem is not None:
             raise ValueError(problem)
@@ -149,6 +147,18 @@ class RenewedKind(CredentialKind, Generic[D]):
         if not self.is_renewable(found):
             raise NeedsYou(_OVER)
         return await self.renew(found, use)
+
+
+def read_document(document: type[T], kept: bytes) -> T:
+    """Read JSON that is kept of a credential; what is wrong with it is said without a word of it.
+
+    :raises ValueError: it is no such document.
+    """
+    try:
+        return FORM.from_json(document, loads_strict(kept))
+    except ValueError as error:
+        problem = str(error).partition(": ")[0]  # behind it stand names that a person may have taken for values
+    raise ValueError(f"must be the JSON of such a credential: {problem}")
 
 
 def _is_due(found: Renewable, now: datetime, before: timedelta = _RENEWED_BEFORE) -> bool:

@@ -98,7 +98,7 @@ class KindTests(OAuth2Case, KindContract):
         document(access_token="canary\r\nX-Evil: 1"),
         document(access_token=None, refresh_token=None),
         document(grant="client_credentials", client_secret=None),
-        document(unknown="canary"),
+        document(canary="canary"),
         document(expires_at="tomorrow"),
         document(token_endpoint_auth_method="private_key_jwt"),
         document(access_token="canary" * 6000),
