@@ -8,7 +8,7 @@ from attrs import frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies, current_target
-from aileron.values import Binding, BindingFlag, ConnectorDescription, Scope, visible
+from aileron.values import Binding, BindingFlag, ConnectorDescription, CredentialState, CredentialStatus, Scope, visible
 
 from ._blocks import Part, act, command, facts, quiet
 from ._texts import segment
@@ -24,6 +24,7 @@ class ComparedBinding:
 
     binding: Binding
     wanted: Scope | None
+    state: CredentialState
     problem: str
 
 
@@ -36,7 +37,7 @@ async def read_credentials(deps: Dependencies) -> Sequence[ComparedBinding]:
 def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> ComparedBinding:
     target = current_target(deps, binding)
     wanted = None if target is None else target.scope
-    problem = ""
+    state, problem = deps.bindings.credential_state(binding), ""
     if flag is not None and flag.revision == binding.revision:
         problem = flag.reason
     elif binding.address_problem is not None:
@@ -45,7 +46,9 @@ def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> 
         problem = "It cannot be used: what it was added for is not there, or needs no credential now."
     elif wanted != binding.scope:
         problem = "It cannot be used: its connector asks for another scope now. Compare both, then rebind it."
-    return ComparedBinding(binding, wanted, problem)
+    elif state.status is CredentialStatus.NEEDS_YOU:
+        problem = f"It needs you: {state.reason} To enter another secret, run: aileron binding replace {binding.name}"
+    return ComparedBinding(binding, wanted, state, problem)
 
 
 def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> Iterator[Part]:
@@ -62,6 +65,7 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
     if credential.problem:
         yield tags.p(visible(credential.problem), **{"class": "warning"})
     known = [("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)]
+    known += [("Expires", credential.state.expires_at)] if credential.state.expires_at else []
     if wanted not in (None, binding.scope) and binding.address_problem is None:
         sides = _side("Sealed for", binding.scope, wanted), _side("Asked for now", wanted, binding.scope)
         yield facts(known)
@@ -97,5 +101,6 @@ def _side(title: str, scope: Scope | None, other: Scope | None) -> Tag:
 def _in_words(scope: Scope | None) -> Sequence[tuple[str, str]]:
     if scope is None:
         return ()
-    value = f"{scope.header}: {scope.format}"
-    return ("Hosts", ", ".join(scope.hosts)), ("Base URL", scope.base_url), ("Header", value)
+    placed = [("Header", f"{scope.header}: {scope.format}")] if scope.header else []
+    settings = [(name.replace("_", " ").capitalize(), text) for name, text in sorted(scope.settings.items())]
+    return ("Hosts", ", ".join(scope.hosts)), ("Base URL", scope.base_url), *placed, *settings

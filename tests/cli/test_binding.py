@@ -106,7 +106,7 @@ class BindingTests(ServedCase):
     def test_replace(self) -> None:
         """Another secret is typed, sent once and shown nowhere."""
         self.site.answer("POST", f"{PATH}/replace", binding())
-        self.typed = ["xoxb-canary", PASSPHRASE]
+        self.typed = [PASSPHRASE, "xoxb-canary"]
         code, out, err = self.command("binding", "replace", NAME)
         self.assertEqual((code, "canary" in out + err), (0, False))
         self.assertIn(f"{NAME} has another secret.", out)

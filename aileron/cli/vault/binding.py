@@ -136,8 +136,11 @@ def rebind(command: OperatorCommand, name: str, yes: bool) -> None:
 @operator_command
 def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     """Enter another secret for a binding. Approved requests that use it stay approved; those that wait for it start."""
-    secret = command.cli.secret(f"New secret for {name}", secret_fd)
-    made = command.ask(lambda operator: operator.replace_secret(name, secret))
+
+    async def work(operator: Operator) -> Mapping[str, Any]:
+        return await operator.replace_secret(name, command.cli.secret(f"New secret for {name}", secret_fd))
+
+    made = command.ask(work)
     command.say(made, "{name} has another secret.", name=made["name"])
 
 
