@@ -2,6 +2,7 @@
 
 from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from ._connection import ConnectionOpener, IConnectingReactor
+from ._fixtures import Replayed, replay
 from ._http import HttpConnector
 from ._registry import Make, Registry, check, read_descriptions
 from ._spec import HttpSpec
@@ -18,10 +19,12 @@ __all__ = [
     "Make",
     "OutgoingRequest",
     "Registry",
+    "Replayed",
     "ServiceAnswer",
     "ServiceUnreachable",
     "check",
     "read_descriptions",
+    "replay",
     "system_resolver",
     "system_transport",
 ]

@@ -14,7 +14,12 @@ from aileron.values import LoadError
 from ._schema import BOUNDARY
 
 MOST_FILE_BYTES = 64 * 1024
+MOST_FIXTURE_BYTES = 1024 * 1024
 _SUFFIX = ".toml"
+_BUILTIN = resources.files(__package__).joinpath("builtin")
+
+FIXTURES = ".fixtures.toml"
+"""The end of the name of the file beside a connector's that holds its recorded answers; the daemon never reads it."""
 
 SHIPPED = "builtin"
 LOCAL = "local"
@@ -36,9 +41,8 @@ class ConnectorFile:
 
 def shipped() -> Iterator[ConnectorFile]:
     """Yield the files of the package, by name."""
-    directory = resources.files(__package__).joinpath("builtin")
-    for each in sorted(directory.iterdir(), key=lambda each: each.name):
-        if each.name.endswith(_SUFFIX):
+    for each in sorted(_BUILTIN.iterdir(), key=lambda each: each.name):
+        if _is_connector(each.name):
             yield ConnectorFile(each.name, SHIPPED, each.read_bytes())
 
 
@@ -49,7 +53,11 @@ def of_directory(path: Path) -> Iterator[ConnectorFile]:
     except Unreadable as fault:
         yield _unreadable(fault)
     else:
-        yield from map(one_file, paths)
+        yield from map(one_file, filter(_is_connector, paths))
+
+
+def _is_connector(name: str) -> bool:
+    return name.endswith(_SUFFIX) and not name.endswith(FIXTURES)
 
 
 def one_file(path: str) -> ConnectorFile:
@@ -62,6 +70,18 @@ def one_file(path: str) -> ConnectorFile:
     if len(data) > MOST_FILE_BYTES:
         return _unreadable(Unreadable(name, f"the file is larger than {MOST_FILE_BYTES // 1024} KiB"))
     return ConnectorFile(name, LOCAL, data)
+
+
+def read_fixtures(file: ConnectorFile) -> tuple[str, bytes | None]:
+    """Return the name of the file with the recorded answers of a connector, and its bytes; L{None}: there is none.
+
+    :raises Unreadable: it cannot be read.
+    """
+    name = file.name.removesuffix(_SUFFIX) + FIXTURES
+    if file.scheme == SHIPPED:
+        recorded = _BUILTIN.joinpath(name)
+        return name, recorded.read_bytes() if recorded.is_file() else None
+    return name, read_file(name, MOST_FIXTURE_BYTES).data if Path(name).exists() else None
 
 
 def _unreadable(fault: Unreadable) -> ConnectorFile:

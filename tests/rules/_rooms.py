@@ -60,6 +60,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.manifests.check",
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",
+            "aileron.connectors.replay",
             "aileron.audit.verify",
             "aileron.store.copy",
         }

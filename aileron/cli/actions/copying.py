@@ -15,7 +15,7 @@ from aileron.cli._output import block, note, say, say_json
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
 from aileron.home import Home, atomic_write, prepare, read_private
-from aileron.values import LoadError
+from aileron.values import JSON, LoadError
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024
@@ -79,13 +79,14 @@ def tell_fault(fault: LoadError) -> str:
     return f"{fault.file}:{fault.line or 1}: {fault.message}"
 
 
+def faults_as_values(faults: Sequence[LoadError]) -> list[JSON]:
+    """Return them for programs."""
+    return [{"file": each.file, "line": each.line, "kind": each.kind, "message": each.message} for each in faults]
+
+
 def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> None:
     if as_json:
-        found = [fault for each in faults.values() for fault in each]
-        shown = [
-            {"file": fault.file, "line": fault.line, "kind": fault.kind, "message": fault.message} for fault in found
-        ]
-        say_json({"faults": shown})
+        say_json({"faults": faults_as_values([fault for each in faults.values() for fault in each])})
         return
     for path, each in faults.items():
         if not each:
@@ -125,6 +126,25 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
     if not quiet:
         say("{name} {done}.", name=path.name, done=done)
     return target
+
+
+def add_ready(home: Home, sort: Sort, name: str, text: str) -> Path:
+    """Write a file of ours into the home, or keep the one that is there.
+
+    :raises CommandError: it has errors.
+    """
+    path = sort.directory(home) / name
+    if read_private(path, _MAX_BYTES) is None:
+        atomic_write(path, text.encode(), replace=False)
+        say("Written: {path}", path=path)
+    else:
+        say("{name} is already there, and is kept as it is.", name=name)
+    faults = sort.faults(path)
+    for fault in faults:
+        note("{fault}", fault=tell_fault(fault))
+    if faults:
+        raise CommandError(f"{name} has errors, so it has no effect.", "Correct it, then run the same command again.")
+    return path
 
 
 def _show_difference(there: bytes, wanted: bytes) -> None:

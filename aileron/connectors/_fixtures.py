@@ -1,0 +1,239 @@
+"""Replays the recorded answers of a service: each goes through what a real call goes through, without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from attrs import field, frozen
+
+from aileron.errors import AileronError
+from aileron.files import Unreadable
+from aileron.redaction import Redactor
+from aileron.tables import FileFaults, FileTable
+from aileron.toml import NotToml, read_toml
+from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical, fits
+
+from ._answer import ServiceAnswer
+from ._classify import Reader
+from ._files import ConnectorFile, of_directory, one_file, read_fixtures, shipped
+from ._prepare import prepare
+from ._schema import read_file
+from ._spec import HttpOperation, HttpSpec
+from ._template import Omitted, ReferenceScope, render
+
+BOUNDARY = "connector_fixtures"
+
+_KEY = "fixture"  # what ${effect.key} stands for
+_NOW = datetime(2030, 1, 1, tzinfo=UTC)
+_LATER = _NOW + timedelta(days=2)  # when what is not there by then did not happen
+_FINDINGS = {True: "happened", False: "did_not_happen", None: "unknown"}
+_OUTCOMES = ("done", "refused", "unknown")
+
+
+@frozen
+class Replayed:
+    """The result of a replay.
+
+    :ivar seen: for each operation, which outcomes its fixtures show; C{reconcile}: its effect is looked for in one.
+    """
+
+    connector: str = ""
+    seen: Mapping[str, Sequence[str]] = field(factory=dict)
+    problems: tuple[LoadError, ...] = ()
+
+
+def replay(target: str, directory: Path) -> Replayed | None:
+    """Replay every fixture of a connector, and report what comes out otherwise than recorded.
+
+    :param target: the path of its file, or its name.
+    :param directory: of the user's connectors, for a name.
+    :return: L{None}: there is no connector of that name.
+    """
+    if "://" not in target:
+        return replay_file(one_file(target))
+    for file in (*shipped(), *of_directory(directory)):
+        spec = None if file.data is None else read_file(file.data, file.name, file.scheme).spec
+        if spec is not None and spec.description.fqn == target:
+            return replay_file(file)
+    return None
+
+
+def replay_file(file: ConnectorFile) -> Replayed:
+    """Replay those of one file."""
+    if file.data is None:
+        return Replayed(problems=(file.problem,) if file.problem else ())
+    reading = read_file(file.data, file.name, file.scheme)
+    if reading.spec is None:
+        return Replayed(problems=reading.problems)
+    fqn = reading.spec.description.fqn
+    try:
+        document = _read_document(file)
+    except _NoFixtures as fault:
+        return Replayed(fqn, problems=(fault.error,))
+    seen = _replay_all(reading.spec, document)
+    return Replayed(fqn, seen, document.faults.in_order())
+
+
+@frozen
+class _NoFixtures(Exception):
+    """No fixture of a file can be read."""
+
+    error: LoadError
+
+
+def _read_document(file: ConnectorFile) -> FileTable:
+    """Read the file with the fixtures of a connector's.
+
+    :raises _NoFixtures: there is none, or it is no TOML.
+    """
+    try:
+        name, recorded = read_fixtures(file)
+        if recorded is None:
+            raise _unusable(name, "is missing")
+        toml = read_toml(recorded.decode("utf-8"))
+    except Unreadable as fault:
+        raise _unusable(fault.path, fault.problem) from None
+    except UnicodeDecodeError:
+        raise _unusable(name, "is not UTF-8") from None
+    except NotToml as fault:
+        raise _unusable(name, fault.problem, fault.line) from None
+    return FileTable(toml.values, (), FileFaults(name, toml, BOUNDARY))
+
+
+def _unusable(name: str, problem: str, line: int | None = None) -> _NoFixtures:
+    return _NoFixtures(LoadError("unreadable", f"the file of the fixtures {problem}", name, line, BOUNDARY))
+
+
+def _replay_all(spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
+    base_url = document.text("base_url", required=spec.description.base_url is None)
+    base_url = base_url or spec.description.base_url or ""
+    operations = document.table("operations", required=True)
+    seen = {}
+    for name in operations.values:
+        if name not in spec.operations:
+            operations.skip(name)
+            operations.fault(name, "is not an operation of the connector")
+            continue
+        each = _Replay(spec, name, base_url)
+        seen[name] = [outcome for table in operations.tables(name, 20) for outcome in each.run(table)]
+    document.close()
+    return {name: seen.get(name, []) for name in spec.operations}
+
+
+@frozen
+class _Replay:
+    """The replay of one operation's fixtures."""
+
+    spec: HttpSpec
+    name: str
+    base_url: str
+
+    def run(self, table: FileTable) -> list[str]:
+        """Replay one; which outcomes it shows."""
+        operation, inputs = self.spec.operations[self.name], table.object("inputs") or {}
+        outcome = self._ask(operation, inputs, table)
+        seen = [table.choice("outcome", _OUTCOMES, "done")]
+        message = table.text("message", required=False)
+        if outcome is not None:
+            _compare(table, "outcome", seen[0], _name_outcome(outcome))
+            self._compare_output(table, operation, outcome)
+            if message and message not in (outcome.fault.message if outcome.fault else ""):
+                table.fault("message", f"is not in: {outcome.fault.message if outcome.fault else None}")
+        looked = table.optional_table("reconcile")
+        if looked is not None:
+            self._look(looked, operation, inputs)
+            seen.append("reconcile")
+        table.close()
+        return seen
+
+    def _ask(self, operation: HttpOperation, inputs: Mapping[str, JSON], table: FileTable) -> Outcome | None:
+        """Compare the request, and read the answer; L{None}: the inputs make no request."""
+        scope = ReferenceScope(inputs, _KEY)
+        expected, answer = table.optional_table("request"), _read_answer(table.table("answer", required=True), scope)
+        try:
+            request = prepare(self.spec, operation, self.base_url, scope)
+        except AileronError as error:
+            table.fault("inputs", f"make no request: {error.fault().message}")
+            return None
+        if expected is not None:
+            _compare_request(expected, request, self.base_url, scope)
+        return Reader(self.spec.description.fqn, operation, Redactor.of()).outcome(answer, _NOW)
+
+    def _compare_output(self, table: FileTable, operation: HttpOperation, outcome: Outcome) -> None:
+        _compare(table, "output", table.json("output"), outcome.output)
+        schema = operation.operation.output_schema
+        if schema is not None and outcome.fault is None and not fits(outcome.output, schema):
+            table.fault("output", "is not what the operation's own `output` declares")
+
+    def _look(self, table: FileTable, operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
+        """Replay how the effect is looked for."""
+        if operation.lookup is None:
+            table.faults.add(table.path, f"{self.name} declares no `reconcile`")
+            return
+        sought = Sought(self.name, inputs, self.base_url, _KEY, _NOW, _NOW)
+        read = self.spec.operations[operation.lookup.operation]
+        outcome = self._ask(read, operation.lookup.asked(sought), table)
+        finding, expected = None, table.choice("finding", tuple(_FINDINGS.values()), "happened")
+        if outcome is not None:
+            finding = operation.lookup.finding(self.spec.description.fqn, outcome, sought, _LATER, Redactor.of())
+            _compare(table, "finding", expected, _FINDINGS[finding.happened])
+            _compare(table, "output", table.json("output"), finding.output)
+        table.close()
+
+
+def _name_outcome(outcome: Outcome) -> str:
+    if outcome.fault is None:
+        return "done"
+    return "refused" if outcome.classified else "unknown"
+
+
+def _compare_request(table: FileTable, request: Request, base_url: str, scope: ReferenceScope) -> None:
+    path, _, query = request.url.removeprefix(base_url).partition("?")
+    body = request.body or b""
+    _compare(table, "method", table.text("method"), request.method)
+    _compare(table, "path", table.text("path"), path)
+    _compare(table, "query", _listed(render(table.object("query") or {}, scope)), _parsed(query))
+    sent = {name.lower(): text for name, text in request.headers}
+    for name, text in (table.object("headers") or {}).items():
+        _compare(table, "headers", render(text, scope), sent.get(name.lower()))
+    if "json" in table.values:
+        _compare(table, "json", render(table.json("json"), scope), json.loads(body or b"null"))
+    elif "form" in table.values:
+        _compare(table, "form", _listed(render(table.object("form") or {}, scope)), _parsed(body.decode()))
+    else:
+        _compare(table, "text", render(table.text("text", required=False), scope), body.decode())
+    table.close()
+
+
+def _listed(given: object) -> JSON:
+    """Write a table of texts as that of a query, where each name may have several."""
+    pairs = given.items() if isinstance(given, Mapping) else ()
+    return {name: list(value) if isinstance(value, list) else [value] for name, value in pairs}
+
+
+def _parsed(query: str) -> JSON:
+    return {name: list(values) for name, values in parse_qs(query, keep_blank_values=True).items()}
+
+
+def _read_answer(table: FileTable, scope: ReferenceScope) -> ServiceAnswer:
+    """Read an answer; the service may repeat the effect key in it."""
+    status, headers = table.integer("status", 100, 599), table.object("headers") or {}
+    body = table.text("text", required=False).encode("utf-8")
+    if "json" in table.values:
+        rendered = render(table.json("json"), scope)
+        body = canonical(None if isinstance(rendered, Omitted) else rendered)
+    table.close()
+    return ServiceAnswer(status or 200, {name.lower(): str(text) for name, text in headers.items()}, body)
+
+
+def _compare(table: FileTable, key: str, expected: object, found: object) -> None:
+    if expected != found:
+        table.fault(key, f"is expected to be {_written(expected)}, and is {_written(found)}")
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
