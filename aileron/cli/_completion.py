@@ -57,8 +57,8 @@ def _connectors(cli: CliContext) -> Iterator[str]:
 
 
 def _all_connectors(cli: CliContext) -> Iterator[str]:
-    builtin = files("aileron").joinpath("connectors", "builtin")
-    yield from (f"builtin://{each.name.removesuffix('.toml')}" for each in builtin.iterdir())
+    names = (each.name.partition(".") for each in files("aileron").joinpath("connectors", "builtin").iterdir())
+    yield from (f"builtin://{name}" for name, _, ending in names if ending == "toml")
     yield from _connectors(cli)
 
 
@@ -67,6 +67,10 @@ def _bindable(cli: CliContext) -> Iterator[str]:
     found = cli.running()
     status = cli.probe(found.url, "/v1/status", found.launch_key)
     yield from (f"{GATEWAY}{each['name']}" for each in status.get("gateway", {}).get("providers", ()))
+
+
+def _services(_cli: CliContext) -> Iterable[str]:
+    return [each.name for each in files("aileron").joinpath("connectors", "builtin", "actions").iterdir()]
 
 
 def _agents(_cli: CliContext) -> Iterable[str]:
@@ -91,6 +95,7 @@ actions = _completer(_actions)
 connectors = _completer(_connectors)
 all_connectors = _completer(_all_connectors)
 bindable = _completer(_bindable)
+services = _completer(_services)
 agents = _completer(_agents)
 states = _completer(lambda _: (state.value for state in RunState))
 failures = _completer(lambda _: STATUS)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "demo": ".daemon.launch:demo",
     "setup": ".actions.setup:setup",
+    "connect": ".actions.connect:connect",
     "launch": ".daemon.launch:launch",
     "open": ".vault.open:open_pages",
     "approval": ".approvals.approval:approval",

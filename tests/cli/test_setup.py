@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import attrs
-from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._context import CliContext
-from aileron.cli.actions import samples
+from aileron.cli.actions.services import find_services
 from aileron.connectors import check as connector_faults
 from aileron.manifests import check as action_faults
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
 from tests.cli.test_trust import TrustCase, item, word
 
-SLACK = ("post-message", "check-slack")
-REST = ("3", "https://tracker.example/api/issues", "", "Opens an issue.", "title, text", "")
+SERVICES = list(find_services())
+NUMBER = str(SERVICES.index("slack") + 1)
+SLACK = ("check-slack", "post-message")
+ACTIONS = "1,6"
+OTHER = str(len(SERVICES) + 1)
+REST = (OTHER, "https://tracker.example/api/issues", "", "Opens an issue.", "title, text", "")
 
 
 class SetupTests(TrustCase):
@@ -25,6 +28,8 @@ class SetupTests(TrustCase):
         self.serve()
         self.site.answer("GET", "/v1/bindings", {"items": []})
         self.site.answer("POST", "/v1/bindings/setup", lambda body: binding(connector=body["connector"]))
+        checked = {"status": "completed", "run_id": "R", "result": {"output": {"user": "bot", "team": "Example"}}}
+        self.site.answer("POST", "/v1/actions/check-slack/run", checked)
         self.secret = lambda prompt, _descriptor: self._asked(prompt)
 
     def cli_context(self) -> CliContext:
@@ -49,19 +54,19 @@ class SetupTests(TrustCase):
     def test_slack(self) -> None:
         """A service that ships is chosen by its number: its actions are shown, trusted, and its credential bound."""
         self.listed(*SLACK)
-        code, out, _ = self.played("1", PASSPHRASE, "y", "xoxb-canary")
+        code, out, _ = self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "", "xoxb-canary")
         self.assertEqual((code, self.typed, self.sent()), (0, [], [[word(name) for name in SLACK]]))
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual((bound["connector"], bound["service"]), ("builtin://slack", "slack"))
         self.assertEqual((bound["secret"], "canary" in out), ("xoxb-canary", False))
-        for part in ("Slack: post a message", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
+        for part in ("Slack: chat", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
             self.assertIn(part, out)
         self.assertNotIn("aileron launch codex", out)
 
     def test_rest(self) -> None:
         """For a service of one's own a sound connector and a sound action are written, and trusted at once."""
         self.listed("tracker-create", needs=("local://me/tracker",))
-        code, _, _ = self.played(*REST, PASSPHRASE, "y", "canary")
+        code, _, _ = self.played(*REST, PASSPHRASE, "y", "", "canary")
         self.assertEqual((code, self.typed), (0, []))
         self.assertEqual(self.sent(), [[word("local://me/tracker", "connector"), word("tracker-create")]])
         connector = (self.home.connectors / "tracker.toml").read_text()
@@ -85,10 +90,10 @@ class SetupTests(TrustCase):
             "Fields": ("a,a", "a b", ","),
             "Header": ("X Y", "X\n"),
         }
-        good = ("3", "http://127.0.0.1:8080/x", "mine", "Does it.", "title", "X-Key")
+        good = (OTHER, "http://127.0.0.1:8080/x", "mine", "Does it.", "title", "X-Key")
         answers = [answer for bad, each in zip(wrong.values(), good, strict=True) for answer in (*bad, each)]
         answers.remove("X\n")  # the terminal's own end of a line
-        code, _, err = self.played(*answers, PASSPHRASE, "y", "canary")
+        code, _, err = self.played(*answers, PASSPHRASE, "y", "", "canary")
         self.assertEqual((code, self.typed), (0, []))
         self.assertEqual(err.count("The answer "), len(answers) - len(good))
         connector = (self.home.connectors / "mine.toml").read_text()
@@ -99,12 +104,12 @@ class SetupTests(TrustCase):
     def test_again(self) -> None:
         """What is there is kept: a changed file of that name, trust, and a binding; one that does not fit is told."""
         self.listed(*SLACK)
-        self.played("", PASSPHRASE, "y", "xoxb-canary")
+        self.played(NUMBER, ACTIONS, PASSPHRASE, "y", "", "xoxb-canary")
         path = self.home.actions / "post-message.md"
         path.write_text(path.read_text().replace("The message", "The text"))
         self.lying(*(item(name, state="trusted", path=str(path.with_name(f"{name}.md"))) for name in SLACK))
         self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="builtin://slack", fits=False)]})
-        code, out, err = self.played("1", PASSPHRASE)
+        code, out, err = self.played(NUMBER, ACTIONS, PASSPHRASE)
         self.assertEqual((code, self.typed, len(self.sent())), (0, [], 1))
         self.assertIn("The text", path.read_text())
         self.assertIn("is already there", out)
@@ -114,10 +119,10 @@ class SetupTests(TrustCase):
     def test_refused(self) -> None:
         """Without a yes nothing is trusted and no credential is asked for; a file with errors ends it before that."""
         self.listed(*SLACK)
-        code, _, err = self.played("1", PASSPHRASE, "n")
+        code, _, err = self.played(NUMBER, ACTIONS, PASSPHRASE, "n")
         self.assertEqual((code, "Nothing was trusted" in err), (1, True))
         (self.home.actions / "post-message.md").write_text("+++\n")
-        code, _, err = self.played("1")
+        code, _, err = self.played(NUMBER, ACTIONS)
         self.assertEqual((code, "post-message.md has errors" in err, self.sent()), (1, True, []))
         self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup"), [])
 
@@ -125,19 +130,3 @@ class SetupTests(TrustCase):
         """Where nobody can be asked nothing is made."""
         code, _, err = self.command("setup")
         self.assertEqual((code, "no terminal" in err, self.home.secrets.exists()), (1, True, False))
-
-
-class SampleTests(SynchronousTestCase):
-    """The files that are ready."""
-
-    def test_sound(self) -> None:
-        """Each ready action has no fault and uses its connector; it only a check of a service needs no approval."""
-        for sample in samples.shipped_samples():
-            for name, text in sample.actions:
-                path = self.mktemp() + name
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text)
-                self.assertEqual(action_faults(path), [], name)
-                self.assertIn(f'connector = "{sample.connector}"', text)
-                gated = "false" if name.startswith("check-") else "true"
-                self.assertIn(f"[approval]\nrequired = {gated}", text)

@@ -189,7 +189,7 @@ class OperatedTestCase(FunctionalTestCase):
     def check_file(self) -> Path:
         """The action that setup adds to check Slack's connection, for the test's own service, in the project."""
         path = self.home.project / f"{CHECK}.md"
-        text = (files("aileron.cli.actions") / "samples" / path.name).read_text()
+        text = (files("aileron.connectors") / "builtin" / "actions" / "slack" / path.name).read_text()
         path.write_text(text.replace("builtin://slack", CONNECTOR))
         return path
 

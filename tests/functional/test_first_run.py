@@ -4,6 +4,7 @@ import re
 
 import attrs
 
+from aileron.cli.actions.services import find_services
 from aileron.home import Home as State
 from aileron.home import prepare
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
@@ -66,18 +67,19 @@ class FirstRunTests(OperatedTestCase):
         self.assertIn("The daemon is not running", await self.stopped())
 
     async def test_set_up(self) -> None:
-        """Setup leads from nothing to a trusted action of one's own service in ten answers, and that action works."""
+        """Setup leads from nothing to a trusted action of one's own service in eleven answers, and that action works."""
         answers = {
             "New passphrase: ": PASSPHRASE,
             "Repeat the passphrase: ": PASSPHRASE,
-            r"Number \[1\]: ": "3",
+            "Number: ": str(len(find_services()) + 1),
             "URL that takes a POST request: ": f"{self.service.url}/api/chat.postMessage",
             "Name of the service: ": "chat",
             "What it does, in a sentence for the model: ": "Posts a message to the team.",
             r"Fields of its JSON body \[title, body\]: ": "channel, text",
             r"Header that carries the key \[Authorization\]: ": "",
             r"Trust all 2, exactly as shown\? \[y/N\] ": "y",
-            r"Secret for local://me/chat \(not shown\): ": self.workspace.token,
+            r"Label of the account, .*: ": "",
+            r"Key for local://me/chat \(not shown\): ": self.workspace.token,
         }
         running = self.start(self.plain(self.home.on_terminal("aileron", "setup")))
         for question, answer in answers.items():

@@ -1,13 +1,11 @@
-"""First actions: ready files for the services that ship with Aileron, and one made for a REST API of the user's own."""
+"""A first connector and action, made for a REST API of the user's own."""
 
 from __future__ import annotations
 
 import re
-from importlib.resources import files
-
-from attrs import frozen
 
 from aileron.addresses import BaseUrl, is_loopback, read_base_url
+from aileron.cli.actions.services import ReadyAction, ReadyService
 from aileron.drafting import Draft, Wanted, text_of
 
 _CONNECTOR = """\
@@ -36,47 +34,6 @@ _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}").fullmatch
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,60}").fullmatch
 _MOST_FIELDS = 20
-
-
-@frozen
-class Sample:
-    """A service, and the first actions for it.
-
-    :ivar title: what a person chooses it by.
-    :ivar connector: its name.
-    :ivar credential: which credential it needs, and where that is to be had.
-    :ivar actions: name and text of each action's file: the first one does something, another checks the connection.
-    :ivar connector_file: likewise of the connector's, where it does not come with the program.
-    """
-
-    title: str
-    connector: str
-    credential: str
-    actions: tuple[tuple[str, str], ...]
-    connector_file: tuple[str, str] | None = None
-
-
-def shipped_samples() -> tuple[Sample, ...]:
-    """Return those for services that ship with Aileron."""
-    return (
-        Sample(
-            "Slack: post a message",
-            "builtin://slack",
-            "A bot token (xoxb-…) with the scope chat:write, from https://api.slack.com/apps."
-            " Invite the bot to the channel",
-            (_read("post-message.md"), _read("check-slack.md")),
-        ),
-        Sample(
-            "GitHub: open an issue",
-            "builtin://github",
-            'A fine-grained token with "Issues: read and write", from https://github.com/settings/personal-access-tokens',
-            (_read("open-issue.md"), _read("check-github.md")),
-        ),
-    )
-
-
-def _read(name: str) -> tuple[str, str]:
-    return name, (files(__package__) / "samples" / name).read_text("utf-8")
 
 
 def read_address(text: str) -> BaseUrl:
@@ -121,7 +78,7 @@ def read_header(text: str) -> str:
     return text
 
 
-def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...], header: str) -> Sample:
+def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...], header: str) -> ReadyService:
     """Make a connector and an action that sends a POST request with these fields in its JSON body.
 
     :param about: one line that describes the action for the model.
@@ -148,5 +105,12 @@ def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...]
         takes=fields,
         about=about,
     )
-    key = f"The key that {origin.host} expects in the header {header}, sent as: {value}"
-    return Sample(name, fqn, key, ((f"{draft.name}.md", text_of(draft)),), (f"{name}.toml", connector))
+    return ReadyService(
+        title=name,
+        connector=fqn,
+        steps=(f"Get the key that {origin.host} expects in the header {header}. It is sent as: {value}",),
+        secret="Key",
+        actions=(ReadyAction(draft.name, text_of(draft), about),),
+        chosen=(draft.name,),
+        connector_file=(f"{name}.toml", connector),
+    )

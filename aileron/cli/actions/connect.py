@@ -1,0 +1,242 @@
+"""C{aileron connect}: a service in one go: its credential, its actions, trust, and a read that shows that it works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aileron.addresses import base_url_problem
+from aileron.cli import _completion
+from aileron.cli._context import CliContext, Links, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import block, heading, note, say, table, values
+from aileron.cli._session import PROMPT, operator, session, vault_state
+from aileron.cli.actions.connector import CONNECTORS
+from aileron.cli.actions.copying import add_ready
+from aileron.cli.actions.files import ACTIONS
+from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
+from aileron.cli.actions.trusting import TrustRequest, tell, trust
+from aileron.cli.vault.binding import service_of
+from aileron.cli.vault.command import make_vault
+from aileron.cli.vault.unlocking import refuse_lost, restart_with
+from aileron.home import live_discovery, prepare
+from aileron.values import JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Daemon, Operator
+
+_NUMBERS = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:\s*,\s*\d{1,3}(?:-\d{1,3})?)*", re.ASCII).fullmatch
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[SERVICE]", shell_complete=_completion.services)
+@click.option("--list", "listing", is_flag=True, help="List services; with words, those that match all of them.")
+@click.option("--dry-run", is_flag=True, help="Show each step and file. Change nothing.")
+@pass_cli
+def connect(cli: CliContext, words: tuple[str, ...], listing: bool, dry_run: bool) -> None:
+    """Connect SERVICE, such as slack: bind its credential, add ready actions, and check that it works.
+
+    Shows where to get the credential. Nothing is active until you trust the actions that you choose. Run it again to
+    add more of them: what is there already is kept.
+    """
+    if listing or not words:
+        _list(words)
+        return
+    service = _find(words)
+    if dry_run:
+        show_service(service)
+        _show_files(service)
+        return
+    if not cli.interactive():
+        raise CommandError(
+            "Cannot ask questions: no terminal. Nothing was connected.",
+            f"Do each step by itself: aileron binding setup {service.connector} --secret-fd N, then "
+            f"aileron action new NAME --connector {service.connector} --op OPERATION, then aileron action trust",
+        )
+    prepare(cli.home)
+    key = open_vault(cli)
+    connect_service(cli, service, key)
+    tell_agents(cli, service)
+
+
+def _list(words: Sequence[str]) -> None:
+    found = find_services(words)
+    if not found:
+        raise CommandError(f"No service matches {' '.join(words)}.", "List all: aileron connect --list")
+    table(("NAME", "SERVICE"), found.items())
+    note("Connect one: aileron connect NAME")
+
+
+def _find(words: Sequence[str]) -> ReadyService:
+    name = words[0].removeprefix("builtin://")
+    if len(words) > 1 or name not in find_services():
+        raise CommandError(f"There is no service {' '.join(words)}.", "Search: aileron connect --list WORDS")
+    return read_service(name)
+
+
+def show_service(service: ReadyService) -> None:
+    """Print where to get the credential."""
+    heading("How to get the credential: {secret}", secret=service.secret)
+    for number, step in enumerate(service.steps, 1):
+        say("  {number}. {step}", number=number, step=step)
+
+
+def _show_files(service: ReadyService) -> None:
+    heading("Actions")
+    _show_actions(service)
+    for action in service.actions:
+        if action.name in service.chosen:
+            heading("{name}.md", name=action.name)
+            block(action.text, "  ")
+    say("Nothing was changed.")
+
+
+def _show_actions(service: ReadyService) -> None:
+    rows = [(number, each.name, each.kind, each.about) for number, each in enumerate(service.actions, 1)]
+    table(("NO", "ACTION", "APPROVAL", "WHAT"), rows)
+
+
+def open_vault(cli: CliContext) -> bytes | None:
+    """Make or unlock the vault; the operator's key, or L{None}: the passphrase was not asked for yet."""
+    from aileron.vault.keys import operator_key
+
+    if not cli.home.secrets.exists():
+        refuse_lost(cli)
+        say("The vault stores your credentials, encrypted with a passphrase.")
+        return make_vault(cli, None)
+    found = live_discovery(cli.home)
+    if found is not None and vault_state(cli, found) == "unlocked":
+        say("The vault is unlocked.")
+        return None
+    key = cli.open_vault(cli.home.secrets, cli.passphrase(PROMPT, None, None))
+    secret = operator_key(key)
+    restart_with(cli, key)
+    say("The vault is unlocked.")
+    return secret
+
+
+def connect_service(cli: CliContext, service: ReadyService, key: bytes | None) -> None:
+    """Lead a person through everything behind the vault.
+
+    :param key: the operator's; L{None}: the passphrase is asked for.
+    """
+    show_service(service)
+    chosen = _choose(cli, service)
+    if service.connector_file is not None:
+        add_ready(cli.home, CONNECTORS, *service.connector_file)
+    paths = tuple(add_ready(cli.home, ACTIONS, f"{each.name}.md", each.text) for each in chosen)
+
+    async def work(links: Links) -> None:
+        async with operator(cli, links, None, key) as client:
+            heading("Trust and credential")
+            tell(await trust(cli, client, TrustRequest("action", paths=paths)))
+            await _bind(cli, client, service)
+            if service.check in {each.name for each in chosen}:
+                async with session(cli, links) as daemon:
+                    await _check(daemon, service)
+
+    cli.drive(work)
+
+
+def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
+    if len(service.actions) == 1:
+        return service.actions
+    _show_actions(service)
+    names = [each.name for each in service.actions]
+    usual = ",".join(str(names.index(name) + 1) for name in service.chosen)
+    while True:
+        answer = cli.ask(f"Actions to add, such as 1,3-5, or all [{usual}]: ").strip() or usual
+        if answer == "all":
+            return service.actions
+        found = _read_numbers(answer) if _NUMBERS(answer) else set()
+        if found and found <= set(range(1, len(names) + 1)):
+            return [each for number, each in enumerate(service.actions, 1) if number in found]
+        note("The answer must be numbers between 1 and {most}, separated by commas, or all.", most=len(names))
+
+
+def _read_numbers(answer: str) -> set[int]:
+    found: set[int] = set()
+    for part in answer.split(","):
+        first, _, last = part.strip().partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> None:
+    """Bind the credential; one that is bound already is not asked for again."""
+    for each in (await client.bindings())["items"]:
+        if each["connector"] == service.connector:
+            say("{name} is already bound to {connector}.", name=each["name"], connector=service.connector)
+            if not each["fits"]:
+                note("It cannot be used: the connector asks for another scope now.")
+                note("  See the difference: aileron binding rebind {name}", name=each["name"])
+            return
+    body: dict[str, JSON] = {"connector": service.connector, "service": service_of(service.connector)}
+    if service.address is not None and (address := _ask_address(cli, service.address)):
+        body["base_url"] = address
+    account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
+    if account:
+        body["account"] = account
+    secret = cli.secret(f"{service.secret} for {service.connector}", None)
+    made = await client.set_up_binding({**body, "secret": secret})
+    say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
+
+
+def _ask_address(cli: CliContext, usual: str) -> str:
+    """Ask for the base URL until it can be one; empty: the connector's own."""
+    while True:
+        answer = cli.ask(f"Address of the service [{usual or 'https://…'}]: ").strip().rstrip("/")
+        problem = base_url_problem(answer) if answer else None if usual else "must begin with https://"
+        if problem is None:
+            return answer
+        note("The address {problem}.", problem=problem)
+
+
+async def _check(daemon: Daemon, service: ReadyService) -> None:
+    """Run the read that shows whether it works, as an agent's would run.
+
+    :raises CommandError: it does not.
+    """
+    from aileron.client import DaemonFault
+
+    name = service_of(service.connector)
+    try:
+        body = (await daemon.run(service.check, {})).body
+    except DaemonFault as fault:
+        raise CommandError(
+            f"The check of {service.title} failed: {fault.fault.message} The actions and the credential are kept.",
+            f"To enter another credential: aileron binding revoke NAME, then aileron connect {name}",
+        ) from None
+    result: Any = body.get("result")
+    if result is None:
+        note("{message}", message=body.get("message"))
+        note("To check it later: aileron action run {check}", check=service.check)
+        return
+    heading("Connected to {title}", title=service.title)
+    if isinstance(output := result.get("output"), Mapping):
+        values({name: text for name, text in output.items() if isinstance(text, str | int)}, "  ")
+
+
+def tell_agents(cli: CliContext, service: ReadyService) -> None:
+    """Say how to go on with an agent."""
+    from aileron.launch import find_agents
+
+    agents = find_agents()
+    names = [name for name in agents if shutil.which(name, path=cli.environ.get("PATH"))]
+    for name in names:
+        say("  aileron launch {name}", name=name)
+    if not names:
+        say("No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
+    action = next((each for each in service.actions if each.name in service.chosen and each.kind != "read"), None)
+    if action is None:
+        return
+    say(
+        "Ask the agent to use {action}. Then approve its request in another terminal, or with aileron open:",
+        action=action.name,
+    )
+    say("  aileron approval list")
+    say("  aileron approval approve ID")

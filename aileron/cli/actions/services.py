@@ -1,0 +1,103 @@
+"""The services that come with Aileron: where to get a credential for each, and the actions that are ready for it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from attrs import frozen
+
+READ, ASKED, DESTRUCTIVE = "read", "asks you", "asks you; changes or deletes"
+
+_BUILTIN = files("aileron").joinpath("connectors", "builtin")
+_FENCE = "+++\n"
+
+
+@frozen
+class ReadyAction:
+    """An action file that is ready.
+
+    :ivar about: its first sentence for the model.
+    :ivar kind: L{READ}, L{ASKED} or L{DESTRUCTIVE}.
+    """
+
+    name: str
+    text: str
+    about: str
+    kind: str = ASKED
+
+
+@frozen
+class ReadyService:
+    """A service that can be connected.
+
+    :ivar connector: its name.
+    :ivar steps: how a person gets the credential.
+    :ivar secret: what the service calls it.
+    :ivar chosen: the names of the actions that a person gets who does not choose.
+    :ivar check: the action that shows whether it works; it needs no arguments.  Empty: none does.
+    :ivar address: its base URL; empty: a binding must name one.  L{None}: a binding can name no other.
+    :ivar connector_file: name and text of the connector's file, where it does not come with the program.
+    """
+
+    title: str
+    connector: str
+    steps: Sequence[str]
+    secret: str
+    actions: Sequence[ReadyAction]
+    chosen: Sequence[str]
+    check: str = ""
+    address: str | None = None
+    connector_file: tuple[str, str] | None = None
+
+
+def find_services(words: Sequence[str] = ()) -> Mapping[str, str]:
+    """Return the title of each service by its name, in order of the titles.
+
+    :param words: each of them is in its name, its title, what it is for or the name of an action.
+    """
+    found = {}
+    for directory in _BUILTIN.joinpath("actions").iterdir():
+        data = _read_toml("actions", directory.name, "setup.toml")
+        text = " ".join([directory.name, data["title"], data["about"], *data["actions"]]).lower()
+        if all(word.lower() in text for word in words):
+            found[directory.name] = f"{data['title']}: {data['about']}"
+    return dict(sorted(found.items(), key=lambda each: each[1].lower()))
+
+
+def read_service(name: str) -> ReadyService:
+    """Read one that L{find_services} names."""
+    data, connector = _read_toml("actions", name, "setup.toml"), _read_toml(f"{name}.toml")
+    base_url = connector["connector"]["base_url"]
+    return ReadyService(
+        title=data["title"],
+        connector=connector["connector"]["name"],
+        steps=data["steps"],
+        secret=data["secret"],
+        actions=tuple(_read_actions(name, data["actions"], connector["operations"])),
+        chosen=data["chosen"],
+        check=data["check"],
+        address=base_url.get("default", "") if base_url["bindable"] else None,
+    )
+
+
+def read_limits(name: str) -> Sequence[str]:
+    """Return what a person should know before relying on it, a sentence or two each."""
+    limits: Sequence[str] = _read_toml("actions", name, "setup.toml")["limits"]
+    return limits
+
+
+def _read_actions(service: str, names: Sequence[str], operations: Mapping[str, Any]) -> Iterator[ReadyAction]:
+    for name in names:
+        text = _BUILTIN.joinpath("actions", service, f"{name}.md").read_text("utf-8")
+        _, head, body = text.split(_FENCE, 2)
+        action = tomllib.loads(head)
+        operation = operations[action["execute"][0]["op"]]
+        kind = READ if operation["effect"] == "read" else DESTRUCTIVE if operation["destructive"] else ASKED
+        yield ReadyAction(name, text, body.split("\n\n", 1)[1].partition(". ")[0].strip().rstrip("."), kind)
+
+
+def _read_toml(*path: str) -> Mapping[str, Any]:
+    return tomllib.loads(_BUILTIN.joinpath(*path).read_text("utf-8"))

@@ -1,0 +1,142 @@
+"""Connecting a service: in order, only what was chosen, one passphrase, and a read at the end that proves it."""
+
+from __future__ import annotations
+
+from aileron.cli.actions.services import DESTRUCTIVE, READ, find_services, read_service
+from aileron.errors import ExternalApiError
+from tests.cli.daemon import PASSPHRASE
+from tests.cli.test_binding import binding
+from tests.cli.test_trust import TrustCase, item, word
+
+CHECK = "/v1/actions/check-slack/run"
+CHOSEN = ("check-slack", "slack-list-channels", "slack-read-channel", "slack-read-thread", "post-message")
+
+
+class ConnectTests(TrustCase):
+    """C{aileron connect} at a terminal."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.home.secrets.write_text("{}")
+        self.site.answer("GET", "/v1/bindings", {"items": []})
+        self.site.answer("POST", "/v1/bindings/setup", lambda body: binding(connector=body["connector"]))
+        output = {"user": "aileron-bot", "team": "Example", "more": {"a": 1}}
+        self.site.answer("POST", CHECK, {"status": "completed", "run_id": "R", "result": {"output": output}})
+
+    def connected(
+        self, *answers: str, service: str = "slack", actions: tuple[str, ...] = CHOSEN
+    ) -> tuple[int, str, str]:
+        """Run it with these answers; the daemon finds these actions new."""
+        self.lying(*(item(name, path=str(self.home.actions / f"{name}.md")) for name in actions))
+        self.typed = [*answers]
+        return self.command("connect", service)
+
+    def test_usual(self) -> None:
+        """Who only confirms gets all reads and the first write, trusted; the account is shown, the secret nowhere."""
+        code, out, err = self.connected("", PASSPHRASE, "y", "Team bot", "xoxb-canary")
+        self.assertEqual((code, self.typed), (0, []), err)
+        self.assertEqual({path.stem for path in self.home.actions.iterdir()}, set(CHOSEN))
+        self.assertEqual(self.sent(), [[word(name) for name in CHOSEN]])
+        (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
+        given = {"connector": "builtin://slack", "service": "slack", "account": "Team bot", "secret": "xoxb-canary"}
+        self.assertEqual(bound, given)
+        self.assertEqual(len(self.site.bodies("POST", CHECK)), 1)
+        self.assertLess(out.index("OAuth & Permissions"), out.index("Trusted: "))
+        for part in ("Connected to Slack", "aileron-bot", "Ask the agent to use post-message"):
+            self.assertIn(part, out)
+        self.assertNotIn("canary", out + err)
+        self.assertEqual((self.site.logins, self.site.sessions), ([], []))
+
+    def test_chosen(self) -> None:
+        """Actions are chosen by number, in ranges, or all; an answer that names none is asked for again."""
+        every = tuple(each.name for each in read_service("slack").actions)
+        for answers, chosen in ((("0", "99", "x", "9-", "2-3, 6"), (every[1], every[2], every[5])), (("all",), every)):
+            code, _, err = self.connected(*answers, PASSPHRASE, "y", "", "xoxb-canary", actions=chosen)
+            self.assertEqual((code, self.typed), (0, []), err)
+            self.assertEqual({path.stem for path in self.home.actions.iterdir()}, set(chosen))
+            self.assertEqual(err.count("The answer must be"), len(answers) - 1)
+        self.assertEqual(len(self.site.bodies("POST", CHECK)), 1, "without its action nothing is checked")
+
+    def test_again(self) -> None:
+        """A credential that is bound is not asked for again, and one that does not fit is told."""
+        self.site.answer("GET", "/v1/bindings", {"items": [binding(connector="builtin://slack", fits=False)]})
+        code, out, err = self.connected("1", PASSPHRASE, "y", actions=CHOSEN[:1])
+        self.assertEqual((code, self.typed, self.site.bodies("POST", "/v1/bindings/setup")), (0, [], []))
+        self.assertIn("is already bound", out)
+        self.assertIn("aileron binding rebind", err)
+
+    def test_not_accepted(self) -> None:
+        """If the service refuses the check, that is an error with what to do; what was added stays."""
+        self.site.answer("POST", CHECK, ExternalApiError("builtin://slack refused: invalid_auth."))
+        code, out, err = self.connected("1", PASSPHRASE, "y", "", "xoxb-wrong", actions=CHOSEN[:1])
+        self.assertEqual((code, "Connected" in out), (1, False))
+        for part in ("invalid_auth", "are kept", "aileron binding revoke"):
+            self.assertIn(part, err)
+
+    def test_not_yet(self) -> None:
+        """If the check cannot run now, the command to run it later is shown."""
+        self.site.answer("POST", CHECK, {"status": "queued", "run_id": "R", "message": "Everything is paused."})
+        code, out, err = self.connected("1", PASSPHRASE, "y", "", "xoxb-canary", actions=CHOSEN[:1])
+        self.assertEqual((code, "Connected" in out), (0, False))
+        self.assertIn("aileron action run check-slack", err)
+
+    def test_refused(self) -> None:
+        """Without a yes nothing is trusted, no secret is asked for, and nothing is checked."""
+        code, _, err = self.connected("1", PASSPHRASE, "n", actions=CHOSEN[:1])
+        self.assertEqual((code, "Nothing was trusted" in err), (1, True))
+        self.assertEqual(self.site.bodies("POST", "/v1/bindings/setup") + self.site.bodies("POST", CHECK), [])
+
+    def test_nobody(self) -> None:
+        """Where nobody can be asked nothing is written, and the single commands are named."""
+        self.typed = []
+        code, _, err = self.command("connect", "slack")
+        self.assertEqual((code, list(self.home.actions.iterdir())), (1, []))
+        for part in ("no terminal", "aileron binding setup builtin://slack --secret-fd", "aileron action trust"):
+            self.assertIn(part, err)
+
+    def test_dry_run(self) -> None:
+        """A dry run shows the steps and the whole files, asks nothing, and changes nothing."""
+        code, out, _ = self.command("connect", "slack", "--dry-run")
+        self.assertEqual((code, list(self.home.actions.iterdir()), self.site.asked), (0, [], []))
+        for part in (
+            "OAuth & Permissions",
+            "post-message.md",
+            'capabilities = ["post_message"]',
+            "Nothing was changed",
+        ):
+            self.assertIn(part, out)
+
+    def test_list(self) -> None:
+        """Services are listed, all or those that match every word; for an unknown one, how to search is shown."""
+        for arguments, names in (
+            ((), set(find_services())),
+            (("chat", "REPLY"), {"slack"}),
+            (("merge-pull",), {"github"}),
+        ):
+            code, out, _ = self.command("connect", "--list", *arguments)
+            found = {line.split()[0] for line in out.splitlines()[1:]}
+            self.assertEqual((code, found), (0, names))
+        code, _, err = self.command("connect", "--list", "no-such-thing")
+        self.assertEqual((code, "No service matches" in err), (1, True))
+        code, _, err = self.command("connect", "slak")
+        self.assertEqual((code, "aileron connect --list" in err), (1, True))
+
+
+class ServiceTests(TrustCase):
+    """The data of the services."""
+
+    def test_complete(self) -> None:
+        """Each has steps, every action file of its directory, and a check that only reads and needs no argument."""
+        for name in find_services():
+            service = read_service(name)
+            kinds = {each.name: each.kind for each in service.actions}
+            texts = {each.name: each.text for each in service.actions}
+            self.assertTrue(service.steps and service.secret and service.chosen, name)
+            self.assertLessEqual(set(service.chosen), set(kinds), name)
+            if service.check:
+                self.assertEqual(kinds[service.check], READ, name)
+                self.assertNotIn("[[inputs]]", texts[service.check], name)
+                self.assertIn(service.check, service.chosen)
+            self.assertNotIn(DESTRUCTIVE, [kinds[each] for each in service.chosen], name)
+            self.assertTrue(all(each.about and each.text.endswith("\n") for each in service.actions), name)

@@ -1,0 +1,88 @@
+"""The pages on services are what the services' own data says; C{AILERON_SERVICES=yes} writes them anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.cli.actions.services import READ, ReadyService, find_services, read_limits, read_service
+
+PAGES = Path(__file__).parents[2] / "doc" / "services"
+_INDEX = """\
+# Services
+
+Aileron comes with connectors and ready actions for the services below. One command connects one: it shows where to get
+the credential, binds it, adds the actions that you choose, asks you to trust them, and runs a read to check that it
+works.
+
+```console
+$ aileron connect slack
+$ aileron connect --list issue
+$ aileron connect slack --dry-run
+```
+
+Nothing is active until you trust it. Reads need no approval, everything else asks you each time. An action is a file of
+yours from then on: change it as you like, and trust it again; see [Writing an action](../writing-an-action.md). For any
+other service, see [Add your REST API](../rest-api.md).
+
+| service | for |
+|---|---|
+"""
+
+
+def index() -> str:
+    """The page that lists them."""
+    named = {name: about.partition(": ")[::2] for name, about in find_services().items()}
+    rows = "".join(f"| [{title}]({name}.md) | {about} |\n" for name, (title, about) in named.items())
+    return f"{_INDEX}{rows}\n```{{toctree}}\n:hidden:\n\n" + "".join(f"{name}\n" for name in named) + "```\n"
+
+
+def page(name: str) -> str:
+    """The page on one of them."""
+    return "\n".join([*_lines(name, read_service(name)), ""])
+
+
+def _lines(name: str, service: ReadyService) -> Iterator[str]:
+    about = find_services()[name].partition(": ")[2]
+    yield from (f"# {service.title}", "", f"{about[0].upper()}{about[1:]}.", "", "```console")
+    yield from (f"$ aileron connect {name}", "```", "", f"## Get the credential: {service.secret}", "")
+    yield from (f"{number}. {step}" for number, step in enumerate(service.steps, 1))
+    if service.address is not None:
+        usual = f", or press Enter for {service.address}" if service.address else ""
+        yield from ("", f"You are asked for the address of the service: enter your own{usual}.")
+    yield from (
+        "",
+        "## Actions",
+        "",
+        "| action | what it does | approval | added unless you choose |",
+        "|---|---|---|---|",
+    )
+    for each in service.actions:
+        kind = "not needed" if each.kind == READ else each.kind
+        chosen = "yes" if each.name in service.chosen else ""
+        yield f"| `{each.name}` | {each.about} | {kind} | {chosen} |"
+    check = (
+        f"`{service.check}` shows whose credential it is, so it is run at the end as a check." if service.check else ""
+    )
+    yield from (
+        ("", check)
+        if check
+        else ("", "No read shows whether the credential works: the first action that you approve does.")
+    )
+    yield from ("", "## Limits", "")
+    yield from (f"* {limit}" for limit in read_limits(name))
+
+
+class ServicePagesTests(SynchronousTestCase):
+    """C{doc/services/}."""
+
+    def test_pages(self) -> None:
+        """There is a page for each service, which says what its data says, and one that lists them."""
+        wanted = {"index.md": index(), **{f"{name}.md": page(name) for name in find_services()}}
+        if "AILERON_SERVICES" in os.environ:
+            for name, text in wanted.items():
+                (PAGES / name).write_text(text, "utf-8")
+        self.assertEqual({path.name: path.read_text("utf-8") for path in PAGES.iterdir()}, wanted)

@@ -1,0 +1,91 @@
+"""The contract of every connector that comes with the package, and of the actions that are ready for it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors import replay
+from aileron.connectors._schema import read_file
+from aileron.connectors._spec import HttpSpec
+from aileron.manifests import parse, tool_name
+from aileron.values import READ, Action
+
+BUILTIN = Path(str(files("aileron.connectors"))) / "builtin"
+NAMES = sorted(path.stem for path in BUILTIN.glob("*.toml") if path.name.count(".") == 1)
+_ALONE = re.compile(r"^# .*\n(?:# .*\n)*\n?\[operations\.(\w+)\]", re.MULTILINE)
+
+
+def spec(name: str) -> HttpSpec:
+    """One connector, read."""
+    reading = read_file((BUILTIN / f"{name}.toml").read_bytes(), name, "builtin")
+    assert reading.spec is not None, reading.problems
+    return reading.spec
+
+
+def actions(name: str) -> dict[str, Action]:
+    """The actions that are ready for it, by the names of their files."""
+    paths = sorted((BUILTIN / "actions" / name).glob("*.md"))
+    return {path.stem: parse(path.read_bytes(), path.name) for path in paths}
+
+
+class BuiltinTests(SynchronousTestCase):
+    """All of them."""
+
+    def test_fixtures(self) -> None:
+        """Recorded answers come out as recorded: of each operation a success and a failure, of each look one."""
+        for name in NAMES:
+            replayed = replay(f"builtin://{name}", BUILTIN)
+            assert replayed is not None
+            self.assertEqual(replayed.problems, (), name)
+            for operation, each in spec(name).operations.items():
+                seen = set(replayed.seen[operation])
+                self.assertIn("done", seen, f"{name}.{operation}")
+                self.assertTrue(seen & {"refused", "unknown"}, f"{name}.{operation}")
+                self.assertEqual("reconcile" in seen, each.lookup is not None, f"{name}.{operation}")
+
+    def test_declared(self) -> None:
+        """Each operation says what it does; a write also whether it destroys, and how a lost answer is settled."""
+        for name in NAMES:
+            text = (BUILTIN / f"{name}.toml").read_text("utf-8")
+            excused = set(_ALONE.findall(text))
+            for operation, each in spec(name).operations.items():
+                table = text.partition(f"[operations.{operation}]\n")[2].partition("\n[")[0]
+                self.assertIn("effect = ", table, f"{name}.{operation}")
+                self.assertTrue(each.operation.description, f"{name}.{operation}")
+                if each.operation.effect == READ:
+                    continue
+                self.assertIn("destructive = ", table, f"{name}.{operation}")
+                self.assertIn("idempotent = ", table, f"{name}.{operation}")
+                settled = each.operation.idempotent or each.operation.reconcilable
+                self.assertTrue(settled or operation in excused, f"{name}.{operation}")
+                if each.method == "DELETE" or operation.startswith("delete"):
+                    self.assertTrue(each.operation.destructive, f"{name}.{operation}")
+
+    def test_actions(self) -> None:
+        """Each operation has an action that fits it, unless it only looks up effects; reads are free, writes asked."""
+        for name in NAMES:
+            connector, used = spec(name), set()
+            for file, action in actions(name).items():
+                self.assertEqual(action.name, file)
+                (step,) = action.steps
+                operation = connector.operations[step.operation].operation
+                self.assertEqual(step.connector, f"builtin://{name}", file)
+                self.assertEqual(action.approval.required, operation.effect != READ, file)
+                self.assertLessEqual(set(step.inputs), connector.operations[step.operation].inputs, file)
+                (pin,) = action.requires
+                self.assertEqual(pin.version, connector.description.version, file)
+                self.assertLessEqual(set(pin.capabilities), set(connector.operations), file)
+                self.assertLessEqual(len(action.body), 200, file)
+                used |= set(pin.capabilities)
+            lookups = {each.lookup.operation for each in connector.operations.values() if each.lookup}
+            self.assertEqual(set(connector.operations) - used - lookups, set(), name)
+
+    def test_names(self) -> None:
+        """No two actions have one name, or one tool name."""
+        named = Counter(tool_name(each) for name in NAMES for each in actions(name))
+        self.assertEqual([each for each, count in named.items() if count > 1], [])
