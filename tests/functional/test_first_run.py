@@ -67,7 +67,7 @@ class FirstRunTests(OperatedTestCase):
         self.assertIn("The daemon is not running", await self.stopped())
 
     async def test_set_up(self) -> None:
-        """Setup leads from nothing to a trusted action of one's own service in eleven answers, and that action works."""
+        """Setup leads from nothing to a trusted action of one's own service in eleven answers, and it works."""
         answers = {
             "New passphrase: ": PASSPHRASE,
             "Repeat the passphrase: ": PASSPHRASE,

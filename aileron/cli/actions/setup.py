@@ -32,7 +32,7 @@ def setup(cli: CliContext) -> None:
     prepare(cli.home)
     heading("1. Vault")
     key = open_vault(cli)
-    heading("2. ReadyService")
+    heading("2. Service")
     service = _choose(cli)
     connect_service(cli, service, key)
     heading("3. Agent")
