@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -57,7 +58,12 @@ class Toml:
     """
 
     values: Mapping[str, Any]
-    lines: Mapping[Path, int]
+    _text: str = field(repr=False)
+
+    @cached_property
+    def lines(self) -> Mapping[Path, int]:
+        """The lines, looked for when the first is wanted: most files have no fault to be told."""
+        return _index_lines(self._text)
 
     def line(self, path: Path) -> int | None:
         """Find the line that sets C{path}; else the first inside it; else that of the nearest table around it."""
@@ -86,7 +92,7 @@ def read_toml(text: str) -> Toml:
             raise NotToml("has a value that cannot be read") from None
         line = int(place[2]) if place[2] else None
         raise NotToml(f"is not TOML: {place[1]}", line, at_end=line is None) from None
-    return Toml(values, _index_lines(text))
+    return Toml(values, text)
 
 
 def _index_lines(text: str) -> Mapping[Path, int]:

@@ -72,16 +72,22 @@ def one_file(path: str) -> ConnectorFile:
     return ConnectorFile(name, LOCAL, data)
 
 
-def read_fixtures(file: ConnectorFile) -> tuple[str, bytes | None]:
-    """Return the name of the file with the recorded answers of a connector, and its bytes; L{None}: there is none.
+def name_fixtures(file: ConnectorFile) -> str:
+    """Return the name of the file with the recorded answers of a connector's."""
+    return file.name.removesuffix(_SUFFIX) + FIXTURES
 
-    :raises Unreadable: it cannot be read.
+
+def read_fixtures(file: ConnectorFile) -> str:
+    """Read them.
+
+    :raises Unreadable: there are none, or they are no text.
     """
-    name = file.name.removesuffix(_SUFFIX) + FIXTURES
-    if file.scheme == SHIPPED:
-        recorded = _BUILTIN.joinpath(name)
-        return name, recorded.read_bytes() if recorded.is_file() else None
-    return name, read_file(name, MOST_FIXTURE_BYTES).data if Path(name).exists() else None
+    name = name_fixtures(file)
+    try:
+        shipped_data = _BUILTIN.joinpath(name).read_bytes() if file.scheme == SHIPPED else None
+        return (shipped_data or read_file(name, MOST_FIXTURE_BYTES).data).decode("utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        raise Unreadable(name, "the file is missing, or not UTF-8") from None
 
 
 def _unreadable(fault: Unreadable) -> ConnectorFile:

@@ -19,7 +19,7 @@ from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical,
 
 from ._answer import ServiceAnswer
 from ._classify import Reader
-from ._files import ConnectorFile, of_directory, one_file, read_fixtures, shipped
+from ._files import ConnectorFile, name_fixtures, of_directory, one_file, read_fixtures, shipped
 from ._prepare import prepare
 from ._schema import read_file
 from ._spec import HttpOperation, HttpSpec
@@ -41,7 +41,6 @@ class Replayed:
     :ivar seen: for each operation, which outcomes its fixtures show; C{reconcile}: its effect is looked for in one.
     """
 
-    connector: str = ""
     seen: Mapping[str, Sequence[str]] = field(factory=dict)
     problems: tuple[LoadError, ...] = ()
 
@@ -66,46 +65,17 @@ def replay_file(file: ConnectorFile) -> Replayed:
     """Replay those of one file."""
     if file.data is None:
         return Replayed(problems=(file.problem,) if file.problem else ())
-    reading = read_file(file.data, file.name, file.scheme)
+    reading, name = read_file(file.data, file.name, file.scheme), name_fixtures(file)
     if reading.spec is None:
         return Replayed(problems=reading.problems)
-    fqn = reading.spec.description.fqn
     try:
-        document = _read_document(file)
-    except _NoFixtures as fault:
-        return Replayed(fqn, problems=(fault.error,))
-    seen = _replay_all(reading.spec, document)
-    return Replayed(fqn, seen, document.faults.in_order())
-
-
-@frozen
-class _NoFixtures(Exception):
-    """No fixture of a file can be read."""
-
-    error: LoadError
-
-
-def _read_document(file: ConnectorFile) -> FileTable:
-    """Read the file with the fixtures of a connector's.
-
-    :raises _NoFixtures: there is none, or it is no TOML.
-    """
-    try:
-        name, recorded = read_fixtures(file)
-        if recorded is None:
-            raise _unusable(name, "is missing")
-        toml = read_toml(recorded.decode("utf-8"))
+        toml = read_toml(read_fixtures(file))
     except Unreadable as fault:
-        raise _unusable(fault.path, fault.problem) from None
-    except UnicodeDecodeError:
-        raise _unusable(name, "is not UTF-8") from None
+        return Replayed(problems=(LoadError("unreadable", fault.problem, name, None, BOUNDARY),))
     except NotToml as fault:
-        raise _unusable(name, fault.problem, fault.line) from None
-    return FileTable(toml.values, (), FileFaults(name, toml, BOUNDARY))
-
-
-def _unusable(name: str, problem: str, line: int | None = None) -> _NoFixtures:
-    return _NoFixtures(LoadError("unreadable", f"the file of the fixtures {problem}", name, line, BOUNDARY))
+        return Replayed(problems=(LoadError("parse_error", fault.problem, name, fault.line, BOUNDARY),))
+    faults = FileFaults(name, toml, BOUNDARY)
+    return Replayed(_replay_all(reading.spec, FileTable(toml.values, (), faults)), faults.in_order())
 
 
 def _replay_all(spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
@@ -153,14 +123,15 @@ class _Replay:
     def _ask(self, operation: HttpOperation, inputs: Mapping[str, JSON], table: FileTable) -> Outcome | None:
         """Compare the request, and read the answer; L{None}: the inputs make no request."""
         scope = ReferenceScope(inputs, _KEY)
-        expected, answer = table.optional_table("request"), _read_answer(table.table("answer", required=True), scope)
+        expected = table.optional_table("request")
         try:
+            answer = _read_answer(table.table("answer", required=True), scope)
             request = prepare(self.spec, operation, self.base_url, scope)
+            if expected is not None:
+                _compare_request(expected, request, self.base_url, scope)
         except AileronError as error:
             table.fault("inputs", f"make no request: {error.fault().message}")
             return None
-        if expected is not None:
-            _compare_request(expected, request, self.base_url, scope)
         return Reader(self.spec.description.fqn, operation, Redactor.of()).outcome(answer, _NOW)
 
     def _compare_output(self, table: FileTable, operation: HttpOperation, outcome: Outcome) -> None:
@@ -193,7 +164,7 @@ def _name_outcome(outcome: Outcome) -> str:
 
 def _compare_request(table: FileTable, request: Request, base_url: str, scope: ReferenceScope) -> None:
     path, _, query = request.url.removeprefix(base_url).partition("?")
-    body = request.body or b""
+    body = (request.body or b"").decode("utf-8")
     _compare(table, "method", table.text("method"), request.method)
     _compare(table, "path", table.text("path"), path)
     _compare(table, "query", _listed(render(table.object("query") or {}, scope)), _parsed(query))
@@ -201,11 +172,11 @@ def _compare_request(table: FileTable, request: Request, base_url: str, scope: R
     for name, text in (table.object("headers") or {}).items():
         _compare(table, "headers", render(text, scope), sent.get(name.lower()))
     if "json" in table.values:
-        _compare(table, "json", render(table.json("json"), scope), json.loads(body or b"null"))
+        _compare(table, "json", _rendered(table, scope).decode("utf-8"), body)
     elif "form" in table.values:
-        _compare(table, "form", _listed(render(table.object("form") or {}, scope)), _parsed(body.decode()))
+        _compare(table, "form", _listed(render(table.object("form") or {}, scope)), _parsed(body))
     else:
-        _compare(table, "text", render(table.text("text", required=False), scope), body.decode())
+        _compare(table, "text", render(table.text("text", required=False), scope), body)
     table.close()
 
 
@@ -219,21 +190,22 @@ def _parsed(query: str) -> JSON:
     return {name: list(values) for name, values in parse_qs(query, keep_blank_values=True).items()}
 
 
+def _rendered(table: FileTable, scope: ReferenceScope) -> bytes:
+    value = render(table.json("json"), scope)
+    return canonical(None if isinstance(value, Omitted) else value)
+
+
 def _read_answer(table: FileTable, scope: ReferenceScope) -> ServiceAnswer:
     """Read an answer; the service may repeat the effect key in it."""
     status, headers = table.integer("status", 100, 599), table.object("headers") or {}
     body = table.text("text", required=False).encode("utf-8")
     if "json" in table.values:
-        rendered = render(table.json("json"), scope)
-        body = canonical(None if isinstance(rendered, Omitted) else rendered)
+        body = _rendered(table, scope)
     table.close()
     return ServiceAnswer(status or 200, {name.lower(): str(text) for name, text in headers.items()}, body)
 
 
 def _compare(table: FileTable, key: str, expected: object, found: object) -> None:
     if expected != found:
-        table.fault(key, f"is expected to be {_written(expected)}, and is {_written(found)}")
-
-
-def _written(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+        wanted, there = (json.dumps(value, ensure_ascii=False, default=str) for value in (expected, found))
+        table.fault(key, f"is expected to be {wanted}, and is {there}")

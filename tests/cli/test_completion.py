@@ -56,7 +56,7 @@ class NamesTests(CompletionCase):
         ):
             self.assertEqual(self.completed(*words, "say"), ["say-hello"], words)
         self.assertEqual(self.completed("connector", "trust", ""), ["local://me/chat"])
-        self.assertEqual(self.completed("connector", "show", "builtin://s"), ["builtin://slack"])
+        self.assertEqual(self.completed("connector", "show", "builtin://sl"), ["builtin://slack"])
         self.assertEqual(self.completed("runs", "list", "--state", "unk"), ["unknown"])
         self.assertEqual(self.completed("launch", "op"), ["opencode"])
         self.assertEqual(self.completed("app"), ["approval"])

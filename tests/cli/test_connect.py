@@ -49,9 +49,9 @@ class ConnectTests(TrustCase):
         self.assertEqual((self.site.logins, self.site.sessions), ([], []))
 
     def test_chosen(self) -> None:
-        """Actions are chosen by number, in ranges, or all; an answer that names none is asked for again."""
+        """Actions are chosen by their numbers, or all; an answer that names none is asked for again."""
         every = tuple(each.name for each in read_service("slack").actions)
-        for answers, chosen in ((("0", "99", "x", "9-", "2-3, 6"), (every[1], every[2], every[5])), (("all",), every)):
+        for answers, chosen in ((("0", "99", "x", "2-3", "2,3, 6"), (every[1], every[2], every[5])), (("all",), every)):
             code, _, err = self.connected(*answers, PASSPHRASE, "y", "", "xoxb-canary", actions=chosen)
             self.assertEqual((code, self.typed), (0, []), err)
             self.assertEqual({path.stem for path in self.home.actions.iterdir()}, set(chosen))
@@ -111,7 +111,7 @@ class ConnectTests(TrustCase):
         """Services are listed, all or those that match every word; for an unknown one, how to search is shown."""
         for arguments, names in (
             ((), set(find_services())),
-            (("chat", "REPLY"), {"slack"}),
+            (("post", "REPLY"), {"slack"}),
             (("merge-pull",), {"github"}),
         ):
             code, out, _ = self.command("connect", "--list", *arguments)
@@ -141,3 +141,27 @@ class ServiceTests(TrustCase):
             if len(service.actions) > 1:
                 self.assertNotIn(DESTRUCTIVE, [kinds[each] for each in service.chosen], name)
             self.assertTrue(all(each.about and each.text.endswith("\n") for each in service.actions), name)
+
+
+class ReplayTests(TrustCase):
+    """C{aileron connector test}."""
+
+    def test_replayed(self) -> None:
+        """Recorded answers of a built-in connector and of a file are replayed; a difference is an error, with its line."""
+        code, out, err = self.command("connector", "test", "builtin://slack")
+        self.assertEqual((code, out, err), (0, "builtin://slack: OK, 18 recorded answers\n", ""))
+        file = self.home.root / "mine.toml"
+        file.write_text(
+            '[connector]\nname = "local://me/mine"\nversion = "1.0.0"\nhosts = ["mine.example:443"]\n'
+            'base_url = { default = "https://mine.example" }\n'
+            '[operations.read]\nmethod = "GET"\npath = "/"\neffect = "read"\n'
+            '[operations.other]\nmethod = "GET"\npath = "/"\neffect = "read"\n'
+        )
+        recorded = file.with_suffix(".fixtures.toml")
+        recorded.write_text("[[operations.read]]\nanswer = { status = 200, json = 1 }\noutput = 2\n")
+        code, out, err = self.command("connector", "test", "builtin://slack", str(file))
+        self.assertEqual(code, 1)
+        self.assertIn(f"{recorded}:3: `output` is expected to be 2, and is 1\n", out)
+        self.assertIn("Without a recorded answer: other", err)
+        code, _, err = self.command("connector", "test", "local://me/none")
+        self.assertEqual((code, "There is no valid connector local://me/none" in err), (1, True))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.actions.services import READ, ReadyService, find_services, read_limits, read_service
+from aileron.cli.actions.services import READ, ReadyService, find_services, read_service
 
 PAGES = Path(__file__).parents[2] / "doc" / "services"
 _INDEX = """\
@@ -72,8 +74,9 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
         if check
         else ("", "No read shows whether the credential works: the first action that you approve does.")
     )
+    data = files("aileron") / "connectors" / "builtin" / "actions" / name / "setup.toml"
     yield from ("", "## Limits", "")
-    yield from (f"* {limit}" for limit in read_limits(name))
+    yield from (f"* {limit}" for limit in tomllib.loads(data.read_text("utf-8"))["limits"])
 
 
 class ServicePagesTests(SynchronousTestCase):

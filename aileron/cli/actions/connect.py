@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,7 +28,7 @@ from aileron.values import JSON
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
 
-_NUMBERS = re.compile(r"\d{1,3}(?:-\d{1,3})?(?:\s*,\s*\d{1,3}(?:-\d{1,3})?)*", re.ASCII).fullmatch
+T = TypeVar("T")
 
 
 @click.command()
@@ -142,28 +141,29 @@ def connect_service(cli: CliContext, service: ReadyService, key: bytes | None) -
     cli.drive(work)
 
 
+def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | None = None) -> T:
+    """Ask until the answer is one that C{read} takes, whose C{ValueError} ends the sentence that begins with it."""
+    question = f"{what}: " if default is None else f"{what} [{default}]: "
+    while True:
+        try:
+            return read(cli.ask(question).strip() or default or "")
+        except ValueError as error:
+            note("The answer {problem}.", problem=str(error))
+
+
 def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
     if len(service.actions) == 1:
         return service.actions
     _show_actions(service)
-    names = [each.name for each in service.actions]
-    usual = ",".join(str(names.index(name) + 1) for name in service.chosen)
-    while True:
-        answer = cli.ask(f"Actions to add, such as 1,3-5, or all [{usual}]: ").strip() or usual
-        if answer == "all":
-            return service.actions
-        found = _read_numbers(answer) if _NUMBERS(answer) else set()
-        if found and found <= set(range(1, len(names) + 1)):
-            return [each for number, each in enumerate(service.actions, 1) if number in found]
-        note("The answer must be numbers between 1 and {most}, separated by commas, or all.", most=len(names))
+    numbered = {str(number): each for number, each in enumerate(service.actions, 1)}
 
+    def read(text: str) -> Sequence[ReadyAction]:
+        numbers = [*numbered] if text == "all" else text.replace(" ", "").split(",")
+        if not {*numbers} <= {*numbered}:
+            raise ValueError("must be numbers of the list, separated by commas, or all")
+        return [each for number, each in numbered.items() if number in numbers]
 
-def _read_numbers(answer: str) -> set[int]:
-    found: set[int] = set()
-    for part in answer.split(","):
-        first, _, last = part.strip().partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+    return ask(cli, "Actions to add", read, ",".join(n for n, each in numbered.items() if each.name in service.chosen))
 
 
 async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> None:
@@ -176,8 +176,9 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> Non
                 note("  See the difference: aileron binding rebind {name}", name=each["name"])
             return
     body: dict[str, JSON] = {"connector": service.connector, "service": service_of(service.connector)}
-    if service.address is not None and (address := _ask_address(cli, service.address)):
-        body["base_url"] = address
+    if service.address is not None:
+        address = ask(cli, "Address of the service", _read_address, service.address or None)
+        body |= {} if address == service.address else {"base_url": address}
     account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
     if account:
         body["account"] = account
@@ -186,14 +187,11 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> Non
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
 
 
-def _ask_address(cli: CliContext, usual: str) -> str:
-    """Ask for the base URL until it can be one; empty: the connector's own."""
-    while True:
-        answer = cli.ask(f"Address of the service [{usual or 'https://…'}]: ").strip().rstrip("/")
-        problem = base_url_problem(answer) if answer else None if usual else "must begin with https://"
-        if problem is None:
-            return answer
-        note("The address {problem}.", problem=problem)
+def _read_address(text: str) -> str:
+    problem = base_url_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
+    return text
 
 
 async def _check(daemon: Daemon, service: ReadyService) -> None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _completion, _options
+from aileron.cli import _completion
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, CommandError
-from aileron.cli._output import heading, listed, note, say, say_json, table, values
+from aileron.cli._output import heading, listed, note, say, table, values
 from aileron.cli._session import OperatorCommand, operator_command
-from aileron.cli.actions.copying import Sort, add_command, check_command, faults_as_values, tell_fault
+from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
 from aileron.cli.actions.trusting import distrust_command, trust_command
-from aileron.values import JSON, LoadError
+from aileron.values import LoadError
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -41,43 +41,31 @@ connector.add_command(distrust_command("connector"))
 
 @connector.command("test")
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|NAME...", shell_complete=_completion.all_connectors)
-@_options.as_json
 @pass_cli
 @click.pass_context
-def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, ...], as_json: bool) -> None:
+def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, ...]) -> None:
     """Replay recorded answers of a service: what the connector sends, and makes of each. Needs no daemon or network.
 
     The answers of tracker.toml are in tracker.fixtures.toml, beside it.
     """
     from aileron.connectors import replay
 
-    found = {target: replay(target, cli.home.connectors) for target in targets}
-    unknown = [target for target, replayed in found.items() if replayed is None]
-    if unknown:
-        raise CommandError(f"There is no valid connector {unknown[0]}.", "List connectors: aileron connector list")
-    replays = {target: replayed for target, replayed in found.items() if replayed is not None}
-    if as_json:
-        say_json({"connectors": {target: _replayed_as_value(each) for target, each in replays.items()}})
-    else:
-        for target, each in replays.items():
-            _tell_replayed(target, each)
-    if any(each.problems for each in replays.values()):
+    failed = False
+    for target in targets:
+        replayed = replay(target, cli.home.connectors)
+        if replayed is None:
+            raise CommandError(f"There is no valid connector {target}.", "List connectors: aileron connector list")
+        for fault in replayed.problems:
+            say("{fault}", fault=tell_fault(fault))
+        if not replayed.problems:
+            count = sum(outcome != "reconcile" for seen in replayed.seen.values() for outcome in seen)
+            say("{target}: OK, {count} recorded answers", target=target, count=count)
+        bare = [name for name, seen in replayed.seen.items() if not seen]
+        if bare:
+            note("Without a recorded answer: {names}", names=", ".join(bare))
+        failed = failed or bool(replayed.problems)
+    if failed:
         context.exit(FAILED)
-
-
-def _replayed_as_value(replayed: Any) -> Mapping[str, JSON]:
-    return {"outcomes": replayed.seen, "faults": faults_as_values(replayed.problems)}
-
-
-def _tell_replayed(target: str, replayed: Any) -> None:
-    for fault in replayed.problems:
-        say("{fault}", fault=tell_fault(fault))
-    if not replayed.problems:
-        count = sum(outcome != "reconcile" for seen in replayed.seen.values() for outcome in seen)
-        say("{target}: OK, {count} recorded answers", target=target, count=count)
-    bare = [name for name, seen in replayed.seen.items() if not seen]
-    if bare:
-        note("Without a recorded answer: {names}", names=", ".join(bare))
 
 
 @connector.command("list")

@@ -15,7 +15,7 @@ from aileron.cli._output import block, note, say, say_json
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
 from aileron.home import Home, atomic_write, prepare, read_private
-from aileron.values import JSON, LoadError
+from aileron.values import LoadError
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024
@@ -79,14 +79,13 @@ def tell_fault(fault: LoadError) -> str:
     return f"{fault.file}:{fault.line or 1}: {fault.message}"
 
 
-def faults_as_values(faults: Sequence[LoadError]) -> list[JSON]:
-    """Return them for programs."""
-    return [{"file": each.file, "line": each.line, "kind": each.kind, "message": each.message} for each in faults]
-
-
 def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> None:
     if as_json:
-        say_json({"faults": faults_as_values([fault for each in faults.values() for fault in each])})
+        found = [fault for each in faults.values() for fault in each]
+        shown = [
+            {"file": fault.file, "line": fault.line, "kind": fault.kind, "message": fault.message} for fault in found
+        ]
+        say_json({"faults": shown})
         return
     for path, each in faults.items():
         if not each:

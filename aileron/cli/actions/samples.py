@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from aileron.addresses import BaseUrl, is_loopback, read_base_url
 from aileron.cli.actions.services import ReadyAction, ReadyService
@@ -58,24 +59,22 @@ def read_fields(text: str) -> tuple[str, ...]:
     return names
 
 
-def read_name(text: str) -> str:
-    """Read the name of a service.
+def _matching(holds: Callable[[str], object], problem: str) -> Callable[[str], str]:
+    """Make what reads a text that C{holds} is true of; its L{ValueError} is the problem."""
 
-    :raises ValueError: what it must be, as the end of a sentence.
-    """
-    if not _NAME(text):
-        raise ValueError("must be of a-z, 0-9 and hyphens")
-    return text
+    def read(text: str) -> str:
+        if not holds(text):
+            raise ValueError(problem)
+        return text
+
+    return read
 
 
-def read_header(text: str) -> str:
-    """Read the name of the header that carries the key.
-
-    :raises ValueError: what it must be, as the end of a sentence.
-    """
-    if not _HEADER(text):
-        raise ValueError("must be the name of a header, such as Authorization or X-API-Key")
-    return text
+read_name = _matching(_NAME, "must be of a-z, 0-9 and hyphens")
+read_header = _matching(_HEADER, "must be the name of a header, such as Authorization or X-API-Key")
+read_sentence = _matching(
+    lambda text: text and text.isprintable() and not text.startswith(("#", "+++")), "must be a sentence"
+)
 
 
 def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...], header: str) -> ReadyService:

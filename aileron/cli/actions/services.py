@@ -83,12 +83,6 @@ def read_service(name: str) -> ReadyService:
     )
 
 
-def read_limits(name: str) -> Sequence[str]:
-    """Return what a person should know before relying on it, a sentence or two each."""
-    limits: Sequence[str] = _read_toml("actions", name, "setup.toml")["limits"]
-    return limits
-
-
 def _read_actions(service: str, names: Sequence[str], operations: Mapping[str, Any]) -> Iterator[ReadyAction]:
     for name in names:
         text = _BUILTIN.joinpath("actions", service, f"{name}.md").read_text("utf-8")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import click
 
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
-from aileron.cli._output import heading, note, say
-from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
-from aileron.cli.actions.samples import make_sample, read_address, read_fields, read_header, read_name
+from aileron.cli._output import heading, say
+from aileron.cli.actions.connect import ask, connect_service, open_vault, tell_agents
+from aileron.cli.actions.samples import make_sample, read_address, read_fields, read_header, read_name, read_sentence
 from aileron.cli.actions.services import ReadyService, find_services, read_service
 from aileron.home import prepare
-
-T = TypeVar("T")
 
 
 @click.command()
@@ -41,23 +36,22 @@ def setup(cli: CliContext) -> None:
 
 def _choose(cli: CliContext) -> ReadyService:
     services = find_services()
-    names = list(services)
-    for number, title in enumerate(services.values(), 1):
-        say("  {number:>2}  {title}", number=number, title=title)
-    say("  {number:>2}  A REST API of your own", number=len(names) + 1)
+    numbered = {str(number): name for number, name in enumerate([*services, ""], 1)}
+    for number, name in numbered.items():
+        say("  {number:>2}  {title}", number=number, title=services.get(name, "A REST API of your own"))
 
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= len(names) + 1:
-            raise ValueError(f"must be between 1 and {len(names) + 1}")
-        return int(text)
+    def read(text: str) -> str:
+        if text not in numbered:
+            raise ValueError(f"must be between 1 and {len(numbered)}")
+        return numbered[text]
 
-    number = _ask(cli, "Number", read)
-    return read_service(names[number - 1]) if number <= len(names) else _describe_service(cli)
+    name = ask(cli, "Number", read)
+    return read_service(name) if name else _describe_service(cli)
 
 
 def _describe_service(cli: CliContext) -> ReadyService:
     """Ask about a service that takes a POST request with a JSON body."""
-    address = _ask(cli, "URL that takes a POST request", read_address)
+    address = ask(cli, "URL that takes a POST request", read_address)
     words = address.origin.host.rpartition(".")[0].split(".")[-1]
 
     def read_new(text: str) -> str:
@@ -67,24 +61,8 @@ def _describe_service(cli: CliContext) -> ReadyService:
             raise ValueError(f"is the name of a service that you have; to finish that one, run {again}")
         return name
 
-    name = _ask(cli, "Name of the service", read_new, words if words.isalnum() and words.islower() else None)
-    about = _ask(cli, "What it does, in a sentence for the model", _read_sentence)
-    fields = _ask(cli, "Fields of its JSON body", read_fields, "title, body")
-    header = _ask(cli, "Header that carries the key", read_header, "Authorization")
+    name = ask(cli, "Name of the service", read_new, words if words.isalnum() and words.islower() else None)
+    about = ask(cli, "What it does, in a sentence for the model", read_sentence)
+    fields = ask(cli, "Fields of its JSON body", read_fields, "title, body")
+    header = ask(cli, "Header that carries the key", read_header, "Authorization")
     return make_sample(address, name, about, fields, header)
-
-
-def _read_sentence(text: str) -> str:
-    if not text or not text.isprintable() or text.startswith(("#", "+++")):
-        raise ValueError("must be a sentence")
-    return text
-
-
-def _ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | None = None) -> T:
-    """Ask until the answer is one that C{read} takes."""
-    question = f"{what}: " if default is None else f"{what} [{default}]: "
-    while True:
-        try:
-            return read(cli.ask(question).strip() or default or "")
-        except ValueError as error:
-            note("The answer {problem}.", problem=str(error))
