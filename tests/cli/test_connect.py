@@ -147,7 +147,7 @@ class ReplayTests(TrustCase):
     """C{aileron connector test}."""
 
     def test_replayed(self) -> None:
-        """Recorded answers of a built-in connector and of a file are replayed; a difference is an error, with its line."""
+        """Recorded answers of built-in connectors and of files are replayed; a difference is told with its line."""
         code, out, err = self.command("connector", "test", "builtin://slack")
         self.assertEqual((code, out, err), (0, "builtin://slack: OK, 18 recorded answers\n", ""))
         file = self.home.root / "mine.toml"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +18,10 @@ from aileron.manifests import parse, tool_name
 from aileron.values import READ, Action
 
 BUILTIN = Path(str(files("aileron.connectors"))) / "builtin"
+FACTS = json.loads((Path(__file__).parent / "facts.json").read_text("utf-8"))
+"""For some services: each path's query parameters and members of its body, as the providers publish them."""
+BEYOND = {("slack", "client_msg_id")}
+"""Members that Slack takes, although its published specification is older."""
 NAMES = sorted(path.stem for path in BUILTIN.glob("*.toml") if path.name.count(".") == 1)
 _ALONE = re.compile(r"^# .*\n(?:# .*\n)*\n?\[operations\.(\w+)\]", re.MULTILINE)
 
@@ -89,3 +95,16 @@ class BuiltinTests(SynchronousTestCase):
         """No two actions have one name, or one tool name."""
         named = Counter(tool_name(each) for name in NAMES for each in actions(name))
         self.assertEqual([each for each, count in named.items() if count > 1], [])
+
+    def test_published(self) -> None:
+        """Paths, parameters and members of bodies are among those that the providers publish."""
+        for name, facts in FACTS.items():
+            for operation, each in spec(name).operations.items():
+                segments = ("{}" if "${" in segment else segment for segment in each.segments)
+                published = facts[f"{each.method} /{'/'.join(segments)}"]
+                self.assertLessEqual(set(each.query), set(published["query"]), f"{name}.{operation}")
+                template = each.body.template if each.body else {}
+                body = (
+                    {key for key in template if (name, key) not in BEYOND} if isinstance(template, Mapping) else set()
+                )
+                self.assertLessEqual(body, set(published["body"]), f"{name}.{operation}")

@@ -133,10 +133,10 @@ def connect_service(cli: CliContext, service: ReadyService, key: bytes | None) -
         async with operator(cli, links, None, key) as client:
             heading("Trust and credential")
             tell(await trust(cli, client, TrustRequest("action", paths=paths)))
-            await _bind(cli, client, service)
+            bound = await _bind(cli, client, service)
             if service.check in {each.name for each in chosen}:
                 async with session(cli, links) as daemon:
-                    await _check(daemon, service)
+                    await _check(daemon, service, bound)
 
     cli.drive(work)
 
@@ -166,15 +166,15 @@ def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
     return ask(cli, "Actions to add", read, ",".join(n for n, each in numbered.items() if each.name in service.chosen))
 
 
-async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> None:
-    """Bind the credential; one that is bound already is not asked for again."""
+async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str:
+    """Bind the credential, unless one is bound already; its name."""
     for each in (await client.bindings())["items"]:
         if each["connector"] == service.connector:
             say("{name} is already bound to {connector}.", name=each["name"], connector=service.connector)
             if not each["fits"]:
                 note("It cannot be used: the connector asks for another scope now.")
                 note("  See the difference: aileron binding rebind {name}", name=each["name"])
-            return
+            return str(each["name"])
     body: dict[str, JSON] = {"connector": service.connector, "service": service_of(service.connector)}
     if service.address is not None:
         address = ask(cli, "Address of the service", _read_address, service.address or None)
@@ -185,6 +185,7 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> Non
     secret = cli.secret(f"{service.secret} for {service.connector}", None)
     made = await client.set_up_binding({**body, "secret": secret})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
+    return str(made["name"])
 
 
 def _read_address(text: str) -> str:
@@ -194,8 +195,10 @@ def _read_address(text: str) -> str:
     return text
 
 
-async def _check(daemon: Daemon, service: ReadyService) -> None:
+async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
     """Run the read that shows whether it works, as an agent's would run.
+
+    :param bound: the name of the credential.
 
     :raises CommandError: it does not.
     """
@@ -207,7 +210,7 @@ async def _check(daemon: Daemon, service: ReadyService) -> None:
     except DaemonFault as fault:
         raise CommandError(
             f"The check of {service.title} failed: {fault.fault.message} The actions and the credential are kept.",
-            f"To enter another credential: aileron binding revoke NAME, then aileron connect {name}",
+            f"To enter another credential: aileron binding revoke {bound}, then aileron connect {name}",
         ) from None
     result: Any = body.get("result")
     if result is None:
