@@ -87,7 +87,7 @@ class LinesTests(SynchronousTestCase):
         self.assertEqual(toml.line(("a",)), 1)
         self.assertEqual(toml.line(("e", "f")), 3)
         self.assertIsNone(toml.line(("x",)))
-        self.assertIsNone(Toml({}, {}).line(()))
+        self.assertIsNone(Toml({}, "").line(()))
 
 
 class RefusedTests(SynchronousTestCase):
