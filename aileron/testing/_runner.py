@@ -23,7 +23,6 @@ from aileron.values import (
     ApprovalRule,
     AttemptRow,
     Call,
-    Candidate,
     ConnectorPin,
     Decision,
     DryRun,
@@ -41,17 +40,12 @@ from aileron.values import (
     RunState,
     Step,
     StepRow,
-    Trusted,
-    TrustItem,
-    TrustKind,
-    TrustState,
-    digest_of_bytes,
     utc,
 )
 from aileron.values import digest as digest_of
 from aileron.waiting import Waiting
 
-from ._scripted_limits import ScriptedLimits
+from ._scripted_trust import ScriptedTrust
 
 _WITHDRAWABLE = frozenset((RunState.PENDING, *NOT_BEGUN))
 
@@ -79,7 +73,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
 
 @implementer(ISubmission, IDecisions, ITrustService, IGrantService, ILimitService, IReconciliation)
 @define
-class ScriptedRunner(ScriptedLimits):
+class ScriptedRunner(ScriptedTrust):
     """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
 
     :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.
@@ -100,9 +94,6 @@ class ScriptedRunner(ScriptedLimits):
     _approvals: dict[str, Approval] = field(factory=dict)
     _settled: dict[str, Waiting] = field(factory=lambda: defaultdict(Waiting))
     _told: Waiting = field(factory=Waiting)
-    _on_disk: dict[tuple[TrustKind, str], Candidate] = field(factory=dict)
-    _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict)
-    _texts: dict[str, str] = field(factory=dict)
 
     @classmethod
     def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:
@@ -136,17 +127,6 @@ class ScriptedRunner(ScriptedLimits):
         self._approvals[run_id] = approval
         return approval
 
-    def lay(self, kind: TrustKind, name: str, text: str) -> Candidate:
-        """Put a file with this text on the scripted disk, in the place of an earlier one."""
-        candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text)
-        self._on_disk[kind, name] = candidate
-        self._texts[candidate.digest] = text
-        return candidate
-
-    def remove(self, kind: TrustKind, name: str) -> None:
-        """Remove a file from the scripted disk."""
-        del self._on_disk[kind, name]
-
     # its interfaces ---------------------------------------------------------------------------------------------------
 
     def offering(self) -> Offering:
@@ -164,27 +144,6 @@ class ScriptedRunner(ScriptedLimits):
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
-
-    async def trust_items(self) -> tuple[TrustItem, ...]:
-        """List the files on the scripted disk, and those that are trusted."""
-        return tuple(self._item(key) for key in sorted({*self._on_disk, *self._trusted}))
-
-    async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """Trust files on the scripted disk."""
-        if any((kind, name) not in self._on_disk for kind, name, _ in items):
-            raise NotFound("There is no such file.")
-        moved = [self._on_disk[kind, name] for kind, name, seen in items if self._on_disk[kind, name].digest != seen]
-        if moved:
-            present = [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in moved]
-            raise Conflict("What lies there is no longer what was shown.", {"items": present})
-        for kind, name, seen in items:
-            self._trusted[kind, name] = Trusted(kind, name, seen, self._now(), actor.id)
-        return tuple(self._item((kind, name)) for kind, name, _ in items)
-
-    async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """Take trust back."""
-        if self._trusted.pop((kind, name), None) is None:
-            raise NotFound("This is not trusted.")
 
     async def submit(self, call: Call) -> Run:
         """Submit; the only argument that any action takes is C{text}."""
@@ -327,15 +286,6 @@ class ScriptedRunner(ScriptedLimits):
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)
-
-    def _item(self, key: tuple[TrustKind, str]) -> TrustItem:
-        on_disk, trusted = self._on_disk.get(key), self._trusted.get(key)
-        if on_disk is None or trusted is None:
-            state = TrustState.GONE if on_disk is None else TrustState.NEW
-        else:
-            state = TrustState.TRUSTED if on_disk.digest == trusted.digest else TrustState.CHANGED
-        before = self._texts[trusted.digest] if trusted is not None and state is TrustState.CHANGED else None
-        return TrustItem(state, *key, on_disk, trusted, before)
 
     def _now(self) -> datetime:
         return utc(self.clock.seconds())

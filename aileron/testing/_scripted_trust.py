@@ -1,0 +1,62 @@
+"""Trust in files of a scripted runner: what a test lays on disk, and what of it was trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import define, field
+
+from aileron.errors import Conflict, NotFound
+from aileron.values import Actor, Candidate, Trusted, TrustItem, TrustKind, TrustState, digest_of_bytes
+
+from ._scripted_limits import ScriptedLimits
+
+
+@define
+class ScriptedTrust(ScriptedLimits):
+    """Files and trust in them, in memory, beside limits.  Mix into a runner."""
+
+    _on_disk: dict[tuple[TrustKind, str], Candidate] = field(factory=dict, init=False)
+    _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict, init=False)
+    _texts: dict[str, str] = field(factory=dict, init=False)
+
+    def lay(self, kind: TrustKind, name: str, text: str) -> Candidate:
+        """Put a file with this text on the scripted disk, in the place of an earlier one."""
+        candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text)
+        self._on_disk[kind, name] = candidate
+        self._texts[candidate.digest] = text
+        return candidate
+
+    def remove(self, kind: TrustKind, name: str) -> None:
+        """Remove a file from the scripted disk."""
+        del self._on_disk[kind, name]
+
+    async def trust_items(self) -> tuple[TrustItem, ...]:
+        """List the files on the scripted disk, and those that are trusted."""
+        return tuple(self._item(key) for key in sorted({*self._on_disk, *self._trusted}))
+
+    async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
+        """Trust files on the scripted disk."""
+        if any((kind, name) not in self._on_disk for kind, name, _ in items):
+            raise NotFound("There is no such file.")
+        moved = [self._on_disk[kind, name] for kind, name, seen in items if self._on_disk[kind, name].digest != seen]
+        if moved:
+            present = [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in moved]
+            raise Conflict("What lies there is no longer what was shown.", {"items": present})
+        for kind, name, seen in items:
+            self._trusted[kind, name] = Trusted(kind, name, seen, self._now(), actor.id)
+        return tuple(self._item((kind, name)) for kind, name, _ in items)
+
+    async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
+        """Take trust back."""
+        if self._trusted.pop((kind, name), None) is None:
+            raise NotFound("This is not trusted.")
+
+    def _item(self, key: tuple[TrustKind, str]) -> TrustItem:
+        on_disk, trusted = self._on_disk.get(key), self._trusted.get(key)
+        if on_disk is None or trusted is None:
+            state = TrustState.GONE if on_disk is None else TrustState.NEW
+        else:
+            state = TrustState.TRUSTED if on_disk.digest == trusted.digest else TrustState.CHANGED
+        before = self._texts[trusted.digest] if trusted is not None and state is TrustState.CHANGED else None
+        return TrustItem(state, *key, on_disk, trusted, before)
