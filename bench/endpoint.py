@@ -291,6 +291,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         vault=vault,
         bindings=bindings,
         flags=store.flags,
+        usage=store.usage,
         connectors=connectors,
         operators=MemoryOperators(vault, reactor),
         passkeys=_passkeys(vault, reactor),

@@ -27,6 +27,7 @@ from aileron.interfaces import (
     ISubmission,
     ITotals,
     ITrustService,
+    IUsage,
     IVault,
 )
 from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPath, utc
@@ -93,6 +94,7 @@ class Dependencies:
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))
+    usage: IUsage = field(validator=_provides(IUsage))
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: IOperators = field(validator=_provides(IOperators))
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))

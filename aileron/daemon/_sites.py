@@ -57,13 +57,12 @@ class Sites:
     ) -> None:
         from aileron import api
 
-        self._reactor, self._settings, self.watchdog = reactor, settings, watchdog_of(reactor)
-        self._instance, self._started_at = secrets.token_hex(8), utc(reactor.seconds())
-        self._launch_key = api.mint(api.LAUNCH_KEY, secrets.token_bytes)
+        self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
+        self._instance, self._launch_key = secrets.token_hex(8), api.mint(api.LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
-        self._gateway, totals, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
+        self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
         self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
-        self._mcp = _make_mcp(reactor, settings.config.mcp)
+        self._mcp, self.watchdog = _make_mcp(reactor, settings.config.mcp), watchdog_of(reactor)
         self._parts = api.Dependencies(
             submission=runner.submission,
             decisions=runner.decisions,
@@ -77,6 +76,7 @@ class Sites:
             vault=vault,
             bindings=vault,
             flags=store.flags,
+            usage=store.usage,
             connectors=connectors,
             operators=Operators(vault, self._instance, self._addresses, reactor),
             passkeys=passkeys,
@@ -91,7 +91,7 @@ class Sites:
             instance=self._instance,
             gateway=settings.config.gateway,
             metrics_token_digest=settings.config.metrics_token_digest,
-            totals=totals,
+            totals=self._tally,
             relayed=relayed,
             notices=settings.config.notices,
             notifier=self.notifier,
@@ -137,6 +137,7 @@ class Sites:
         self._agent_site.listens_at(agent.ports)
         self._operator_site.listens_at(operator.ports)
         self._gateway.open((agent.port, operator.port))
+        life.at_end(self._tally.reading.read_rest)
         life.at_end(self._gateway.close)
         if self._mcp is not None:
             await self._mcp.open(self._agent_routes)
@@ -176,7 +177,8 @@ def _make_gateway(
     """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
     from aileron.gateway import Tally, build, published
 
-    tally = Tally(time.perf_counter, partial(reactor.callLater, _PAUSE_SECONDS), settings.accounting)
+    later = partial(reactor.callLater, _PAUSE_SECONDS)
+    tally = Tally(time.perf_counter, later, store.usage.note, reads=settings.accounting)
     gateway = build(
         settings,
         reactor,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
+from typing import TypeAlias
 
 from zope.interface import implementer
 
@@ -20,31 +21,32 @@ _CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
 class TrafficCounts:
-    """The numbers of one provider, or of one session."""
+    """The numbers of one provider."""
 
     # Flat, and not an object for each histogram: each of these calls is made for each request.
     __slots__ = (
         "_added",
         "_added_seconds",
         "_answers",
-        "_cached",
         "_endings",
         "_first_byte",
         "_first_byte_seconds",
-        "_input",
-        "_output",
         "_received_bytes",
         "_sent_bytes",
         "_told",
         "_untold",
+        "_usage",
         "_whole",
         "_whole_seconds",
         "begun",
+        "name",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.begun = self._sent_bytes = self._received_bytes = 0
-        self._input = self._output = self._cached = self._told = self._untold = 0
+        self._told = self._untold = 0
+        self._usage = Usage()
         self._answers = [0] * len(_CLASSES)
         self._endings = dict.fromkeys(Ending, 0)
         self._first_byte, self._whole = [0] * (len(WAIT_BOUNDS) + 1), [0] * (len(WAIT_BOUNDS) + 1)
@@ -76,9 +78,7 @@ class TrafficCounts:
             self._untold += 1
             return
         self._told += 1
-        self._input += usage.input
-        self._output += usage.output
-        self._cached += usage.cached
+        self._usage += usage
 
     def traffic(self) -> Traffic:
         """Return the counts as they are now."""
@@ -88,7 +88,7 @@ class TrafficCounts:
             endings=dict(self._endings),
             sent_bytes=self._sent_bytes,
             received_bytes=self._received_bytes,
-            usage=Usage(self._input, self._output, self._cached),
+            usage=self._usage,
             told=self._told,
             untold=self._untold,
             first_byte=Histogram(WAIT_BOUNDS, tuple(self._first_byte), self._first_byte_seconds),
@@ -120,97 +120,96 @@ class Uncounted:
 UNCOUNTED = Uncounted()
 
 
-MOST_SESSIONS = 256
+Later: TypeAlias = Callable[[Callable[[], None]], object]
+Note: TypeAlias = Callable[[str, str | None, Usage | None], object]
+Account: TypeAlias = tuple[TrafficCounts, str | None]
+"""The provider of an exchange, and its session; L{None}: it has none."""
+
 MOST_PACKED = 64
 MOST_UNREAD = 256
 
 
 @implementer(IMeters, ITotals)
 class Tally:
-    """The counts of the providers that were called and of the sessions that called of late."""
+    """The counts of the providers that were called; what each call used is noted for its session and day.
 
-    def __init__(
-        self, clock: Callable[[], float], later: Callable[[Callable[[], None]], object], reads: bool = True
-    ) -> None:
+    :ivar reading: of copies of answers.
+    """
+
+    def __init__(self, clock: Callable[[], float], later: Later, note: Note, *, reads: bool = True) -> None:
         """Begin at nought.
 
         :param clock: seconds, never set back.
         :param later: calls what it is given, once, when nothing is in the way.
+        :param note: is told of the calls of sessions, and of what others used; at once: it may wait for nothing.
         :param reads: whether answers are read for the tokens that they cost.
         """
         self._clock = clock
         self._reads = reads
         self._providers: dict[str, TrafficCounts] = {}
-        self._sessions: OrderedDict[str, TrafficCounts] = OrderedDict()
-        self._reading = UsageReading(later)
+        self.reading = UsageReading(later, note)
 
     def begin(self, provider: Provider, session_id: str | None, inference: bool) -> IMeter:
         counts = self._providers.get(provider.name)
         if counts is None:
-            counts = self._providers[provider.name] = TrafficCounts()
+            counts = self._providers[provider.name] = TrafficCounts(provider.name)
         counts.begun += 1
-        to = (counts,) if session_id is None else (counts, self._session(session_id))
-        return _Meter(to, self._clock, self._reading if inference and self._reads else None)
-
-    def _session(self, session_id: str) -> TrafficCounts:
-        sessions = self._sessions
-        counts = sessions.get(session_id)
-        if counts is None:
-            counts = sessions[session_id] = TrafficCounts()
-            if len(sessions) > MOST_SESSIONS:
-                sessions.popitem(last=False)
-        else:
-            sessions.move_to_end(session_id)
-        counts.begun += 1
-        return counts
+        return _Meter((counts, session_id), self._clock, self.reading, reads=inference and self._reads)
 
     def snapshot(self) -> GatewayTotals:
         return GatewayTotals({name: counts.traffic() for name, counts in sorted(self._providers.items())})
-
-    def of_session(self, session_id: str) -> Traffic | None:
-        counts = self._sessions.get(session_id)
-        return None if counts is None else counts.traffic()
 
 
 class UsageReading:
     """Reads copies of answers for their tokens, one at a time, and lets each go.
 
     :ivar allowance: of long copies.
+    :ivar note: as in L{Tally}.
     """
 
-    def __init__(self, later: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, later: Later, note: Note) -> None:
         self.allowance = Allowance(MOST_PACKED)
+        self.note = note
         self._later = later
-        self._queue: deque[tuple[BodySample, tuple[TrafficCounts, ...]]] = deque()
+        self._queue: deque[tuple[BodySample, Account]] = deque()
 
     @property
     def busy(self) -> bool:
         """True where so many wait that another one would not be read."""
         return len(self._queue) >= MOST_UNREAD
 
-    def read(self, copy: BodySample, to: tuple[TrafficCounts, ...]) -> None:
-        """Read it later, and tell these; at once, and unread, if too many wait."""
+    def read(self, copy: BodySample, to: Account) -> None:
+        """Read it later, and count it there; at once, and unread, if too many wait."""
         if self.busy:
             copy.let_go()
-            _tell(None, to)
+            self.tell(None, to)
             return
         self._queue.append((copy, to))
         if len(self._queue) == 1:
             self._later(self._read_one)
 
+    def read_rest(self) -> None:
+        """Read at once all that waits: nothing is relayed any more."""
+        while self._queue:
+            self._read_one()
+
+    def tell(self, usage: Usage | None, to: Account) -> None:
+        """Count what an answer told for its provider, and note it."""
+        counts, session_id = to
+        counts.tell(usage)
+        if usage is not None or session_id is not None:
+            self.note(counts.name, session_id, usage)
+
     def _read_one(self) -> None:
+        if not self._queue:
+            return  # the rest was read at once
         copy, to = self._queue.popleft()
         try:
-            _tell(copy.usage(), to)
+            self.tell(copy.usage(), to)
         finally:
             copy.let_go()
             if self._queue:
                 self._later(self._read_one)
-
-
-def _tell(usage: Usage | None, to: tuple[TrafficCounts, ...]) -> None:
-    for counts in to:
-        counts.tell(usage)
 
 
 @implementer(IMeter)
@@ -226,6 +225,7 @@ class _Meter:
         "_copy",
         "_full_at",
         "_reading",
+        "_reads",
         "_received",
         "_room",
         "_sent",
@@ -233,10 +233,10 @@ class _Meter:
         "_to",
     )
 
-    def __init__(self, to: tuple[TrafficCounts, ...], clock: Callable[[], float], reading: UsageReading | None) -> None:
+    def __init__(self, to: Account, clock: Callable[[], float], reading: UsageReading, *, reads: bool) -> None:
         self._to = to
         self._clock = clock
-        self._reading = reading
+        self._reading, self._reads = reading, reads
         self._copy: BodySample | None = None
         self._code = self._received = 0
         self._full_at = -1
@@ -253,7 +253,7 @@ class _Meter:
     def answered(self, code: int, head: bytes) -> None:
         self._answered = self._clock()
         self._code = code
-        if code != 200 or self._reading is None:
+        if code != 200 or not self._reads:
             return
         if self._reading.busy:
             self._skipped = True
@@ -271,13 +271,15 @@ class _Meter:
     def ended(self, ending: Ending, uploaded: int) -> None:
         begun, answered, sent = self._begun, self._answered, self._sent
         seconds = self._clock() - begun
-        for counts in self._to:
-            counts.end(self._code, ending, seconds, uploaded, self._received)
-            if answered and sent:
-                back = answered - self._arrived if self._arrived else 0.0
-                counts.wait(answered - begun, sent - begun + back)
-        if self._copy is not None and self._reading is not None:
+        counts, session_id = self._to
+        counts.end(self._code, ending, seconds, uploaded, self._received)
+        if answered and sent:
+            back = answered - self._arrived if self._arrived else 0.0
+            counts.wait(answered - begun, sent - begun + back)
+        if self._copy is not None:
             self._reading.read(self._copy, self._to)
             self._copy = None
         elif self._skipped:
-            _tell(None, self._to)
+            self._reading.tell(None, self._to)
+        elif session_id is not None:
+            self._reading.note(counts.name, session_id, None)

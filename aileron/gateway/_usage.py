@@ -1,4 +1,4 @@
-"""The tokens of an answer, read out of the first and the last bytes of its text; best effort, and never an error.
+"""The tokens and the cost of an answer, read out of the first and last bytes of its text; best effort, no error.
 
 Both dialects say them in an object named C{usage}, which stands at the outermost level of an answer that comes at once,
 and in the last events of one that is streamed.  What only looks like it, such as a tool call's argument of that name,
@@ -20,7 +20,7 @@ LAST_BYTES = 16 * 1024
 _NAME = b'"usage"'
 _NAMED = re.compile(_NAME + rb"\s*:\s*(?=\{)").match
 _MOST_TRIED = 8  # each may cost a parse of all that is kept
-_MOST_TOKENS = 10**9
+_MOST_TOKENS, _MOST_DOLLARS, _MICRODOLLARS = 10**9, 10_000, 1_000_000
 _DATA = b"data:"
 _DECODER = json.JSONDecoder()
 # Before the rest of a text that begins with the object named "usage": these make it whole if it stood at that place,
@@ -148,6 +148,7 @@ def _read_counts(told: Mapping[str, Any]) -> Usage | None:
             _number(told, "prompt_tokens"),
             _number(told, "completion_tokens"),
             _of_details(told, "prompt_tokens_details"),
+            _cost(told),
         )
     if "input_tokens" not in told and "output_tokens" not in told:
         return None
@@ -157,6 +158,7 @@ def _read_counts(told: Mapping[str, Any]) -> Usage | None:
         _number(told, "input_tokens") + from_cache + _number(told, "cache_creation_input_tokens"),
         _number(told, "output_tokens"),
         from_cache or _of_details(told, "input_tokens_details"),
+        _cost(told),
     )
 
 
@@ -168,3 +170,11 @@ def _of_details(told: Mapping[str, Any], name: str) -> int:
 def _number(told: Mapping[str, Any], name: str) -> int:
     value = told.get(name)
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
+
+
+def _cost(told: Mapping[str, Any]) -> int | None:
+    """Read the cost in dollars, as OpenRouter tells it beside the tokens; L{None} where there is none to believe."""
+    value = told.get("cost")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_DOLLARS:
+        return None  # NaN is within no bounds
+    return round(value * _MICRODOLLARS)

@@ -9,7 +9,7 @@ from ._governance import IGrantService, ILimitService, IReconciliation, ITrustSe
 from ._operators import IOperators, IPasskeyBook
 from ._runner import IDecisions, ISubmission
 from ._services import IAgentRoutes, IMcp, IMeter, IMeters, INotifier, ITotals
-from ._store import IAudit, IBindingFlags, IRuns, ISessions, IWatermarks
+from ._store import IAudit, IBindingFlags, IRuns, ISessions, IUsage, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "ITotals",
     "ITrust",
     "ITrustService",
+    "IUsage",
     "IVault",
     "IWatermarks",
 ]

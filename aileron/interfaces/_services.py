@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from zope.interface import Interface
 
-from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider, Traffic
+from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider
 
 
 class IAgentRoutes(Interface):
@@ -91,9 +91,6 @@ class ITotals(Interface):
 
     def snapshot() -> GatewayTotals:
         """Return the totals as they are now."""
-
-    def of_session(session_id: str) -> Traffic | None:
-        """Tell what a session's calls come to; L{None}: it made none, or is long forgotten."""
 
 
 class INotifier(Interface):

@@ -1,15 +1,22 @@
-"""Keeps over SQLite what is remembered beside the runs: texts that were trusted, watermarks, flags of bindings."""
+"""Keeps over SQLite what is remembered beside the runs: trusted texts, watermarks, flags of bindings, LLM usage."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import TypeAlias
 
-from attrs import frozen
+from attrs import astuple, define, field, frozen
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.interfaces import IBindingFlags, IWatermarks
-from aileron.values import BindingFlag, Event, digest_of_bytes
+from aileron.errors import StoreUnavailable
+from aileron.interfaces import IBindingFlags, IUsage, IWatermarks
+from aileron.values import BindingFlag, Event, Usage, UsageSum, compact, digest_of_bytes
 
 from ._audit import Seals
 from ._readers import Readers, shielded
@@ -19,6 +26,22 @@ from ._writer import Writer
 FLAGS = Table("binding_flags", BindingFlag, {"binding": PLAIN, "revision": PLAIN, "since": MOMENT, "reason": PLAIN})
 # The first flag of a revision stays: since when it is so is what counts.
 _OTHER_REVISION = f"{FLAGS.overwriting('binding')} WHERE excluded.revision <> binding_flags.revision"
+WRITE_SECONDS, _DAY_SECONDS = 10.0, 86_400
+_NO_USAGE = Usage()
+_Key: TypeAlias = tuple[int, str, str]  # the day since 1970, the session or nothing, and the provider
+_COST = "cost_microdollars"  # NULL where it was not told, and so is a sum with it
+_ADD_USAGE = f"""
+    INSERT INTO llm_usage (day, session_id, provider, input, output, cached, {_COST}, calls)
+    VALUES (date(? * 86400, 'unixepoch'), ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (session_id, day, provider) DO UPDATE SET
+        input = input + excluded.input, output = output + excluded.output, cached = cached + excluded.cached,
+        {_COST} = coalesce({_COST} + excluded.{_COST}, excluded.{_COST}, {_COST}), calls = calls + excluded.calls
+"""
+_SUM_USAGE = f"sum(input), sum(output), sum(cached), sum({_COST}), sum(calls) FROM llm_usage"
+_USAGE_OF = f"SELECT session_id, {_SUM_USAGE} WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id"
+_USAGE_SINCE = f"SELECT day, {_SUM_USAGE} WHERE day >= ? GROUP BY day"
+
+_log = Logger()
 
 
 def put_flags(cursor: sqlite3.Cursor, flags: Iterable[BindingFlag]) -> None:
@@ -73,6 +96,60 @@ class SQLiteBindingFlags:
 
     async def put(self, flag: BindingFlag, events: Sequence[Event]) -> None:
         await shielded(self._writer.write(_raise_flag, self._seals, flag, tuple(events)))
+
+
+@implementer(IUsage)
+@define(eq=False)
+class SQLiteUsage:
+    """Keeps C{llm_usage}: what calls to language models used."""
+
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+    _noted: dict[_Key, tuple[Usage, int]] = field(factory=dict, init=False)
+
+    def note(self, provider: str, session_id: str | None, usage: Usage | None) -> None:
+        self._put((int(self._clock.seconds() // _DAY_SECONDS), session_id or "", provider), usage, 1)
+
+    async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
+        return await self._sum(_USAGE_OF, compact(list(session_ids)))
+
+    async def daily(self, since: date) -> Mapping[date, UsageSum]:
+        sums = await self._sum(_USAGE_SINCE, since.isoformat())
+        return {date.fromisoformat(day): used for day, used in sums.items()}
+
+    def flush(self) -> Deferred[None]:
+        """Write what was noted; what the database refuses is kept for the next time."""
+        noted, self._noted = self._noted, {}
+        if not noted:
+            return succeed(None)
+        rows = [(*key, *astuple(usage), calls) for key, (usage, calls) in noted.items()]
+        return self._writer.write(_add_usage, rows).addErrback(self._keep, noted)
+
+    async def _sum(self, statement: str, wanted: str) -> dict[str, UsageSum]:
+        await shielded(self.flush())
+        return await self._readers.read(_sum_usage, statement, wanted)
+
+    def _put(self, key: _Key, usage: Usage | None, calls: int) -> None:
+        if not self._noted:
+            self._clock.callLater(WRITE_SECONDS, self.flush)
+        before, counted = self._noted.get(key, (_NO_USAGE, 0))
+        self._noted[key] = (before if usage is None else before + usage, counted + calls)
+
+    def _keep(self, failure: Failure, noted: Mapping[_Key, tuple[Usage, int]]) -> None:
+        failure.trap(StoreUnavailable)  # nothing of it was written
+        for key, used in noted.items():
+            self._put(key, *used)
+        _log.warn("the usage of LLM calls is not written yet")
+
+
+def _add_usage(cursor: sqlite3.Cursor, rows: Sequence[tuple[object, ...]]) -> None:
+    cursor.executemany(_ADD_USAGE, rows)
+
+
+def _sum_usage(cursor: sqlite3.Cursor, statement: str, wanted: str) -> dict[str, UsageSum]:
+    rows = cursor.execute(statement, (wanted,))
+    return {key: UsageSum(Usage(*numbers), calls) for key, *numbers, calls in rows}
 
 
 def _raise_flag(cursor: sqlite3.Cursor, seals: Seals, flag: BindingFlag, events: Sequence[Event]) -> None:

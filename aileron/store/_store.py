@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
-from aileron.interfaces import IAudit, IBindingFlags, IRuns, ISessions, IWatermarks
+from aileron.interfaces import IAudit, IBindingFlags, IRuns, ISessions, IUsage, IWatermarks
 
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
 from ._connections import Threads, Tuning, reading_pool, writing_pool
-from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteWatermarks
+from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
 from ._readers import Readers
 from ._runs import SQLiteRuns
@@ -55,6 +55,7 @@ class Store:
     :ivar contents: texts that were trusted once.
     :ivar watermarks: how far other things had come.
     :ivar flags: flags of bindings.
+    :ivar usage: what calls to language models used.
     """
 
     runs: IRuns
@@ -64,13 +65,14 @@ class Store:
     contents: SQLiteContents
     watermarks: IWatermarks
     flags: IBindingFlags
+    usage: IUsage
     _path: Path
     _schema: Schema
     _tuning: Tuning
     _pools: _Pools
     _writer: Writer
     _readers: Readers
-    _flush: Callable[[], Deferred[None]]
+    _flushes: Sequence[Callable[[], Deferred[None]]]
 
     async def open(self) -> None:
         """Make the database, or bring it up to this version's schema.
@@ -84,11 +86,12 @@ class Store:
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
 
     async def close(self) -> None:
-        """Write when sessions were last seen, let pending writes become durable, and close the connections.
+        """Write what is only noted so far, let pending writes become durable, and close the connections.
 
         Nothing more is taken from here on.  Twice is safe.
         """
-        await self._flush()
+        for flush in self._flushes:
+            await flush()
         await self._writer.close()
         await self._readers.close()
         self._pools.close()
@@ -116,7 +119,7 @@ def make_store(
         reading_pool(path, reactor, threads, tuning),
     )
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
-    sessions = SQLiteSessions(writer, readers, clock, seals)
+    sessions, usage = SQLiteSessions(writer, readers, clock, seals), SQLiteUsage(writer, readers, clock)
     return Store(
         runs=SQLiteRuns(writer, readers, clock, seals),
         audit=SQLiteAudit(writer, readers, seals, clock),
@@ -125,11 +128,12 @@ def make_store(
         contents=SQLiteContents(writer, readers),
         watermarks=SQLiteWatermarks(writer, readers),
         flags=SQLiteBindingFlags(writer, readers, seals),
+        usage=usage,
         path=path,
         schema=schema or shipped(),
         tuning=tuning,
         pools=pools,
         writer=writer,
         readers=readers,
-        flush=sessions.flush,
+        flushes=(sessions.flush, usage.flush),
     )

@@ -50,6 +50,7 @@ from ._gateway import (
     RelayedPath,
     UpstreamSource,
     Usage,
+    UsageSum,
 )
 from ._grants import (
     MOST_GRANT_DAYS,
@@ -283,6 +284,7 @@ __all__ = [
     "Trusted",
     "UpstreamSource",
     "Usage",
+    "UsageSum",
     "VaultState",
     "Verdict",
     "approval_statement",

@@ -28,7 +28,7 @@ NO_WAITS = Histogram((), (0,))
 
 @frozen
 class Traffic:
-    """Exchanges of one provider, or of one session.
+    """Exchanges of one provider.
 
     :ivar begun: how many, those under way included.
     :ivar answers: how many ended with an answer of which class: C{2xx} …; C{none} where none came.

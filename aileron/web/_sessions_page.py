@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from attrs import frozen
@@ -10,7 +10,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.errors import NotFound
-from aileron.values import Run, RunQuery, RunState, Session, SessionTally, Traffic, visible
+from aileron.values import Run, RunQuery, RunState, Session, SessionTally, UsageSum, visible
 
 from ._blocks import (
     Cell,
@@ -32,7 +32,7 @@ from ._blocks import (
 from ._charts import bars
 from ._parts import Visit
 from ._runs_page import runs_table
-from ._texts import STATES, count, process, segment
+from ._texts import COST, STATES, count, dollars, process, segment
 
 MOST_DRAWN = 100
 _WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
@@ -124,14 +124,15 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
     """Sessions, newest first."""
     live = visit.query.get("live", "")
     found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"))
+    used = await deps.usage.of_sessions([each.id for each in found.items])
     heads = ("Agent", "State", "Started", "Last seen", "Directory", "LLM requests", "Input tokens", "Output tokens")
     return page(
         "Sessions",
         count(len(found.items), "session", "sessions"),
         heading("Sessions"),
         filters("/sessions", choice("live", "State", [("", "All"), ("yes", "Active")], live), given=bool(live)),
-        *_draw_tokens(deps, found.items),
-        table("Sessions, newest first", heads, (_row(deps, each) for each in found.items), "No sessions yet"),
+        *_draw_tokens(found.items, used),
+        table("Sessions, newest first", heads, (_row(deps, each, used) for each in found.items), "No sessions yet"),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )
 
@@ -144,13 +145,14 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     found = await deps.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
     more = f" Only the newest {MOST_DRAWN} are shown." if found.cursor else ""
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
+    tally, used = await deps.sessions.tally(session_id), await deps.usage.of_sessions([session_id])
     return page(
         f"{session.agent}, session",
         f"{session.agent}: {count(len(found.items), 'call', 'calls')}",
         back("/sessions", "All sessions"),
         heading(session.agent, "self-reported"),
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
-        facts(_about(deps, session, await deps.sessions.tally(session_id))),
+        facts(_about(session, tally, used.get(session_id))),
         tags.h2("Calls"),
         quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",
         draw_timeline(lanes, deps.now()) if lanes else "",
@@ -159,7 +161,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     )
 
 
-def _row(deps: Dependencies, session: Session) -> tuple[Cell, ...]:
+def _row(deps: Dependencies, session: Session, used: Mapping[str, UsageSum]) -> tuple[Cell, ...]:
     name = link(f"/sessions/{session.id}", session.agent)
     return (
         name,
@@ -167,32 +169,24 @@ def _row(deps: Dependencies, session: Session) -> tuple[Cell, ...]:
         session.started_at,
         session.seen_at,
         session.working_dir,
-        *_tokens(deps, session),
+        *_tokens(used.get(session.id)),
     )
 
 
-def _draw_tokens(deps: Dependencies, sessions: Sequence[Session]) -> Iterator[Part]:
+def _draw_tokens(sessions: Sequence[Session], used: Mapping[str, UsageSum]) -> Iterator[Part]:
     """Draw the sessions that used most tokens; the table has their input and output."""
-    read = [(each, _traffic(deps, each)) for each in sessions]
-    used = [(each, traffic.usage.input + traffic.usage.output) for each, traffic in read if traffic is not None]
-    most = sorted((each for each in used if each[1]), key=lambda each: -each[1])[:_MOST_BARS]
+    tokens = [(each, used[each.id].usage.input + used[each.id].usage.output) for each in sessions if each.id in used]
+    most = sorted((each for each in tokens if each[1]), key=lambda each: -each[1])[:_MOST_BARS]
     rows = [
         (f"{each.agent[:_SHORT]} {each.started_at:%d %b %H:%M}", float(count), f"{count:,}") for each, count in most
     ]
     if rows:
-        yield tags.h2("LLM tokens since the daemon started")
+        yield tags.h2("LLM tokens")
         yield bars("Tokens, input and output together, by session (start in UTC)", rows)
 
 
-def _tokens(deps: Dependencies, session: Session) -> tuple[Cell, Cell, Cell]:
-    traffic = _traffic(deps, session)
-    if traffic is None:
-        return None, None, None
-    return traffic.begun, traffic.usage.input, traffic.usage.output
-
-
-def _traffic(deps: Dependencies, session: Session) -> Traffic | None:
-    return None if deps.totals is None else deps.totals.of_session(session.id)
+def _tokens(used: UsageSum | None) -> tuple[Cell, Cell, Cell]:
+    return (None, None, None) if used is None else (used.calls, used.usage.input, used.usage.output)
 
 
 def _is_paused(deps: Dependencies, session: Session) -> bool:
@@ -219,7 +213,7 @@ def _choices(deps: Dependencies, session: Session) -> Iterator[Part]:
     yield act("End session", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name="end-session")
 
 
-def _about(deps: Dependencies, session: Session, tally: SessionTally) -> Iterator[tuple[str, Cell]]:
+def _about(session: Session, tally: SessionTally, used: UsageSum | None) -> Iterator[tuple[str, Cell]]:
     yield "Session ID", session.id
     yield "Working directory (self-reported)", session.working_dir
     yield "Opened by", process(session.peer)
@@ -233,10 +227,11 @@ def _about(deps: Dependencies, session: Session, tally: SessionTally) -> Iterato
     yield "Executed", tally.effects
     yield "Outcome unknown", tally.in_doubt
     yield "Pending", tally.waiting
-    requests, read, written = _tokens(deps, session)
+    requests, read, written = _tokens(used)
     yield "LLM requests", requests
     yield "Input tokens", read
     yield "Output tokens", written
+    yield COST, None if used is None else dollars(used.usage.cost_microdollars)
     yield "Audit log", link(f"/audit?session={session.id}", "Records of this session")
 
 

@@ -10,6 +10,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.values import JSON, Process, Run, RunState, Session, plain, timestamp, visible
 
+COST = "Cost as reported by providers"
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 
 STATES = {
@@ -45,6 +46,11 @@ def size(text: str) -> str:
 def count(number: int, one: str, several: str) -> str:
     """Write a number with its noun."""
     return f"{number:,} {one if number == 1 else several}"
+
+
+def dollars(microdollars: int | None) -> str | None:
+    """Write a cost; one below a dollar with the fractions of a cent."""
+    return None if microdollars is None else f"${microdollars / 10**6:,.{2 if microdollars >= 10**6 else 6}f}"
 
 
 def agent(session: Session | None) -> str:

@@ -98,6 +98,7 @@ class ApiCase(SynchronousTestCase):
             vault=self.vault,
             bindings=MemoryBindings(self.vault),
             flags=self.store.flags,
+            usage=self.store.usage,
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,
             passkeys=self.passkeys,

@@ -203,6 +203,8 @@ _EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, values.JS
     "passkey": (values.Passkey("key-1", "laptop", b"canary", _NOON, 3), None),
     "passkey rule": (values.PasskeyRule(True, ("ship*",)), None),
     "provider": (_PROVIDER, None),
+    "calls": (values.UsageSum(values.Usage(6, 7, 8), 3), None),
+    "costly calls": (values.UsageSum(values.Usage(6, 7, 8, 140), 3), None),
     "traffic": (_TRAFFIC, lambda: totals_json(values.GatewayTotals({"claude": _TRAFFIC}))),
 }
 

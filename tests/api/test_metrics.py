@@ -43,21 +43,14 @@ BUSY = Traffic(
     whole=WAITS,
 )
 IDLE = evolve(BUSY, begun=6, usage=Usage(5, 6))
-OWN = Traffic(begun=2, usage=Usage(20, 10, 5))
 
 
 @implementer(ITotals)
 class FixedTotals:
-    """Totals of a busy provider and an idle one, and of one session."""
-
-    def __init__(self) -> None:
-        self.session_id = ""
+    """Totals of a busy provider and an idle one."""
 
     def snapshot(self) -> GatewayTotals:
         return GatewayTotals({"anthropic": IDLE, "openai": BUSY})
-
-    def of_session(self, session_id: str) -> Traffic | None:
-        return OWN if session_id == self.session_id else None
 
 
 class CountedCase(ApiCase):
@@ -98,10 +91,17 @@ class TotalsTests(CountedCase):
         self.assertEqual(totals, {"requests": 0, "input_tokens": 0, "output_tokens": 0, "providers": []})
 
     def test_sessions(self) -> None:
-        """A session that called shows its own calls, to itself too; any other shows none."""
+        """A session that called shows its own calls as they are stored, to itself too; any other shows none.
+
+        Their cost is there only where a provider told one.
+        """
         opened, other = self.open_session(), self.open_session()
-        self.totals.session_id = opened["id"]
-        expected = {"requests": 2, "input_tokens": 20, "output_tokens": 10}
+        self.store.usage.note("openai", opened["id"], Usage(20, 10, 5))
+        expected: dict[str, object] = {"requests": 1, "input_tokens": 20, "output_tokens": 10, "cached_tokens": 5}
+        shown = self.operator.ask("GET", f"/v1/sessions/{opened['id']}", self.operator_token()).json
+        self.assertEqual(shown["gateway"], expected)
+        self.store.usage.note("openrouter", opened["id"], Usage(cost_microdollars=140))
+        expected |= {"requests": 2, "cost_microdollars": 140}
         own = self.agents.ask("GET", "/v1/sessions", opened["token"]).json["items"]
         self.assertEqual([item["gateway"] for item in own], [expected])
         listed = self.operator.ask("GET", "/v1/sessions", self.operator_token()).json["items"]
@@ -120,7 +120,7 @@ class MetricsTests(CountedCase):
     def test_text(self) -> None:
         """The daemon's state, each provider's counters and long turns are told as frozen, beside the library's own."""
         self.build(long_turns=lambda: LongTurns(2, 3, 0.75))
-        self.totals.session_id = self.open_session()["id"]
+        self.open_session()
         text = self.operator.ask("GET", "/metrics", SCRAPER).text
         ours = [line for line in text.splitlines() if line.removeprefix("# TYPE ").startswith("aileron_")]
         self.assertEqual(ours, _FROZEN.read_text(encoding="utf-8").splitlines())

@@ -16,7 +16,7 @@ from aileron import __version__
 from aileron.cli._context import CliContext
 from aileron.home import Discovery, Home, acquire_lock, release_lock, write_discovery
 from aileron.store import Schema, copy
-from aileron.store._migration import shipped
+from aileron.store._migration import migrate, shipped
 from aileron.values import RunState
 from aileron.vault.keys import open_vault
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, URL, CommandCase
@@ -26,12 +26,15 @@ _PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
 
 
 class UpgradeCase(CommandCase):
-    """Checks a home that a released version left."""
+    """Checks a home that a released version left, its database at this version."""
 
     def setUp(self) -> None:
         super().setUp()
         self.home = Home(Path(self.mktemp()).absolute())
         unpack(versions()[-1], self.home.root)
+        migrate(self.home.database, shipped(), 0)
+        for aside in self.home.root.glob("aileron.db.backup-*"):
+            aside.unlink()
         self.environ = {"HOME": "/nowhere", "AILERON_HOME": str(self.home.root)}
 
     def cli_context(self) -> CliContext:
@@ -92,11 +95,12 @@ class StateTests(UpgradeCase):
 
     def test_older_database(self) -> None:
         """An older database is upgraded by the next start; a daemon that does not run is not to be stopped."""
+        known = shipped().version
         self.ship("CREATE TABLE later (x TEXT) STRICT;")
         code, found = self.checked()
-        self.assertEqual((code, found["database"]), (1, {"found": 1, "known": 2, "age": "older"}))
+        self.assertEqual((code, found["database"]), (1, {"found": known, "known": known + 1, "age": "older"}))
         self.assertEqual([each.split()[1] for each in found["next"]], ["backup", "vault"])
-        self.assertIn("schema 1, older than this version's (2)", self.command("upgrade", "--check")[1])
+        self.assertIn(f"schema {known}, older than this version's ({known + 1})", self.command("upgrade", "--check")[1])
 
     def test_newer_database(self) -> None:
         """A database of a newer version is refused and not read further, whatever tables it has."""

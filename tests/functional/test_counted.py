@@ -47,7 +47,10 @@ class CountedTests(GatewayedTestCase):
         return reply.text
 
     async def test_counted(self) -> None:
-        """Calls of both SDKs, streamed or not, of a session or none, are counted with the tokens that were told."""
+        """Calls of both SDKs, streamed or not, of a session or none, are counted with the tokens that were told.
+
+        Those of a session are still there when the daemon starts anew.
+        """
         llm = self.llm({"m": [Say(_CANARY), Say(_CANARY), Say(_CANARY), Say(_CANARY), Refuse(429, "slowly")]})
         kept = await self.counted(llm)
         session, stranger = self.through(kept), self.through(kept, key="nowhere")
@@ -66,6 +69,11 @@ class CountedTests(GatewayedTestCase):
         openai = totals["providers"][1]
         self.assertEqual((openai["answers"]["2xx"], openai["answers"]["4xx"]), (3, 1))
         await self.seen_everywhere(totals)
+        await self.command("daemon", "stop")
+        await self.unlock()
+        listed = (await self.operator("sessions", "list")).stdout
+        self.assertIn(f"{openai['input_tokens']} in, {openai['output_tokens']} out", listed)
+        self.assertEqual((await self.totals())["providers"], [])
 
     async def seen_everywhere(self, totals: Mapping[str, Any]) -> None:
         """The same numbers are on the command line and in the metrics; no word of a conversation is anywhere."""

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.gateway._body_sample import PLAIN_BYTES
-from aileron.gateway._tally import MOST_PACKED, MOST_SESSIONS, MOST_UNREAD, Tally
+from aileron.gateway._tally import MOST_PACKED, MOST_UNREAD, Tally
 from aileron.interfaces import IMeter, IMeters, ITotals
 from aileron.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic, Usage
 from tests.gateway import answers
@@ -26,7 +26,12 @@ class TallyCase(SynchronousTestCase):
         self.clock = Clock()
         self.clock.advance(1000)
         self.waiting: list[Callable[[], None]] = []
-        self.tally = Tally(self.clock.seconds, self.waiting.append)
+        self.noted: list[tuple[str, str | None, Usage | None]] = []
+        self.tally = self.made()
+
+    def made(self, *, reads: bool = True) -> Tally:
+        """A tally that notes where the test looks."""
+        return Tally(self.clock.seconds, self.waiting.append, lambda *call: self.noted.append(call), reads=reads)
 
     def call(
         self,
@@ -71,7 +76,7 @@ class CountingTests(TallyCase):
 
     def test_providers(self) -> None:
         """Before the first call there is nothing; then each provider has its own numbers, as they were when asked."""
-        self.assertEqual((self.tally.snapshot().providers, self.tally.of_session("s")), ({}, None))
+        self.assertEqual(self.tally.snapshot().providers, {})
         self.call()
         before = self.traffic()
         self.call()
@@ -156,31 +161,63 @@ class TimeTests(TallyCase):
         self.assertEqual((sum(traffic.whole.counts), traffic.answers["4xx"]), (1, 1))
 
 
-class SessionTests(TallyCase):
-    """Numbers of sessions."""
+class NotingTests(TallyCase):
+    """What is noted of a call, for its session and day."""
 
     def test_session(self) -> None:
-        """A session's calls count for it and for the provider, whichever they went to."""
+        """A session's call is noted once, when its answer was read, under its provider; never within the exchange."""
         self.call(answers.chat(), session="a")
-        self.call(answers.chat(), session="a", provider=ANTHROPIC)
-        self.call(answers.chat(), session="b")
-        self.call(answers.chat())
+        self.call(answers.chat(), session="b", provider=ANTHROPIC)
+        self.assertEqual(self.noted, [])
         self.idle()
-        own = self.tally.of_session("a")
-        assert own is not None
-        self.assertEqual((own.begun, own.told, own.usage), (2, 2, Usage(240, 68, 200)))
-        self.assertEqual((self.traffic().begun, self.traffic().usage), (3, Usage(360, 102, 300)))
+        self.assertEqual(self.noted, [("openai", "a", CHAT), ("anthropic", "b", CHAT)])
 
-    def test_forgotten(self) -> None:
-        """Of sessions that are too many the one that called longest ago is forgotten; a call of it ends in peace."""
-        meter = self.tally.begin(OPENAI, "old", True)
-        for number in range(MOST_SESSIONS):
-            self.call(session=f"s{number}")
-        self.call(session="s0")
-        self.call(session="new")
+    def test_no_session(self) -> None:
+        """Of a call without a session only what it used is noted."""
+        self.call(answers.chat())
+        self.call(b"{}")
+        self.call(code=429)
+        self.idle()
+        self.assertEqual(self.noted, [("openai", None, CHAT)])
+
+    def test_nothing_used(self) -> None:
+        """A session's call that was refused, failed, asked no model or told nothing is noted without usage."""
+        self.call(code=429, session="a")
+        self.call(answers.chat(), session="a", inference=False)
+        self.call(ending=Ending.REFUSED, code=403, session="a")
+        self.tally.begin(OPENAI, "a", True).ended(Ending.UNREACHABLE, 0)
+        self.call(b"{}", session="a")
+        self.idle()
+        self.assertEqual(self.noted, [("openai", "a", None)] * 5)
+
+    def test_crowd(self) -> None:
+        """Calls whose answers come too fast to be read are noted as well, each once, without usage."""
+        meter = self.tally.begin(OPENAI, "late", True)
+        meter.answered(200, answers.head())
+        for _ in range(MOST_UNREAD + 1):
+            self.call(answers.chat(), session="a")
         meter.ended(Ending.COMPLETE, 0)
-        known = [name for name in ("old", "s0", "s1", "s2", "new") if self.tally.of_session(name) is not None]
-        self.assertEqual(known, ["s0", "s2", "new"])
+        self.assertEqual(self.noted, [("openai", "a", None), ("openai", "late", None)])
+        self.idle()
+        self.assertEqual(len(self.noted), MOST_UNREAD + 2)
+
+    def test_read_rest(self) -> None:
+        """At the end of the relay all that waits is read at once, and nothing of it a second time."""
+        for _ in range(3):
+            self.call(answers.chat(), session="a")
+        self.tally.reading.read_rest()
+        self.assertEqual(self.noted, [("openai", "a", CHAT)] * 3)
+        self.idle()
+        self.assertEqual((len(self.noted), self.traffic().told), (3, 3))
+
+    def test_cost(self) -> None:
+        """Costs are added up; the sum is that of the answers that told one."""
+        told = answers.chat().replace(b'"total_tokens":154', b'"cost":0.25,"total_tokens":154')
+        self.assertIn(b"0.25", told)
+        for body in (answers.chat(), told, told):
+            self.call(body)
+        self.idle()
+        self.assertEqual(self.traffic().usage, Usage(360, 102, 300, 500_000))
 
 
 class ReadingTests(TallyCase):
@@ -226,7 +263,7 @@ class ReadingTests(TallyCase):
 
     def test_off(self) -> None:
         """Where it is switched off, no answer is kept or read; the rest is counted."""
-        self.tally = Tally(self.clock.seconds, self.waiting.append, reads=False)
+        self.tally = self.made(reads=False)
         self.call(answers.chat())
         traffic = self.traffic()
         self.assertEqual((self.idle(), traffic.begun, traffic.told, traffic.untold), (0, 1, 0, 0))
@@ -265,7 +302,7 @@ class ReadingTests(TallyCase):
         meter.passed(answers.chat("canary"))
         meter.ended(Ending.COMPLETE, 0)
         self.assertNotIn("canary", repr((self.tally, meter, self.waiting)))
-        queue = self.tally._reading._queue
+        queue = self.tally.reading._queue
         copy = queue[0][0]
         self.assertIn(b"canary", copy.room)
         self.idle()

@@ -7,6 +7,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from hashlib import sha256
 
 from hypothesis import example, given, settings
@@ -95,6 +96,50 @@ class AtOnceTests(SynchronousTestCase):
         self.assertEqual(
             at_once(b'{"usage":{"prompt_tokens":1,"prompt_tokens_details":7,"completion_tokens":2}}'), Usage(1, 2)
         )
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+    @example(0.00014)
+    @example(10_000)
+    def test_cost(self, dollars: float) -> None:
+        """A cost is read to the nearest millionth of a dollar; one below nothing or beyond belief is not."""
+        usage = {"prompt_tokens": 3, "completion_tokens": 4, "cost": dollars}
+        told = at_once(json.dumps({"usage": usage}).encode())
+        assert told is not None
+        self.assertEqual((told.input, told.output), (3, 4))
+        cost = told.cost_microdollars
+        if 0 <= dollars <= 10_000:
+            self.assertIs(type(cost), int)
+            self.assertLessEqual(abs(Fraction(cost or 0) - Fraction(dollars) * 1_000_000), Fraction(500_001, 1_000_000))
+        else:
+            self.assertIsNone(cost)
+
+    def test_no_cost(self) -> None:
+        """What is no number of dollars is no cost, and the tokens beside it count."""
+        for cost in (
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "1e400",
+            "-0.01",
+            "true",
+            '"0.5"',
+            "null",
+            "[1]",
+            '{"a":1}',
+            "9" * 400,
+        ):
+            text = f'{{"usage":{{"prompt_tokens":3,"completion_tokens":4,"cost":{cost}}}}}'
+            self.assertEqual(at_once(text.encode()), Usage(3, 4), cost)
+
+    def test_cost_in_each_dialect(self) -> None:
+        """A cost is read beside the tokens of either dialect, streamed or not; one elsewhere in the answer is not."""
+        stream = (
+            b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"cost":0.5}}\n\ndata: [DONE]\n\n'
+        )
+        self.assertEqual(streamed(stream), Usage(3, 4, 0, 500_000))
+        self.assertEqual(at_once(b'{"usage":{"input_tokens":3,"output_tokens":4,"cost":1}}'), Usage(3, 4, 0, 1_000_000))
+        self.assertEqual(at_once(b'{"cost":1,"usage":{"input_tokens":3,"details":{"cost":2}}}'), Usage(3))
 
 
 class StreamedTests(SynchronousTestCase):

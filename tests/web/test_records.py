@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
-from attrs import frozen
 from twisted.internet.defer import Deferred
-from zope.interface import implementer
 
-from aileron.interfaces import ITotals
 from aileron.values import (
     Actor,
     Event,
     Fault,
-    GatewayTotals,
     Run,
     RunState,
     SessionEnding,
-    Traffic,
     Usage,
     utc,
     visible,
@@ -29,20 +25,6 @@ HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
 NOTES = {"media_type": "text/plain", "text": "it reads\u202e"}
 OPERATOR = Actor("human", "operator-1")
-
-
-@implementer(ITotals)
-@frozen
-class _Totals:
-    """The traffic of some sessions."""
-
-    usages: dict[str, Usage]
-
-    def snapshot(self) -> GatewayTotals:
-        return GatewayTotals()
-
-    def of_session(self, session_id: str) -> Traffic | None:
-        return Traffic(begun=1, usage=self.usages[session_id]) if session_id in self.usages else None
 
 
 class RunPagesTests(WebCase):
@@ -142,11 +124,34 @@ class SessionPagesTests(WebCase):
         self.agent("session-2", agent=HOSTILE)
         self.agent("session-3", agent="idle")
         self.assertNotIn("<svg", self.fragment("/sessions").text)
-        totals = _Totals({"session-1": Usage(1200, 34), "session-2": Usage(70_000, 1), "session-3": Usage()})
-        self.build(totals=totals)
+        for session_id, usage in (("1", Usage(1200, 34)), ("2", Usage(70_000, 1)), ("3", Usage())):
+            self.store.usage.note("openai", f"session-{session_id}", usage)
         (chart,) = [attributes for tag, attributes in read(self.fragment("/sessions").text).tags if tag == "svg"]
         rows = f"{visible(HOSTILE[:10])} {begun:%d %b %H:%M} 70,001, claude-cod {begun:%d %b %H:%M} 1,234"
         self.assertEqual(chart["aria-label"].partition(": ")[2], rows)
+
+    def test_usage(self) -> None:
+        """A session shows its LLM calls, their tokens and, only where a provider told one, their cost; here and listed.
+
+        All of it is what is stored, so it stays when the daemon starts anew.
+        """
+        self.agent("session-1")
+        self.assertNotIn("tokens", self.fragment("/sessions/session-1").text)
+        self.store.usage.note("openai", "session-1", Usage(1200, 34))
+        self.store.usage.note("openai", "session-1", None)
+        self.build(totals=None)
+        text = self.fragment("/sessions/session-1").text
+        for name, number in (("LLM requests", "2"), ("Input tokens", "1,200"), ("Output tokens", "34")):
+            self.assertIn(f"<dt>{name}</dt><dd>{number}</dd>", text)
+        self.assertNotIn("Cost", text)
+        self.assertEqual(
+            re.findall(r"<td[^>]*>([\d,]+)</td>", self.fragment("/sessions").text)[-3:], ["2", "1,200", "34"]
+        )
+        for microdollars, shown in ((140, "$0.000140"), (12_345_678, "$12.35")):
+            self.store.usage.note("openrouter", "session-1", Usage(cost_microdollars=microdollars))
+            self.assertIn(
+                f"<dt>Cost as reported by providers</dt><dd>{shown}</dd>", self.fragment("/sessions/session-1").text
+            )
 
     def test_one(self) -> None:
         """One session shows its calls, drawn and as rows; it can be paused and ended while it lives."""

@@ -46,9 +46,6 @@ class _Counted:
         usage = Usage(1234, 56)
         return GatewayTotals({"openai": Traffic(begun=10, answers={"2xx": 8, "5xx": 1}, usage=usage, added=added)})
 
-    def of_session(self, session_id: str) -> Traffic | None:
-        return None
-
 
 class ActionPagesTests(WebCase):
     """C{/actions} and C{/actions/…}."""

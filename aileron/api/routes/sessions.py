@@ -29,7 +29,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import moment, optional_json, page, session_json, to_json
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
-from aileron.values import JSON, Approval, Decision, Event, RunQuery, RunState, Session, VaultState, timestamp
+from aileron.values import JSON, Approval, Decision, Event, Page, RunQuery, RunState, Session, VaultState, timestamp
 
 from .events import STILL_HERE_SECONDS
 from .limits import paused_for
@@ -101,12 +101,11 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
 )
 async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
     """Sessions, newest first; an agent sees its own."""
-    if context.caller.session is not None:
-        return answer({"items": [session_payload(context.caller.session, deps)], "cursor": None})
-    found = await deps.sessions.list(
-        context.query.get("live") is True, int(context.number("limit", 100)), context.text("cursor")
-    )
-    return answer(page(found, lambda session: session_payload(session, deps)))
+    own = context.caller.session
+    live, limit = context.query.get("live") is True, int(context.number("limit", 100))
+    found = Page((own,)) if own is not None else await deps.sessions.list(live, limit, context.text("cursor"))
+    traffic = await session_traffic(deps, *(session.id for session in found.items))
+    return answer(page(found, lambda session: session_payload(session, deps, traffic[session.id])))
 
 
 @TABLE.route(
@@ -138,16 +137,16 @@ async def end_session(context: RequestContext, deps: Dependencies, session_id: s
 
 async def session_summary(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
     """Return the session with its C{summary}."""
-    tally = await deps.sessions.tally(session.id)
+    tally, traffic = await deps.sessions.tally(session.id), await session_traffic(deps, session.id)
     until = session.ended_at or deps.now()
     seconds = max(0, int((until - session.started_at).total_seconds()))
-    return {**session_payload(session, deps), "summary": {**to_json(tally), "seconds": seconds}}
+    return {**session_payload(session, deps, traffic[session.id]), "summary": {**to_json(tally), "seconds": seconds}}
 
 
-def session_payload(session: Session, deps: Dependencies) -> Mapping[str, JSON]:
+def session_payload(session: Session, deps: Dependencies, traffic: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """C{Session}, with whether it is paused and what it sent through the gateway."""
     paused = paused_for(deps, session.id) is not None
-    return {**session_json(session, deps.now()), "paused": paused, **session_traffic(deps, session.id)}
+    return {**session_json(session, deps.now()), "paused": paused, **traffic}
 
 
 async def _visible(context: RequestContext, deps: Dependencies, session_id: str) -> Session:
@@ -242,7 +241,8 @@ async def deny_session(context: RequestContext, deps: Dependencies, session_id: 
         denied, left = await _deny_all(context, deps, session_id)
     finally:  # only now: an agent that waits for one of them learns of its denial
         deps.session_ended(session_id)
-    return answer({"session": session_payload(session, deps), "denied": denied, "left": left})
+    traffic = await session_traffic(deps, session_id)
+    return answer({"session": session_payload(session, deps, traffic[session_id]), "denied": denied, "left": left})
 
 
 async def _deny_all(context: RequestContext, deps: Dependencies, session_id: str) -> tuple[list[JSON], list[JSON]]:

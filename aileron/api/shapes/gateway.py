@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import cast
 
@@ -20,9 +21,10 @@ from aileron.values import (
     Traffic,
     UpstreamSource,
     Usage,
+    UsageSum,
 )
 
-from .schemas import BOOLEAN, CALLS, COUNT, TEXT, list_of, made_of
+from .schemas import BOOLEAN, CACHED, CALLS, COST, COUNT, TEXT, list_of, made_of
 from .values import ANSWERS, to_json
 
 _SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
@@ -78,14 +80,15 @@ _PROVIDER = made_of(
     {
         "name": TEXT,
         **CALLS,
-        "cached_tokens": {**COUNT, "description": "Of the input, what came from the provider's cache"},
+        "cached_tokens": CACHED,
         "untold": {**COUNT, "description": "Answers whose tokens could not be told"},
         "under_way": COUNT,
         "answers": made_of(dict.fromkeys(("none", "1xx", "2xx", "3xx", "4xx", "5xx"), COUNT)),
         "endings": made_of({ending.value: COUNT for ending in Ending}),
         "sent_bytes": COUNT,
         "received_bytes": COUNT,
-    }
+    },
+    COST,
 )
 TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER)})
 
@@ -103,10 +106,10 @@ def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
     return {**{name: sum(cast("int", each[name]) for each in providers) for name in CALLS}, "providers": providers}
 
 
-def session_traffic(deps: Dependencies, session_id: str) -> dict[str, JSON]:
-    """Return the member C{gateway} of a session, where there is something to tell."""
-    traffic = None if deps.totals is None else deps.totals.of_session(session_id)
-    return {} if traffic is None else {"gateway": {name: to_json(traffic)[name] for name in CALLS}}
+async def session_traffic(deps: Dependencies, *session_ids: str) -> Mapping[str, Mapping[str, JSON]]:
+    """Return the member C{gateway} of each of these sessions by its id; nothing for one that made no call."""
+    used = await deps.usage.of_sessions(session_ids)
+    return {each: {"gateway": to_json(used[each])} if each in used else {} for each in session_ids}
 
 
 ANSWERS.differ(
@@ -119,4 +122,11 @@ ANSWERS.differ(
     whole=OMITTED,
     computed={"under_way": attrgetter("under_way")},
 )
-ANSWERS.differ(Usage, input=Member("input_tokens"), output=Member("output_tokens"), cached=Member("cached_tokens"))
+ANSWERS.differ(
+    Usage,
+    input=Member("input_tokens"),
+    output=Member("output_tokens"),
+    cached=Member("cached_tokens"),
+    cost_microdollars=Member(optional=True),
+)
+ANSWERS.differ(UsageSum, usage=INLINE, calls=Member("requests"))
