@@ -1,4 +1,4 @@
-"""The charts of the last two weeks by day: outcomes, decisions, and the time that you took to decide."""
+"""The charts of the last two weeks by day: outcomes, decisions, the time that you took to decide, and LLM usage."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from attrs import field, frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.values import DailyWait
+from aileron.values import DailyWait, Usage
 
 from ._blocks import Cell, Part, table
 from ._charts import Column, columns, legend
 from ._event_names import OUTCOMES
-from ._texts import STATES
+from ._texts import COST, STATES, dollars
 
 _DAYS = 14
 _OUTCOMES = {state.value: STATES[state] for state in OUTCOMES.values()}
@@ -27,7 +27,10 @@ _COUNTED = {
     "approval.expired": "expired",
 }
 """The types of event that are counted, and as what."""
-_UNITS, _ROUND = ((86_400, "d"), (3600, "h"), (60, "min")), 10
+_TOKENS = {"input": "Input tokens", "output": "Output tokens"}
+_TIMES = ((86_400, " d"), (3600, " h"), (60, " min"), (1, " s"))
+_SIZES = ((10**9, "B"), (10**6, "M"), (1000, "k"), (1, ""))
+_ROUND = 10
 _get_half, _get_most = attrgetter("median_seconds"), attrgetter("slow_seconds")
 
 
@@ -36,11 +39,13 @@ class Day:
     """The numbers of one day in UTC.
 
     :ivar wait: how long approvals waited for the operator; L{None}: nothing was decided.
+    :ivar cost: of LLM calls, in microdollars; L{None}: no provider reported any.
     """
 
     day: date
-    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(_COUNTED.values(), 0))
+    counts: dict[str, int] = field(factory=lambda: dict.fromkeys((*_COUNTED.values(), *_TOKENS), 0))
     wait: DailyWait | None = None
+    cost: int | None = None
 
 
 async def read_days(deps: Dependencies) -> Sequence[Day]:
@@ -50,11 +55,14 @@ async def read_days(deps: Dependencies) -> Sequence[Day]:
     since = datetime.combine(first, time(), UTC)
     waits = await deps.audit.time_daily(since, "approval.requested", ("approval.approved", "approval.denied"))
     wait_of = {each.day: each for each in waits}
+    used = {day: total.usage for day, total in (await deps.usage.daily(first)).items()}
     dates = [first + timedelta(days=at) for at in range(_DAYS)]
-    days = {each: Day(each, wait=wait_of.get(each)) for each in dates}
+    days = {each: Day(each, wait=wait_of.get(each), cost=used.get(each, Usage()).cost_microdollars) for each in dates}
     for day, kind, count in await deps.audit.count_daily(since, tuple(_COUNTED)):
         if day in days:  # a clock that was ahead recorded others
             days[day].counts[_COUNTED[kind]] = count
+    for day in days.keys() & used.keys():
+        days[day].counts.update(input=used[day].input, output=used[day].output)
     for each in days.values():  # what a grant allows is recorded as approved too
         each.counts["by-you"] = max(each.counts["by-you"] - each.counts["by-grant"], 0)
     return list(days.values())
@@ -70,10 +78,12 @@ def draw_days(days: Sequence[Day]) -> Iterator[Part]:
         _draw_chart("Decisions", [_count(each, _DECISIONS) for each in days], legend(_DECISIONS)),
         _draw_chart("Time to decide: half within", [_time(each, _get_half) for each in days]),
         _draw_chart("Time to decide: 9 in 10 within", [_time(each, _get_most) for each in days]),
+        _draw_chart("LLM tokens", [_count(each, _TOKENS) for each in days], legend(_TOKENS)),
+        _draw_chart(COST, [_cost(each) for each in days]),
     ]
     yield tags.div(*charts, **{"class": "charts"})
-    names = {**_OUTCOMES, **_DECISIONS}
-    heads = ("Day (UTC)", *names.values(), "Half decided within", "9 in 10 decided within")
+    names = {**_OUTCOMES, **_DECISIONS, **_TOKENS}
+    heads = ("Day (UTC)", *names.values(), "Half decided within", "9 in 10 decided within", COST)
     rows = table(f"The last {_DAYS} days in numbers", heads, (_row(each, names) for each in days), "")
     yield tags.details(tags.summary("Show the numbers as a table"), rows)
 
@@ -87,7 +97,15 @@ def _draw_chart(title: str, days: Sequence[Column], *key: Tag) -> Part:
 def _count(day: Day, names: Mapping[str, str]) -> Column:
     parts = {kind: day.counts[kind] for kind in names if day.counts[kind]}
     words = ", ".join(f"{count:,} {names[kind].lower()}" for kind, count in parts.items())
-    return Column(day.day, parts, f"{sum(parts.values()):,}" if parts else "", words)
+    return Column(day.day, parts, _write(sum(parts.values()), _SIZES) if parts else "", words)
+
+
+def _cost(day: Day) -> Column:
+    if not day.cost:
+        return Column(day.day)
+    cents = day.cost // 10_000
+    above = f"${_write(cents / 100, _SIZES)}" if cents >= 100 else f"{cents}¢" if cents else "<1¢"
+    return Column(day.day, {"cost": day.cost}, above, dollars(day.cost) or "")
 
 
 def _time(day: Day, get: Callable[[DailyWait], float]) -> Column:
@@ -98,12 +116,12 @@ def _time(day: Day, get: Callable[[DailyWait], float]) -> Column:
     return Column(day.day, {"time": seconds}, _write(seconds).replace(" ", "").replace("min", "m"), words)
 
 
-def _write(seconds: float) -> str:
-    size, unit = next((each for each in _UNITS if seconds >= each[0]), (1, "s"))
-    number = seconds / size
-    return (f"{number:.0f}" if number >= _ROUND else f"{number:.1f}".removesuffix(".0")) + f" {unit}"
+def _write(number: float, units: Sequence[tuple[int, str]] = _TIMES) -> str:
+    size, unit = next((each for each in units if number >= each[0]), units[-1])
+    scaled = number / size
+    return (f"{scaled:.0f}" if scaled >= _ROUND else f"{scaled:.1f}".removesuffix(".0")) + unit
 
 
 def _row(day: Day, names: Mapping[str, str]) -> tuple[Cell, ...]:
     times = (None, None) if day.wait is None else (_write(get(day.wait)) for get in (_get_half, _get_most))
-    return f"{day.day:%d %b}", *(day.counts[kind] for kind in names), *times
+    return f"{day.day:%d %b}", *(day.counts[kind] for kind in names), *times, dollars(day.cost)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from twisted.internet.defer import Deferred
 
 from aileron.audit import RECORDED
-from aileron.values import Actor, Event, utc, visible
+from aileron.values import Actor, Event, Usage, utc, visible
 from aileron.web._event_names import EVENTS, KINDS
 from tests.api.case import NOW
 from tests.web.case import Reading, WebCase, read
@@ -101,16 +101,46 @@ class HistoryTests(WebCase):
         kinds = [each["class"] for tag, each in shown.tags if tag == "rect"]
         self.assertEqual(kinds, ["by-you", "by-grant", "expired", "time", "time"])
 
+    def test_tokens(self) -> None:
+        """LLM tokens are drawn by day, input and output stacked, and their cost only where a provider told one."""
+        self.store.usage.note("openai", "session-1", Usage(12_345, 678))
+        self.store.usage.note("anthropic", None, Usage(655, 0))
+        day = f"by day (UTC): {utc(NOW):%d %b}"
+        (tokens,) = [each["aria-label"] for tag, each in self.shown().tags if tag == "svg"]
+        self.assertEqual(tokens, f"LLM tokens, {day}: 13,000 input tokens, 678 output tokens")
+        self.assertEqual([each["class"] for tag, each in self.shown().tags if tag == "rect"], ["input", "output"])
+        self.assertIn(">14k</text>", self.fragment("/history").text)
+        for microdollars, words, above in (
+            (140, "$0.000140", "&lt;1¢"),
+            (449_860, "$0.450000", "45¢"),
+            (2_050_000, "$2.50", "$2.5"),
+            (10**7, "$12.50", "$12"),
+        ):
+            self.store.usage.note("openrouter", "session-1", Usage(cost_microdollars=microdollars))
+            _, cost = [each["aria-label"] for tag, each in self.shown().tags if tag == "svg"]
+            self.assertEqual(cost, f"Cost as reported by providers, {day}: {words}")
+            self.assertIn(f">{above}</text>", self.fragment("/history").text)
+        self.assertNotIn("<svg", self.fragment("/history?kind=runs").text)
+
+    def test_older_tokens(self) -> None:
+        """Usage of days that are not drawn, or of a clock that was ahead, is left out."""
+        for days in (-1, 20):
+            self.clock.rightNow = NOW - days * 86_400.0
+            self.store.usage.note("openai", "session-1", Usage(5, 5, 0, 5))
+        self.clock.rightNow = NOW
+        self.assertNotIn("<svg", self.fragment("/history").text)
+
     def test_numbers(self) -> None:
         """The numbers stand in a table too, with a row for each day, and a dash where nothing was decided."""
         now = utc(NOW)
         self.record("approval.requested", now - timedelta(days=2), run_id="run-1")
         self.record("approval.denied", now, run_id="run-1")
+        self.store.usage.note("openai", "session-1", Usage(1200, 34, 0, 140))
         rows = self.fragment("/history").text.partition("in numbers</caption>")[2].split("<tr>")[2:]
         self.assertEqual(len(rows), 14)
         cells = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in rows]
-        self.assertEqual(cells[0][1:], [*"0000000", "–", "–"])
-        self.assertEqual(cells[-1], [f"{now:%d %b}", "0", "0", "0", "1", "0", "0", "0", "2 d", "2 d"])
+        self.assertEqual(cells[0][1:], [*"000000000", "–", "–", "–"])
+        self.assertEqual(cells[-1], [f"{now:%d %b}", *"0001000", "1,200", "34", "2 d", "2 d", "$0.000140"])
 
     def test_filters(self) -> None:
         """Each filter leaves what is like it, all together what is like all, and the page keeps what was chosen."""
