@@ -13,6 +13,8 @@ from aileron.values import Binding, BindingFlag, ConnectorDescription, Credentia
 from ._blocks import Part, act, command, facts, quiet
 from ._texts import segment
 
+_BUILTIN = "builtin://"
+
 
 @frozen
 class ComparedBinding:
@@ -80,6 +82,10 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
 def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
     """Draw how a credential is added: the scope that it will be sealed for, and the command that asks for it."""
     chosen = () if about.base_url else ("--base-url", "URL")
+    if about.fqn.startswith(_BUILTIN):
+        yield quiet("This shows where to get the credential, adds ready actions, and checks that it works:")
+        yield command("aileron", "connect", about.fqn.removeprefix(_BUILTIN))
+        yield quiet("To add only the credential:")
     yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
     yield command("aileron", "binding", "setup", about.fqn, *chosen)
     if about.bindable and about.base_url:

@@ -59,21 +59,17 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
         "",
         "## Actions",
         "",
-        "| action | what it does | approval | added unless you choose |",
+        "| action | what it does | approval | added by default |",
         "|---|---|---|---|",
     )
     for each in service.actions:
         kind = "not needed" if each.kind == READ else each.kind
         chosen = "yes" if each.name in service.chosen else ""
         yield f"| `{each.name}` | {each.about} | {kind} | {chosen} |"
-    check = (
-        f"`{service.check}` shows whose credential it is, so it is run at the end as a check." if service.check else ""
-    )
-    yield from (
-        ("", check)
-        if check
-        else ("", "No read shows whether the credential works: the first action that you approve does.")
-    )
+    check = "No read shows whether the credential works: the first action that you approve does."
+    if service.check:
+        check = f"`{service.check}` shows whether the credential works. It is run at the end."
+    yield from ("", check)
     data = files("aileron") / "connectors" / "builtin" / "actions" / name / "setup.toml"
     yield from ("", "## Limits", "")
     yield from (f"* {limit}" for limit in tomllib.loads(data.read_text("utf-8"))["limits"])

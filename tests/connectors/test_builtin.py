@@ -11,6 +11,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli.actions.services import find_services
 from aileron.connectors import replay
 from aileron.connectors._schema import read_file
 from aileron.connectors._spec import HttpSpec
@@ -92,7 +93,8 @@ class BuiltinTests(SynchronousTestCase):
             self.assertEqual(set(connector.operations) - used - lookups, set(), name)
 
     def test_names(self) -> None:
-        """No two actions have one name, or one tool name."""
+        """No two actions have one name, or one tool name, and each connector is a service that can be connected."""
+        self.assertEqual(set(find_services()), set(NAMES))
         named = Counter(tool_name(each) for name in NAMES for each in actions(name))
         self.assertEqual([each for each, count in named.items() if count > 1], [])
 

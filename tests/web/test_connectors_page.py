@@ -148,6 +148,13 @@ class ConnectorPageTests(ConnectorsCase):
         self.assertEqual([tag for tag, _ in page.tags if tag in ("input", "form", "textarea")], [])
         self.assertNotIn("POST /v1/actions/check/run", self.acts())
 
+    def test_built_in(self) -> None:
+        """For a connector that comes with Aileron the command that does every step is shown first."""
+        self.connecting(fqn="builtin://scripted")
+        tags = self.page("/connectors/builtin%3A%2F%2Fscripted").tags
+        commands = [each["data-copy"] for _, each in tags if "data-copy" in each]
+        self.assertEqual(commands, ["aileron connect scripted", "aileron binding setup builtin://scripted"])
+
     def test_base_url(self) -> None:
         """A connector without a base URL of its own has one in the command; one that needs nothing shows no command."""
         free, plain = (f"/connectors/local%3A%2F%2Ftest%2F{name}" for name in ("free", "plain"))

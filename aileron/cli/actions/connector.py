@@ -80,7 +80,7 @@ def list_connectors(command: OperatorCommand) -> None:
             states.get(item["name"]) or ("built in" if item["name"].startswith("builtin://") else "plugin"),
             ", ".join(item["hosts"]),
             item["credential"]["kind"] if item.get("credential") else None,
-            ", ".join(f"{each['name']} ({each['effect']})" for each in item["operations"]),
+            _count(item["operations"]),
         )
         for item in answer["items"]
     )
@@ -91,6 +91,12 @@ def list_connectors(command: OperatorCommand) -> None:
             note("Error: {file}: {message}", file=problem["file"], message=problem["message"])
         if not {"new", "changed"}.isdisjoint(states.values()):
             note("New and changed connectors are not active until you trust them: aileron connector trust")
+
+
+def _count(operations: Sequence[Mapping[str, Any]]) -> str:
+    """Count them: a built-in connector has too many for a cell."""
+    reads = sum(each["effect"] == "read" for each in operations)
+    return f"{reads} read, {len(operations) - reads} write"
 
 
 @connector.command("show")
