@@ -20,6 +20,13 @@ class ConnectTests(TrustCase):
         self.serve()
         self.home.secrets.write_text("{}")
         self.site.answer("GET", "/v1/bindings", {"items": []})
+        scope = {
+            "hosts": ["slack.com:443"],
+            "base_url": "https://slack.com",
+            "header": "Authorization",
+            "format": "{key}",
+        }
+        self.site.answer("POST", "/v1/bindings/target", {"scope": scope})
         self.site.answer("POST", "/v1/bindings/setup", lambda body: binding(connector=body["connector"]))
         output = {"user": "aileron-bot", "team": "Example", "more": {"a": 1}}
         self.site.answer("POST", CHECK, {"status": "completed", "run_id": "R", "result": {"output": output}})
@@ -43,7 +50,7 @@ class ConnectTests(TrustCase):
         self.assertEqual(bound, given)
         self.assertEqual(len(self.site.bodies("POST", CHECK)), 1)
         self.assertLess(out.index("OAuth & Permissions"), out.index("Trusted: "))
-        for part in ("Connected to Slack", "aileron-bot", "Ask the agent to use post-message"):
+        for part in ("slack.com:443", "Connected to Slack", "aileron-bot", "Ask the agent to use post-message"):
             self.assertIn(part, out)
         self.assertNotIn("canary", out + err)
         self.assertEqual((self.site.logins, self.site.sessions), ([], []))
@@ -57,6 +64,27 @@ class ConnectTests(TrustCase):
             self.assertEqual({path.stem for path in self.home.actions.iterdir()}, set(chosen))
             self.assertEqual(err.count("The answer must be"), len(answers) - 1)
         self.assertEqual(len(self.site.bodies("POST", CHECK)), 1, "without its action nothing is checked")
+
+    def test_address(self) -> None:
+        """For a service that may be elsewhere its address is asked for, until it can be one; the usual one is not kept."""
+        self.site.answer("POST", "/v1/actions/check-gitlab/run", {"result": {"output": {"username": "ada"}}})
+        answers = ("1", PASSPHRASE, "y")
+        code, _, err = self.connected(*answers, "", "", "glpat-canary", service="gitlab", actions=("check-gitlab",))
+        self.assertEqual((code, self.typed), (0, []), err)
+        more = ("git.example", "http://git.example", "https://git.example", "", "glpat-canary")
+        code, _, err = self.connected(*answers, *more, service="gitlab", actions=("check-gitlab",))
+        self.assertEqual((code, self.typed, err.count("The answer must")), (0, [], 2), err)
+        usual, other = self.site.bodies("POST", "/v1/bindings/setup")
+        self.assertEqual(("base_url" in usual, other["base_url"]), (False, "https://git.example"))
+        asked = [each["base_url"] for each in self.site.bodies("POST", "/v1/bindings/target")]
+        self.assertEqual(asked, [None, "https://git.example"])
+
+    def test_without_check(self) -> None:
+        """A service that has no harmless read is bound all the same, and nothing is run."""
+        more = ("", "https://hooks.example", "", "canary")
+        code, out, err = self.connected(PASSPHRASE, "y", *more, service="webhook", actions=("webhook-send",))
+        self.assertEqual((code, self.typed), (0, []), err)
+        self.assertEqual((self.site.sessions, "Connected to" in out), ([], False))
 
     def test_again(self) -> None:
         """A credential that is bound is not asked for again, and one that does not fit is told."""

@@ -27,6 +27,13 @@ class SetupTests(TrustCase):
         super().setUp()
         self.serve()
         self.site.answer("GET", "/v1/bindings", {"items": []})
+        scope = {
+            "hosts": ["slack.com:443"],
+            "base_url": "https://slack.com",
+            "header": "Authorization",
+            "format": "{key}",
+        }
+        self.site.answer("POST", "/v1/bindings/target", {"scope": scope})
         self.site.answer("POST", "/v1/bindings/setup", lambda body: binding(connector=body["connector"]))
         checked = {"status": "completed", "run_id": "R", "result": {"output": {"user": "bot", "team": "Example"}}}
         self.site.answer("POST", "/v1/actions/check-slack/run", checked)

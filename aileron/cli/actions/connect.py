@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aileron.addresses import base_url_problem
+from aileron.addresses import read_base_url
 from aileron.cli import _completion
 from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._errors import CommandError
@@ -19,11 +19,10 @@ from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import TrustRequest, tell, trust
-from aileron.cli.vault.binding import service_of
+from aileron.cli.vault.binding import service_of, show_parts
 from aileron.cli.vault.command import make_vault
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
 from aileron.home import live_discovery, prepare
-from aileron.values import JSON
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -175,24 +174,21 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
                 note("It cannot be used: the connector asks for another scope now.")
                 note("  See the difference: aileron binding rebind {name}", name=each["name"])
             return str(each["name"])
-    body: dict[str, JSON] = {"connector": service.connector, "service": service_of(service.connector)}
+    body: dict[str, str] = {"connector": service.connector, "service": service_of(service.connector)}
     if service.address is not None:
-        address = ask(cli, "Address of the service", _read_address, service.address or None)
-        body |= {} if address == service.address else {"base_url": address}
+        usual = service.address or None
+        address = ask(cli, "Address of the service", lambda text: read_base_url(text, exact=True).url, usual)
+        body |= {} if address == usual else {"base_url": address}
     account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
     if account:
         body["account"] = account
+    target = await client.binding_target(service.connector, body.get("base_url"))
+    say("The secret can be used only for {fqn}:", fqn=service.connector)
+    show_parts(target["scope"])
     secret = cli.secret(f"{service.secret} for {service.connector}", None)
     made = await client.set_up_binding({**body, "secret": secret})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
     return str(made["name"])
-
-
-def _read_address(text: str) -> str:
-    problem = base_url_problem(text)
-    if problem is not None:
-        raise ValueError(problem)
-    return text
 
 
 async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:

@@ -68,7 +68,7 @@ def _show_binding(found: Mapping[str, Any]) -> None:
     values({"state": _state(found), **known, "created": when(found["created_at"])}, "  ")
     if found["scope"] is not None:
         say("  It can be used only for:")
-        _show_parts(found["scope"])
+        show_parts(found["scope"])
     _tell_what_to_do([found])
 
 
@@ -100,7 +100,7 @@ def setup(
         target = await operator.binding_target(connector, more["base_url"])
         if not command.as_json and target["scope"] is not None:
             say("The secret can be used only for {fqn}:", fqn=connector)
-            _show_parts(target["scope"])
+            show_parts(target["scope"])
         return await operator.set_up_binding(
             {**body, "secret": command.cli.secret(f"Secret for {connector}", secret_fd)}
         )
@@ -189,7 +189,8 @@ def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> No
             say("    before: {was}", was=_render(was))
 
 
-def _show_parts(scope: Mapping[str, Any]) -> None:
+def show_parts(scope: Mapping[str, Any]) -> None:
+    """Print where a credential can be sent."""
     values({_PARTS[part]: _render(given) for part, given in scope.items()}, "    ")
 
 
