@@ -49,7 +49,7 @@ class ConnectTests(TrustCase):
         given = {"connector": "builtin://slack", "service": "slack", "account": "Team bot", "secret": "xoxb-canary"}
         self.assertEqual(bound, given)
         self.assertEqual(len(self.site.bodies("POST", CHECK)), 1)
-        self.assertLess(out.index("OAuth & Permissions"), out.index("Trusted: "))
+        self.assertLess(out.index('"bot": ["chat:write", '), out.index("Trusted: "))
         for part in ("slack.com:443", "Connected to Slack", "aileron-bot", "Ask the agent to use post-message"):
             self.assertIn(part, out)
         self.assertNotIn("canary", out + err)
@@ -66,7 +66,7 @@ class ConnectTests(TrustCase):
         self.assertEqual(len(self.site.bodies("POST", CHECK)), 1, "without its action nothing is checked")
 
     def test_address(self) -> None:
-        """For a service that may be elsewhere its address is asked for, until it can be one; the usual one is not kept."""
+        """For a service that may be elsewhere its address is asked for, until it can be one; the usual is not kept."""
         self.site.answer("POST", "/v1/actions/check-gitlab/run", {"result": {"output": {"username": "ada"}}})
         answers = ("1", PASSPHRASE, "y")
         code, _, err = self.connected(*answers, "", "", "glpat-canary", service="gitlab", actions=("check-gitlab",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
@@ -35,6 +36,14 @@ other service, see [Add your REST API](../rest-api.md).
 """
 
 
+_ADDRESS = re.compile(r"https://[A-Za-z0-9./?=_-]*[A-Za-z0-9]")
+
+
+def _link(found: re.Match[str]) -> str:
+    """Write an address as a link, or, of an example, as code."""
+    return f"`{found[0]}`" if "example" in found[0] else f"<{found[0]}>"
+
+
 def index() -> str:
     """The page that lists them."""
     named = {name: about.partition(": ")[::2] for name, about in find_services().items()}
@@ -51,7 +60,7 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
     about = find_services()[name].partition(": ")[2]
     yield from (f"# {service.title}", "", f"{about[0].upper()}{about[1:]}.", "", "```console")
     yield from (f"$ aileron connect {name}", "```", "", f"## Get the credential: {service.secret}", "")
-    yield from (f"{number}. {step}" for number, step in enumerate(service.steps, 1))
+    yield from (f"{number}. {_ADDRESS.sub(_link, step)}" for number, step in enumerate(service.steps, 1))
     if service.address is not None:
         usual = f", or press Enter for {service.address}" if service.address else ""
         yield from ("", f"You are asked for the address of the service: enter your own{usual}.")

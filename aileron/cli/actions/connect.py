@@ -80,7 +80,7 @@ def show_service(service: ReadyService) -> None:
     """Print where to get the credential."""
     heading("How to get the credential: {secret}", secret=service.secret)
     for number, step in enumerate(service.steps, 1):
-        say("  {number}. {step}", number=number, step=step)
+        say("  {number}. {step}", number=number, step=step.replace("`", ""))  # Markdown, for the pages
 
 
 def _show_files(service: ReadyService) -> None:
