@@ -11,7 +11,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.actions.services import READ, ReadyService, find_services, read_service
+from aileron.cli.actions.services import ReadyService, find_services, read_service
 
 PAGES = Path(__file__).parents[2] / "doc" / "services"
 _INDEX = """\
@@ -46,7 +46,7 @@ def _link(found: re.Match[str]) -> str:
 
 def index() -> str:
     """The page that lists them."""
-    named = {name: about.partition(": ")[::2] for name, about in find_services().items()}
+    named = find_services()
     rows = "".join(f"| [{title}]({name}.md) | {about} |\n" for name, (title, about) in named.items())
     return f"{_INDEX}{rows}\n```{{toctree}}\n:hidden:\n\n" + "".join(f"{name}\n" for name in named) + "```\n"
 
@@ -57,7 +57,7 @@ def page(name: str) -> str:
 
 
 def _lines(name: str, service: ReadyService) -> Iterator[str]:
-    about = find_services()[name].partition(": ")[2]
+    _, about = find_services()[name]
     yield from (f"# {service.title}", "", f"{about[0].upper()}{about[1:]}.", "", "```console")
     yield from (f"$ aileron connect {name}", "```", "", f"## Get the credential: {service.secret}", "")
     yield from (f"{number}. {_ADDRESS.sub(_link, step)}" for number, step in enumerate(service.steps, 1))
@@ -72,9 +72,8 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
         "|---|---|---|---|",
     )
     for each in service.actions:
-        kind = "not needed" if each.kind == READ else each.kind
         chosen = "yes" if each.name in service.chosen else ""
-        yield f"| `{each.name}` | {each.about} | {kind} | {chosen} |"
+        yield f"| `{each.name}` | {each.about} | {each.kind} | {chosen} |"
     check = "No read shows whether the credential works: the first action that you approve does."
     if service.check:
         check = f"`{service.check}` shows whether the credential works. It is run at the end."

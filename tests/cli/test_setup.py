@@ -66,7 +66,7 @@ class SetupTests(TrustCase):
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual((bound["connector"], bound["service"]), ("builtin://slack", "slack"))
         self.assertEqual((bound["secret"], "canary" in out), ("xoxb-canary", False))
-        for part in ("Slack: chat", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
+        for part in ("Slack (chat", "chat:write", "post-message", "check-slack", "aileron launch goose\n"):
             self.assertIn(part, out)
         self.assertNotIn("aileron launch codex", out)
 

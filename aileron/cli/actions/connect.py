@@ -17,7 +17,7 @@ from aileron.cli._session import PROMPT, operator, session, vault_state
 from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
-from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
+from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import TrustRequest, tell, trust
 from aileron.cli.vault.binding import service_of, show_parts
 from aileron.cli.vault.command import make_vault
@@ -65,7 +65,7 @@ def _list(words: Sequence[str]) -> None:
     found = find_services(words)
     if not found:
         raise CommandError(f"No service matches {' '.join(words)}.", "List all: aileron connect --list")
-    table(("NAME", "SERVICE"), found.items())
+    table(("NAME", "SERVICE", "FOR"), ((name, *about) for name, about in found.items()))
     note("Connect one: aileron connect NAME")
 
 
@@ -228,7 +228,7 @@ def tell_agents(cli: CliContext, service: ReadyService) -> None:
         say("  aileron launch {name}", name=name)
     if not names:
         say("No agent was found on PATH. Aileron works with {agents}.", agents=", ".join(agents))
-    action = next((each for each in service.actions if each.name in service.chosen and each.kind != "read"), None)
+    action = next((each for each in service.actions if each.name in service.chosen and each.kind != READ), None)
     if action is None:
         return
     say(

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-READ, ASKED, DESTRUCTIVE = "read", "asks you", "asks you; changes or deletes"
+READ, ASKED, DESTRUCTIVE = "not needed", "asks you", "asks you; changes or deletes"
 
 _BUILTIN = files("aileron").joinpath("connectors", "builtin")
 _FENCE = "+++\n"
@@ -20,7 +20,7 @@ class ReadyAction:
     """An action file that is ready.
 
     :ivar about: its first sentence for the model.
-    :ivar kind: L{READ}, L{ASKED} or L{DESTRUCTIVE}.
+    :ivar kind: whether it needs approval, in words: L{READ}, L{ASKED} or L{DESTRUCTIVE}.
     """
 
     name: str
@@ -53,8 +53,8 @@ class ReadyService:
     connector_file: tuple[str, str] | None = None
 
 
-def find_services(words: Sequence[str] = ()) -> Mapping[str, str]:
-    """Return the title of each service by its name, in order of the titles.
+def find_services(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
+    """Return the title of each service and what it is for, by its name, in order of the titles.
 
     :param words: each of them is in its name, its title, what it is for or the name of an action.
     """
@@ -63,8 +63,8 @@ def find_services(words: Sequence[str] = ()) -> Mapping[str, str]:
         data = _read_toml("actions", directory.name, "setup.toml")
         text = " ".join([directory.name, data["title"], data["about"], *data["actions"]]).lower()
         if all(word.lower() in text for word in words):
-            found[directory.name] = f"{data['title']}: {data['about']}"
-    return dict(sorted(found.items(), key=lambda each: each[1].lower()))
+            found[directory.name] = data["title"], data["about"]
+    return dict(sorted(found.items(), key=lambda each: each[1][0].lower()))
 
 
 def read_service(name: str) -> ReadyService:

@@ -38,7 +38,8 @@ def _choose(cli: CliContext) -> ReadyService:
     services = find_services()
     numbered = {str(number): name for number, name in enumerate([*services, ""], 1)}
     for number, name in numbered.items():
-        say("  {number:>2}  {title}", number=number, title=services.get(name, "A REST API of your own"))
+        title, about = services.get(name, ("A REST API of your own", "one POST request with a JSON body"))
+        say("  {number:>2}  {title} ({about})", number=number, title=title, about=about)
 
     def read(text: str) -> str:
         if text not in numbered:
