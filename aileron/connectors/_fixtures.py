@@ -114,7 +114,7 @@ class _Replay:
             if message and message not in (outcome.fault.message if outcome.fault else ""):
                 table.fault("message", f"is not in: {outcome.fault.message if outcome.fault else None}")
         looked = table.optional_table("reconcile")
-        if looked is not None:
+        if looked is not None and outcome is not None:
             self._look(looked, operation, inputs)
             seen.append("reconcile")
         table.close()

@@ -8,7 +8,7 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import HttpConnector
+from aileron.connectors import HttpConnector, replay
 from aileron.connectors._when import condition
 from tests.connectors.service import Service, spec_of
 
@@ -42,6 +42,17 @@ class PageTests(SynchronousTestCase):
         self.assertEqual("https://tracker.example/api/projects/a%2Fb/issues", request.url)
         self.assertEqual(["bug"], json.loads(request.body or b"")["labels"])
         self.assertEqual("k1", dict(request.headers)["Idempotency-Key"])
+
+    def test_recorded_answers(self) -> None:
+        """The recorded answers of the page are what its connector makes of them."""
+        (recorded,) = [each for each in OTHER.findall(self.page) if each.startswith("[[operations.")]
+        file = pathlib.Path(self.mktemp()).with_suffix(".toml").absolute()
+        file.write_text(LISTING.findall(self.page)[0])
+        file.with_suffix(".fixtures.toml").write_text(recorded)
+        replayed = replay(str(file), file.parent)
+        assert replayed is not None
+        self.assertEqual(replayed.problems, ())
+        self.assertEqual(replayed.seen["create_issue"], ["done", "reconcile", "refused"])
 
     def test_omitted_inputs(self) -> None:
         """An input that was not given is left out of the query."""
