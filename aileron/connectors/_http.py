@@ -142,16 +142,17 @@ class HttpConnector:
         until = self.clock.seconds() + within
         sent = await self._authorize(request, credential, within)
         echo = _redactor(sent)
-        attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, request.headers)
-        message = OutgoingRequest(
+        plain = OutgoingRequest(
             method=request.method,
-            url=_with_query(request.url, sent.query),
-            headers=(*request.headers, *sent.headers),
+            url=request.url,
+            headers=request.headers,
             body=request.body,
             private_network=self.spec.private_network,
             max_response_bytes=operation.max_response_bytes,
         )
-        outcome = await attempt.outcome(message)
+        attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
+        headers = (*request.headers, *sent.headers)
+        outcome = await attempt.outcome(evolve(plain, url=_with_query(request.url, sent.query), headers=headers))
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
         return outcome
@@ -208,7 +209,7 @@ def _with_query(url: str, query: tuple[tuple[str, str], ...]) -> str:
 class _Attempt:
     """One sending and what it came to.
 
-    :ivar plain: the headers without the credential's, for who is redirected.
+    :ivar plain: the request without its credential, from which a redirect leads on.
     """
 
     connector: HttpConnector
@@ -216,7 +217,7 @@ class _Attempt:
     echo: Redactor
     seconds: float
     late_seconds: float
-    plain: tuple[tuple[str, str], ...]
+    plain: OutgoingRequest
     flight: Flight = field(factory=Flight)
 
     async def outcome(self, message: OutgoingRequest) -> Outcome:
@@ -259,13 +260,13 @@ class _Attempt:
         return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
 
     async def _judge(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
-        answer = await self._once(message, deadline)
+        answer, message = await self._once(message, deadline), self.plain
         for _ in range(_MOST_REDIRECTS if self.operation.follows else 0):
             target = _target(message, answer)
             if target is None:
                 break
             self.echo.listen(answer.head)
-            message = evolve(message, url=target, headers=self.plain)
+            message = evolve(message, url=target)
             answer = await self._once(message, deadline)
         return answer
 

@@ -68,6 +68,7 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     own = _Own(system_transport(reactor, lambda: ports), ports)
     renewals = Renewals(HttpExchange(own.transport, reactor), report_needs(reactor, store))
     vault = Vault(home.secrets, reactor, lambda: has_history, settings.key, renewals)
+    life.at_end(vault.at_rest)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)

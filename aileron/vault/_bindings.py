@@ -80,6 +80,11 @@ class FileBindings:
         self._changes += 1
         return binding
 
+    async def at_rest(self) -> None:
+        """Wait until what is being renewed is kept: what the daemon drops instead may be a credential's last token."""
+        for turn in tuple(self._turns.values()):
+            await turn.run(lambda: None)
+
     def bindings_generation(self) -> int:
         return self._changes
 

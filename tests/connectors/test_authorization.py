@@ -88,6 +88,13 @@ class AuthorizationTests(SynchronousTestCase):
         self.outcome(json_answer({}), "show")
         self.assertEqual([b"X-Key" in each for each in self.service.requests], [True, False])
 
+    def test_redirected_from_query(self) -> None:
+        """Nor the parameter, wherever the redirect leads from there."""
+        self.service.replies.append(answer(b"", 302, {"Location": "#here"}))
+        self.outcome(json_answer({}), "show", IN_QUERY)
+        self.assertEqual([ENCODED.encode() in each for each in self.service.requests], [True, False])
+        self.assertIn(b"?q=Gr%C3%BC%C3%9Fe HTTP/1.1", self.service.requests[1])
+
     def test_refused(self) -> None:
         """Of a 401 the credential is told; the same request may succeed where another one is sent next time."""
         for renewable in (False, True):

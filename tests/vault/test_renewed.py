@@ -85,6 +85,16 @@ class RenewedTests(OpenCase):
         self.gives("canary-1", "canary-refresh-2", expires_in=3600)
         self.assertEqual((self.sent(self.start()), len(self.asked)), ("Bearer canary-1", 1))
 
+    def test_at_rest(self) -> None:
+        """Who ends the daemon waits for what is being renewed, and for nothing else."""
+        self.successResultOf(Deferred.fromCoroutine(self.vault.at_rest()))
+        started = self.start()
+        resting = Deferred.fromCoroutine(self.vault.at_rest())
+        self.assertNoResult(resting)
+        self.gives("canary-1", "canary-refresh-2", expires_in=3600)
+        self.successResultOf(resting)
+        self.sent(started)
+
     def test_not_written(self) -> None:
         """What cannot be kept is not used."""
         started = self.start()
