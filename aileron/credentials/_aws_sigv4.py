@@ -1,0 +1,126 @@
+"""AWS Signature Version 4: a key that never leaves, and signs each request instead."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import ClassVar
+from urllib.parse import quote
+
+from attrs import field, frozen
+
+from aileron.addresses import read_origin
+from aileron.errors import BindingFailed
+from aileron.values import Authorization, Member, Request
+
+from ._kind import CredentialKind, CredentialUse, SettingRule
+from ._renewal import FORM, read_document
+
+_ALGORITHM = "AWS4-HMAC-SHA256"
+_NAME = re.compile(r"[a-z0-9-]{1,64}")
+_KEY_ID = re.compile(r"[A-Za-z0-9_]{16,128}")
+_SECRET = re.compile(r"[\x21-\x7e]{1,4096}")
+_BLANKS = re.compile(r" +")
+
+
+@frozen(kw_only=True)
+class AwsKeys:
+    """The key, and where it signs for, unless the connector's file says that."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    region: str | None = None
+    service: str | None = None
+
+
+FORM.differ(
+    AwsKeys,
+    secret_access_key=Member(),
+    session_token=Member(optional=True),
+    region=Member(optional=True),
+    service=Member(optional=True),
+)
+
+
+def _read_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("must be a name of AWS's, of a-z, 0-9 and '-'")
+    return text
+
+
+class AwsSigV4(CredentialKind):
+    """An access key of AWS's; what is sent is a signature of the whole request, good for some minutes."""
+
+    name: ClassVar[str] = "aws_sigv4"
+    format: ClassVar[str] = f"{_ALGORITHM} {{key}}"
+    placed: ClassVar[bool] = False
+    settings: ClassVar[Mapping[str, SettingRule]] = {
+        "region": SettingRule(_read_name),
+        "service": SettingRule(_read_name),
+    }
+    reserved: ClassVar[frozenset[str]] = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
+
+    def check(self, kept: bytes) -> None:
+        """Refuse what is no such document."""
+        found = read_document(AwsKeys, kept)
+        if not _KEY_ID.fullmatch(found.access_key_id):
+            raise ValueError("must have an access_key_id of 16 to 128 letters and digits")
+        if not all(_SECRET.fullmatch(each) for each in (found.secret_access_key, found.session_token or "-")):
+            raise ValueError("must have a secret_access_key, and a session_token if any, of visible ASCII")
+        for each in filter(None, (found.region, found.service)):
+            _read_name(each)
+
+    async def reveal(self, use: CredentialUse) -> bytes:
+        """Reveal nothing: the key is for no header."""
+        raise BindingFailed("This credential signs requests, and is never sent itself.")
+
+    async def make_ready(self, use: CredentialUse) -> None:
+        """Find it ready: it signs at any time."""
+
+    def secrets(self, kept: bytes) -> tuple[str, ...]:
+        """Return what signs."""
+        found = read_document(AwsKeys, kept)
+        return tuple(each for each in (found.secret_access_key, found.session_token) if each)
+
+    async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
+        """Sign C{request} with the date of now."""
+        keys, settings = read_document(AwsKeys, use.kept), use.scope.settings
+        region, service = settings.get("region") or keys.region, settings.get("service") or keys.service
+        if region is None or service is None:
+            raise BindingFailed("Neither the connector nor the credential says for which region and service to sign.")
+        date, digest = use.now().strftime("%Y%m%dT%H%M%SZ"), sha256(request.body or b"").hexdigest()
+        added = [("X-Amz-Date", date), ("X-Amz-Content-Sha256", digest)]
+        if keys.session_token is not None:
+            added.append(("X-Amz-Security-Token", keys.session_token))
+        headers = _canonical_headers(request, added)
+        signed = ";".join(headers)
+        whole = "\n".join((*_target(request, service), *(f"{n}:{v}" for n, v in headers.items()), "", signed, digest))
+        scope = f"{date[:8]}/{region}/{service}/aws4_request"
+        text = "\n".join((_ALGORITHM, date, scope, sha256(whole.encode("utf-8")).hexdigest()))
+        key = f"AWS4{keys.secret_access_key}".encode()
+        for part in (*scope.split("/"), text):
+            key = hmac.digest(key, part.encode("utf-8"), sha256)
+        value = f"Credential={keys.access_key_id}/{scope}, SignedHeaders={signed}, Signature={key.hex()}"
+        return Authorization(
+            headers=(*added, (use.scope.header, use.scope.format.replace("{key}", value))),
+            secrets=(*self.secrets(use.kept), key.hex()),
+        )
+
+
+def _target(request: Request, service: str) -> Iterator[str]:
+    """Yield method, path and query as they are signed; all services but S3 have the path encoded once more."""
+    path, _, query = request.url.removeprefix(read_origin(request.url).url).partition("?")
+    yield request.method
+    yield (path if service == "s3" else quote(path, safe="/~")) or "/"
+    yield "&".join("=".join(pair) for pair in sorted(each.partition("=")[::2] for each in query.split("&")) if pair[0])
+
+
+def _canonical_headers(request: Request, added: list[tuple[str, str]]) -> dict[str, str]:
+    """Return every header that we set, and the host, by lower-case name in order."""
+    found = {"host": [read_origin(request.url).authority]}
+    for name, value in (*request.headers, *added):
+        found.setdefault(name.lower(), []).append(_BLANKS.sub(" ", value.strip()))
+    return {name: ",".join(values) for name, values in sorted(found.items())}
