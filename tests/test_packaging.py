@@ -22,6 +22,7 @@ from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROJECT_OF_MODULE = {
+    "jwt": "pyjwt",
     "prometheus_client": "prometheus-client",
     "re2": "google-re2",
     "ulid": "python-ulid",

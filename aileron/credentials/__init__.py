@@ -7,6 +7,7 @@ there which kinds there are.  No kind does I/O: what asks a token endpoint is gi
 from collections.abc import Mapping
 
 from ._aws_sigv4 import AwsSigV4
+from ._github_app import GithubApp
 from ._keys import ApiKey, Basic
 from ._kind import (
     PRIVATE_NETWORK,
@@ -25,7 +26,9 @@ from ._oauth2 import OAuth2
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""
 
-KINDS: Mapping[str, CredentialKind] = {kind.name: kind for kind in (ApiKey(), Basic(), OAuth2(), AwsSigV4())}
+KINDS: Mapping[str, CredentialKind] = {
+    kind.name: kind for kind in (ApiKey(), Basic(), OAuth2(), AwsSigV4(), GithubApp())
+}
 """Every kind, by its name."""
 
 __all__ = [

@@ -1,0 +1,98 @@
+"""GitHub Apps: a private key that obtains a token of one installation, for an hour at a time."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from attrs import evolve, field, frozen
+
+from aileron.errors import NetworkError
+from aileron.values import JSON, Member, loads_strict
+
+from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, TokenRequest
+from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
+
+_ID = re.compile(r"[A-Za-z0-9]{1,64}")
+_LEAST_BITS = 2048
+_GOOD_FOR = timedelta(minutes=9)
+_SKEW = timedelta(seconds=60)
+_ENDED = {
+    401: "GitHub does not accept the app's key, or this machine's clock is wrong.",
+    404: "The app is not installed.",
+}
+
+
+@frozen(kw_only=True)
+class GithubAppDocument(Renewable):
+    """An app, one of its installations, and the app's private key in PEM."""
+
+    app_id: str
+    installation_id: str
+    private_key: str = field(repr=False)
+
+
+FORM.differ(GithubAppDocument, private_key=Member(), **optional_members())
+
+
+class GithubApp(RenewedKind[GithubAppDocument]):
+    """An app's installation: what is sent is its token, which the app's key obtains from the connector's own host."""
+
+    name: ClassVar[str] = "github_app"
+    format: ClassVar[str] = "Bearer {key}"
+    document = GithubAppDocument
+
+    def problem(self, found: GithubAppDocument) -> str | None:
+        """Return what cannot be right."""
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        if not all(map(_ID.fullmatch, (found.app_id, found.installation_id))):
+            return "must have an app_id and an installation_id of letters and digits"
+        try:  # whether the numbers fit each other is not checked here, since that takes long: a wrong key is refused
+            key = load_pem_private_key(found.private_key.encode(), None, unsafe_skip_rsa_key_validation=True)
+        except (ValueError, TypeError):  # TypeError: it is under a passphrase
+            return "must have a private_key in PEM, without a passphrase"
+        enough = isinstance(key, RSAPrivateKey) and key.key_size >= _LEAST_BITS
+        return None if enough else f"must have a private_key that is RSA of {_LEAST_BITS} bits or more"
+
+    def is_renewable(self, found: GithubAppDocument) -> bool:
+        """Tell that the key obtains another token at any time."""
+        return True
+
+    async def renew(self, found: GithubAppDocument, use: CredentialUse) -> GithubAppDocument:
+        """Ask the connector's host for a token, once."""
+        scope, now = use.scope, use.now()
+        headers = (
+            ("Accept", "application/vnd.github+json"),
+            ("Authorization", f"Bearer {_sign(found, now)}"),
+            ("X-GitHub-Api-Version", "2022-11-28"),
+        )
+        url = f"{scope.base_url.rstrip('/')}/app/installations/{found.installation_id}/access_tokens"
+        answer = await use.exchange(TokenRequest(url, PRIVATE_NETWORK in scope.settings, headers, b""))
+        if answer.status in _ENDED:
+            raise NeedsYou(_ENDED[answer.status])
+        try:
+            told = loads_strict(answer.body)
+            given = told if isinstance(told, dict) and 200 <= answer.status <= 299 else {}
+            token, end = token_of(given.get("token")), _read_end(given.get("expires_at"))
+        except (ValueError, RecursionError):
+            message = f"GitHub gave no token for the app's installation; it answered with status {answer.status}."
+            raise NetworkError(message, {"status": answer.status}) from None
+        return evolve(found, access_token=token, expires_at=end, obtained_at=use.now(), spent=False)
+
+
+def _sign(found: GithubAppDocument, now: datetime) -> str:
+    """Make the app's own token: good for minutes, and from a minute ago on, since clocks differ."""
+    import jwt
+
+    claims = {"iat": int((now - _SKEW).timestamp()), "exp": int((now + _GOOD_FOR).timestamp()), "iss": found.app_id}
+    return jwt.encode(claims, found.private_key, algorithm="RS256")
+
+
+def _read_end(told: JSON) -> datetime:
+    end = datetime.fromisoformat(told) if isinstance(told, str) else None
+    if end is None or end.tzinfo is None:
+        raise ValueError("no moment")
+    return end
