@@ -99,7 +99,7 @@ class ConnectTests(TrustCase):
         self.site.answer("POST", CHECK, ExternalApiError("builtin://slack refused: invalid_auth."))
         code, out, err = self.connected("1", PASSPHRASE, "y", "", "xoxb-wrong", actions=CHOSEN[:1])
         self.assertEqual((code, "Connected" in out), (1, False))
-        for part in ("invalid_auth", "are kept", "aileron binding revoke"):
+        for part in ("invalid_auth", "are kept", "aileron binding replace"):
             self.assertIn(part, err)
 
     def test_not_yet(self) -> None:

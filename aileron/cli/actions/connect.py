@@ -200,13 +200,12 @@ async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
     """
     from aileron.client import DaemonFault
 
-    name = service_of(service.connector)
     try:
         body = (await daemon.run(service.check, {})).body
     except DaemonFault as fault:
         raise CommandError(
             f"The check of {service.title} failed: {fault.fault.message} The actions and the credential are kept.",
-            f"To enter another credential: aileron binding revoke {bound}, then aileron connect {name}",
+            f"To enter another credential: aileron binding replace {bound}, then aileron action run {service.check}",
         ) from None
     result: Any = body.get("result")
     if result is None:
