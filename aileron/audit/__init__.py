@@ -8,13 +8,11 @@ from ._key_file import KeyFile
 from ._record_reader import Retention
 from ._seal import GENESIS, check_chain, payload_digest, seal
 from ._signer import CheckpointSigner
-from ._types import RECORDED
 from .verify import Verification
 
 __all__ = [
     "GENESIS",
     "PRUNED",
-    "RECORDED",
     "CheckpointSigner",
     "CommitObserver",
     "Exporting",

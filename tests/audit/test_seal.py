@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 import aileron
-from aileron.audit import GENESIS, RECORDED, payload_digest, seal
+from aileron.audit import GENESIS, payload_digest, seal
 from aileron.audit._seal import KEYS, seal_row, sealed
 from aileron.testing import example_event
 from aileron.values import Actor, ChainLink, Event, canonical, digest
+
+from .recorded import RECORDED
 
 _TEXT = st.text(st.characters(codec="utf-8"))
 _OPTIONAL = st.none() | _TEXT

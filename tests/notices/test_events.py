@@ -13,12 +13,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from aileron.audit import RECORDED
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IWatermarks
 from aileron.notices._record_follower import FloodDetector, RecordFollower, notice_of
 from aileron.testing import AuditProxy, example_event
 from aileron.values import Notice, NoticeKind, Record
+from tests.audit.recorded import RECORDED
 
 from .case import AT, notice
 

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from twisted.internet.defer import Deferred
 
-from aileron.audit import RECORDED
 from aileron.values import Actor, Event, Usage, utc, visible
 from aileron.web._event_names import EVENTS, KINDS
 from tests.api.case import NOW
+from tests.audit.recorded import RECORDED
 from tests.web.case import Reading, WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
