@@ -6,7 +6,7 @@ from ._commit_observer import CommitObserver
 from ._export import Exporting, record_line
 from ._key_file import KeyFile
 from ._record_reader import Retention
-from ._seal import GENESIS, check_chain, payload_digest, seal
+from ._seal import GENESIS, payload_digest, seal
 from ._signer import CheckpointSigner
 from .verify import Verification
 
@@ -19,7 +19,6 @@ __all__ = [
     "KeyFile",
     "Retention",
     "Verification",
-    "check_chain",
     "fingerprint",
     "is_signed",
     "payload_digest",

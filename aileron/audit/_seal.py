@@ -1,13 +1,13 @@
-"""Links the record into a chain, and checks it: each hash covers one event and the hash before it."""
+"""Links the record into a chain: each hash covers one event and the hash before it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from aileron.values import ChainLink, Record, Row, compact, timestamp
+from aileron.values import ChainLink, Row, timestamp
 
 GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
@@ -128,30 +128,3 @@ def payload_digest(salt: str, payload: str) -> str:
     :param payload: the text that is kept: L{aileron.values.compact} of the event's payload.
     """
     return "sha256:" + hashlib.sha256(f"{salt}\n{payload}".encode()).hexdigest()
-
-
-def check_chain(records: Iterable[Record], previous_hash: str = GENESIS, after: int = 0) -> int | None:
-    """Find the sequence of the first record that does not hold; L{None}: all do.
-
-    A record holds if it follows the one before it without a gap, and its hash and its payload's digest are right.
-    What was cut off at the end leaves no trace in the chain itself.
-
-    :param records: oldest first.
-    :param previous_hash: of the record before the first of C{records}.
-    :param after: its sequence.
-    """
-    for expected, record in enumerate(records, after + 1):
-        if not _holds(record, expected, previous_hash):
-            return expected
-        previous_hash = record.hash
-    return None
-
-
-def _holds(record: Record, sequence: int, previous_hash: str) -> bool:
-    link = ChainLink(record.sequence, record.event, record.payload_digest)
-    return (
-        record.sequence == sequence
-        and record.previous_hash == previous_hash
-        and (record.salt is None or record.payload_digest == payload_digest(record.salt, compact(record.event.payload)))
-        and record.hash == seal(previous_hash, link)
-    )

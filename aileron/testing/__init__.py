@@ -25,7 +25,7 @@ from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import AuditProxy, RunsProxy, example_signer, memory_store, seals, unopened_store
-from ._store_contracts import AuditContract, SessionsContract
+from ._store_contracts import AuditContract, SessionsContract, check_chain
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
 from ._vault_contract import BindingsContract, VaultContract, does_not_open, example_scope, new_binding, opened
@@ -72,6 +72,7 @@ __all__ = [
     "UnthreadedPool",
     "UnthreadedReactor",
     "VaultContract",
+    "check_chain",
     "does_not_open",
     "example_ask",
     "example_caps",

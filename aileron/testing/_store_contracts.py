@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import timedelta
 
 from attrs import evolve
@@ -10,10 +11,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
-from aileron.audit import GENESIS, check_chain
+from aileron.audit import GENESIS, Verification
 from aileron.errors import InvalidRequest, LimitExceeded, NotFound
 from aileron.interfaces import IAudit, ISessions
-from aileron.values import AuditQuery, Session, SessionEnding, SessionTally
+from aileron.values import AuditQuery, Record, Row, Session, SessionEnding, SessionTally, compact, timestamp
 
 from ._case import StoreCase
 from ._examples import AGENT, NOON, example_event, example_session
@@ -304,3 +305,22 @@ class SessionsContract(_RecordCase):
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
+
+
+def check_chain(records: Sequence[Record], previous_hash: str = GENESIS, after: int = 0) -> int | None:
+    """Find the sequence of the first record that does not hold, as the package itself verifies them; L{None}: all do.
+
+    :param records: oldest first.
+    :param previous_hash: of the record before the first of C{records}.
+    :param after: its sequence.
+    """
+    verification = Verification((), after=after, previous=previous_hash)
+    verification.feed([_to_row(each) for each in records])
+    return None if verification.reached == after + len(records) else verification.reached + 1
+
+
+def _to_row(record: Record) -> Row:
+    event, payload = record.event, None if record.salt is None else compact(record.event.payload)
+    about = (event.run_id, event.session_id, event.action, event.connector, event.failure_class)
+    seal = (record.payload_digest, record.previous_hash, record.hash, record.salt, payload)
+    return (record.sequence, event.id, event.type, timestamp(event.at), event.actor.type, event.actor.id, *about, *seal)

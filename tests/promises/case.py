@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import evolve
 
-from aileron.audit import check_chain, payload_digest
+from aileron.audit import payload_digest
+from aileron.testing import check_chain
 from aileron.values import AuditQuery, Fault, Outcome, Record, Run, compact
 from tests.matrix.crash.points import Watched
 from tests.runner.kit import OPERATOR, RunnerCase

@@ -6,7 +6,7 @@ import sqlite3
 
 from attrs import evolve
 
-from aileron.audit import check_chain
+from aileron.testing import check_chain
 from aileron.values import Actor, Decision, utc
 
 from .case import OPERATOR, REFUSED, PromiseCase

@@ -16,11 +16,18 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.audit import check_chain
 from aileron.errors import NotFound, StateConflict
 from aileron.interfaces import IAudit
 from aileron.store import Store, Tuning
-from aileron.testing import AuditContract, UnthreadedPool, example_event, example_run, memory_store, unopened_store
+from aileron.testing import (
+    AuditContract,
+    UnthreadedPool,
+    check_chain,
+    example_event,
+    example_run,
+    memory_store,
+    unopened_store,
+)
 from aileron.values import DAEMON, Actor, AuditQuery, Event, PendingLimits, Run, RunState, Transition
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

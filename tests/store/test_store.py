@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from aileron.audit import check_chain
 from aileron.errors import StoreUnavailable
 from aileron.store import Store
-from aileron.testing import example_event, example_run, example_transition, memory_store, unopened_store
+from aileron.testing import check_chain, example_event, example_run, example_transition, memory_store, unopened_store
 from aileron.values import AuditQuery, PendingLimits, RunState
 
 from .case import DatabaseCase

@@ -10,9 +10,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from aileron.audit import check_chain
 from aileron.home import Home
-from aileron.testing import unopened_store
+from aileron.testing import check_chain, unopened_store
 from aileron.values import AuditQuery, Event, Record, Run, RunQuery, RunState
 
 _PASSING = (RunState.RECEIVED, RunState.EXECUTING)

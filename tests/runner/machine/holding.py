@@ -7,9 +7,9 @@ from collections import Counter
 from hypothesis.stateful import invariant
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.audit import check_chain
 from aileron.errors import StoreUnavailable
 from aileron.runner.runs import LEGAL
+from aileron.testing import check_chain
 from aileron.values import AuditQuery, Decision, ReviewedRequest, Run, RunQuery, RunState, TrustKind, VaultState
 from tests.runner.kit import OPERATOR
 
