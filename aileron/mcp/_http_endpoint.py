@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
@@ -21,15 +19,10 @@ from aileron.values import McpReply, McpRequest, McpSettings
 
 from ._agent import AgentServer
 from ._bridge import ThreadBridge
-from ._session_server import MOST_UNDER_WAY, IServed, SessionServer
+from ._session_server import MOST_UNDER_WAY, SessionServer
 
 _LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
 _log = Logger()
-
-Serving: TypeAlias = Callable[[IReactorTime, ThreadBridge, SessionEnvironment, Daemon, RequestStateSecurity], IServed]
-"""Makes what one agent is served."""
-
-_OWN_TOOLS: Serving = partial(AgentServer, most_calls=MOST_UNDER_WAY)  # their callers may still wait
 
 MOST_AGENTS = 64
 _KEY_BYTES = 32
@@ -65,17 +58,10 @@ class HttpEndpoint:
 
     :param reactor: provides time.
     :param loop: not yet running.
-    :param serving: makes what each server serves.
     """
 
-    def __init__(
-        self,
-        reactor: IReactorTime,
-        settings: McpSettings,
-        loop: ILoop,
-        serving: Serving = _OWN_TOOLS,
-    ) -> None:
-        self._reactor, self._settings, self._serving = reactor, settings, serving
+    def __init__(self, reactor: IReactorTime, settings: McpSettings, loop: ILoop) -> None:
+        self._reactor, self._settings = reactor, settings
         self._loop = loop
         self._key = secrets.token_bytes(_KEY_BYTES)
         self._routes: IAgentRoutes | None = None
@@ -120,7 +106,8 @@ class HttpEndpoint:
         session = SessionEnvironment("", request.token, client=request.session.agent, listed_actions=listed)
         daemon = Daemon(InProcessClient(routes, request.token, self._reactor))
         bridge, sealing = self._loop.bridge, sealing_for(session_id, self._key)
-        served = self._serving(self._reactor, bridge, session, daemon, sealing)
+        # Whoever made a call may still wait for it, whose request is over.
+        served = AgentServer(self._reactor, bridge, session, daemon, sealing, MOST_UNDER_WAY)
         session_server = SessionServer(
             self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)
         )

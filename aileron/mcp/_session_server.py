@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, MutableMapping
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import evolve
-from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 
 from aileron.errors import LimitExceeded
 from aileron.values import McpReply, McpRequest, McpSettings
 
+from ._agent import AgentServer
 from ._asgi import Receive, Send, exchange_request
 from ._bridge import SideGone, ThreadBridge
 
@@ -23,23 +22,6 @@ MOST_UNDER_WAY = 32
 """Requests of one agent, and calls, also those whose clients have left."""
 
 _MOST_BODY_BYTES = 1024 * 1024  # as the site's
-
-
-class IServed(Protocol):
-    """Whatever is served to one agent: L{AgentServer}, or what stands for it before judges of the transport."""
-
-    @property
-    def server(self) -> Server[Any]:
-        """The SDK's server, used in the loop."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def stop(self) -> None:
-        """End it.  Twice is safe."""
-
-    def supervise(self, serving: Deferred[None], then: Callable[[], object]) -> None:
-        """Take care of the failure of what nobody waits for; call C{then} when it is over."""
 
 
 class SessionServer:
@@ -54,7 +36,7 @@ class SessionServer:
         reactor: Any,
         bridge: ThreadBridge,
         settings: McpSettings,
-        served: IServed,
+        served: AgentServer,
         closed: Callable[[], object],
     ) -> None:
         self._reactor, self._bridge, self._closed = reactor, bridge, closed

@@ -15,9 +15,9 @@ from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InternalError, LimitExceeded
+from aileron.mcp import _http_endpoint
 from aileron.mcp._agent import AgentServer
 from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, LogFilter, sealing_for
-from aileron.mcp._session_server import IServed
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.client.test_against_api import SilentRoutes
 from tests.mcp.stepped import Stepped, SteppedCase
@@ -48,9 +48,10 @@ class EndpointTests(SteppedCase):
     def setUp(self) -> None:
         super().setUp()
         self.made: list[object] = []
-        self.endpoint = HttpEndpoint(Clock(), McpSettings(http=True), Beside(self.sides), self.serving)
+        self.endpoint = HttpEndpoint(Clock(), McpSettings(http=True), Beside(self.sides))
+        self.patch(_http_endpoint, "AgentServer", self.serving)
 
-    def serving(self, *given: Any) -> IServed:
+    def serving(self, *given: Any) -> AgentServer:
         """Make it, and note that."""
         self.made.append(made := AgentServer(*given))
         return made
