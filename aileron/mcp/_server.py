@@ -44,7 +44,8 @@ class ToolServer:
     def __init__(self, tools: ITools, policy: ClientPolicy | None = None) -> None:
         policy = policy or ClientPolicy()
         self.notifier = ChangeNotifier()
-        self._calling = CallHandler(NotifyingCalls(tools, self._announce_runs), policy)
+        calls = NotifyingCalls(tools, lambda: self.notifier.publish(ResourceUpdated(RUNS_URI)))
+        self._calling = CallHandler(calls, policy)
         self._subscriptions = Subscriptions(tools.actions, self.notifier)
         catalog = Catalog(tools, policy.session)
         self.server: Server[Any] = _Promising(
@@ -76,9 +77,6 @@ class ToolServer:
         """
         await self.notifier.publish(ToolsListChanged(), ResourcesListChanged())
         await self._subscriptions.look()
-
-    async def _announce_runs(self) -> None:
-        await self.notifier.publish(ResourceUpdated(RUNS_URI))
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:

@@ -75,8 +75,10 @@ def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
     body = answer.body
     if answer.status != 202:
         return _with_output(body, _render_edited(body), _note(body))
-    waiting = f"The action has no result yet: {body.get('status', 'pending')}."
-    return ToolResult(_lines(body.get("message") or waiting, _reference(body)), pending=_read_pending(body, action))
+    waiting = body.get("message") or f"The action has no result yet: {body.get('status', 'pending')}."
+    identifier = _identifier(body)
+    reference = f"approval_id: {identifier}" if identifier else None
+    return ToolResult(_lines(waiting, reference), pending=_read_pending(body, action))
 
 
 def render_form(form: Form) -> ToolResult:
@@ -115,13 +117,11 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
     if status == "failed":
         return ToolResult(_lines("status: failed", _render_edited(body), _failure(body.get("failure")), _reason(body)))
     if body.get("begins_at"):
-        return ToolResult(_lines("status: approved, not begun", _begins(body["begins_at"]), _render_edited(body)))
+        begins = f"It is approved and begins at {body['begins_at']}; the user can undo it until then."
+        lines = ("status: approved, not begun", f"{begins} Nothing was sent yet.", _render_edited(body))
+        return ToolResult(_lines(*lines))
     again = _render_again(body.get("failure"))
     return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _render_edited(body), _reason(body)))
-
-
-def _begins(at: object) -> str:
-    return f"It is approved and begins at {at}; the user can undo it until then. Nothing was sent yet."
 
 
 def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
@@ -209,11 +209,6 @@ def _reason(body: Mapping[str, Any]) -> str | None:
 def _note(body: Mapping[str, Any]) -> str | None:
     """Render what was said with an approval; of a standing grant that it was one."""
     return f"note: {body['reason']}" if body.get("reason") else None
-
-
-def _reference(body: Mapping[str, Any]) -> str | None:
-    identifier = _identifier(body)
-    return f"approval_id: {identifier}" if identifier else None
 
 
 def _identifier(body: Mapping[str, Any]) -> str | None:

@@ -117,8 +117,8 @@ class NotifyingCalls:
 
     async def _run(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         loop = asyncio.get_running_loop()
-        telling: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
-        begun = loop.call_later(self._begun_seconds, lambda: telling.append(loop.create_task(self._tell())))
+        telling: list[asyncio.Future[None]] = []  # begun when it is due: most calls are answered before
+        begun = loop.call_later(self._begun_seconds, lambda: telling.append(asyncio.ensure_future(self._told())))
         wanted = False
         try:
             result = await self._calls.call(tool, arguments, options)
@@ -128,9 +128,6 @@ class NotifyingCalls:
             begun.cancel()
             if not wanted:
                 await self._told()
-
-    async def _tell(self) -> None:
-        await self._told()
 
     async def _heard(self, what: str, how: str) -> None:
         """Tell, unless this was heard of it before."""

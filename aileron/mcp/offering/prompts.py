@@ -84,7 +84,8 @@ def _use(arguments: Mapping[str, str], definitions: Sequence[ToolDefinition]) ->
     wish = arguments.get(WISH_ARGUMENT) or "Ask me what I want to have done with it."
     action, tool = definition.action, definition.name
     task = f"Use the action `{action}`, whose document is above, by the tool `{tool}` or else {RUN_TOOL}."
-    return _to_messages(_attach(definition), t.TextContent(text=f"{task} {wish}"))
+    document = t.TextResourceContents(uri=action_uri(definition), mime_type=ACTION_TYPE, text=render_action(definition))
+    return _to_messages(t.EmbeddedResource(resource=document), t.TextContent(text=f"{task} {wish}"))
 
 
 async def _show(run_id: str, offers: ITools) -> t.GetPromptResult:
@@ -107,14 +108,6 @@ def _is_installed(definitions: Sequence[ToolDefinition]) -> str:
     left = len(definitions) - len(lines)
     more = [f"- and {left} more: {SEARCH_TOOL} finds them."] if left else []
     return "\n".join(["Installed now:", *lines, *more])
-
-
-def _attach(definition: ToolDefinition) -> t.EmbeddedResource:
-    """Attach an action's document, as clients show it."""
-    text = render_action(definition)
-    return t.EmbeddedResource(
-        resource=t.TextResourceContents(uri=action_uri(definition), mime_type=ACTION_TYPE, text=text)
-    )
 
 
 def _to_messages(*contents: t.ContentBlock) -> t.GetPromptResult:

@@ -146,19 +146,16 @@ def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
     # Before there were addresses to open, a client that could be asked at all showed forms.
     declares_forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     can_be_asked = modern or ctx.session.can_send_request
+    hears_progress = (ctx.meta or {}).get("progress_token") is not None
     return Client(
         modern=modern,
         opens_urls=attended and profile.opens_urls and declares_urls and can_be_asked,
         shows_forms=(attended or not launched) and profile.shows_forms and declares_forms and can_be_asked,
         runs_tasks=modern and TASKS in (capabilities.extensions or {}),
-        patience_seconds=profile.patience(session.wait_seconds, hears_progress=_hears_progress(ctx)),
+        patience_seconds=profile.patience(session.wait_seconds, hears_progress=hears_progress),
         # Who opened its session itself may bear a launched agent's name, and was set up by nobody.
         hears_changes=profile.hears_changes(launched and bool(session.token)),
     )
-
-
-def _hears_progress(ctx: Context) -> bool:
-    return (ctx.meta or {}).get("progress_token") is not None
 
 
 _EARLY_SECONDS = (1.0, 1.0, 2.0, 4.0, 7.0)

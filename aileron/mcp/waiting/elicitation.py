@@ -106,9 +106,10 @@ async def review_while_waiting(ctx: Context, pending: Pending, waiting: Awaitabl
 
 
 async def _open_page(ctx: Context, pending: Pending) -> bool:
+    message = f"{pending.action} waits for your approval; nothing was sent yet. Review it on Aileron's page."
     try:
         answer = await ctx.session.elicit_url(
-            _message(pending), pending.review_url, pending.run_id, related_request_id=ctx.request_id
+            message, pending.review_url, pending.run_id, related_request_id=ctx.request_id
         )
     except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call waits on
         _log.info("the client did not show the review page", exc_info=True)
@@ -121,7 +122,3 @@ async def _tell_over(ctx: Context, pending: Pending) -> None:
         await ctx.session.send_elicit_complete(pending.run_id, related_request_id=ctx.request_id)
     except Exception:  # noqa: BLE001 - a rim: the call is answered whether or not somebody hears of it
         _log.info("the client could not be told that the review is over", exc_info=True)
-
-
-def _message(pending: Pending) -> str:
-    return f"{pending.action} waits for your approval; nothing was sent yet. Review it on Aileron's page."
