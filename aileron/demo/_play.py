@@ -90,7 +90,7 @@ async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, 
 
 async def _open(scene: Stage, approval_id: str) -> None:
     """Let a browser in.  Its command asks in this terminal for the browser's two words, so that we ask nothing then."""
-    child, _ = await scene.begin("open", "approval", approval_id, passphrase_fd=scene.passphrase)
+    child = await scene.begin("open", "approval", approval_id, passphrase_fd=scene.passphrase)
     try:
         while child.stderr is not None and (line := await child.stderr.readline()):
             printed("\n" + line.decode("utf-8", "replace"))

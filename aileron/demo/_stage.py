@@ -46,23 +46,23 @@ class Stage:
         :param descriptors: what is to be read from an inherited descriptor, by option: C{secret_fd="…"}.
         :raises InternalError: it failed.
         """
-        child, told = await self.begin(*arguments, **descriptors)
+        child = await self.begin(*arguments, **descriptors)
         out, err = await child.communicate()
         if child.returncode:
             said = err.decode("utf-8", "replace").strip().splitlines()
-            raise InternalError(f"`aileron {' '.join(told)}` failed: {said[0] if said else child.returncode}")
+            raise InternalError(f"`aileron {' '.join(arguments)}` failed: {said[0] if said else child.returncode}")
         return out.decode("utf-8", "replace")
 
     async def as_operator(self, *arguments: str, **descriptors: str) -> str:
         """Run a command that needs the passphrase."""
         return await self.aileron(*arguments, passphrase_fd=self.passphrase, **descriptors)
 
-    async def begin(self, *arguments: str, **descriptors: str) -> tuple[asyncio.subprocess.Process, tuple[str, ...]]:
-        """Start a command, and return it with what it was told."""
+    async def begin(self, *arguments: str, **descriptors: str) -> asyncio.subprocess.Process:
+        """Start a command."""
         pipes = {f"--{option.replace('_', '-')}": _pipe_with(text) for option, text in descriptors.items()}
         try:
             options = [word for option, number in pipes.items() for word in (option, str(number))]
-            child = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *(script("aileron"), *arguments, *options),
                 env=dict(self.environ),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -73,7 +73,6 @@ class Stage:
         finally:
             for number in pipes.values():
                 os.close(number)
-        return child, arguments
 
 
 @contextmanager
@@ -98,8 +97,8 @@ def script(name: str) -> str:
 
     :raises NotFound: it is not installed.
     """
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    found = shutil.which(name, path=path)
     if found is None:
         raise NotFound(f"{name} is not installed. Reinstall the aileron package.")
     return found

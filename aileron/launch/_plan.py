@@ -133,10 +133,10 @@ def find_programs(agent: Agent, parent: Mapping[str, str], interpreter: str) -> 
     :raises NotFound: one of them is not there.
     """
     path = parent.get("PATH", os.defpath)
+    beside = f"{Path(interpreter).absolute().parent}{os.pathsep}{path}"
     return Programs(
         agent=_find_program(agent.name, path, f"{agent.name} was not found on PATH. Install it first."),
-        mcp=_find_beside(interpreter, "aileron-mcp")
-        or _find_program("aileron-mcp", path, "aileron-mcp is not installed. Reinstall the aileron package."),
+        mcp=_find_program("aileron-mcp", beside, "aileron-mcp is not installed. Reinstall the aileron package."),
     )
 
 
@@ -145,8 +145,3 @@ def _find_program(name: str, path: str, otherwise: str) -> str:
     if found is None:
         raise NotFound(otherwise)
     return os.path.abspath(found)
-
-
-def _find_beside(interpreter: str, name: str) -> str | None:
-    candidate = Path(interpreter).absolute().parent / name
-    return str(candidate) if os.access(candidate, os.X_OK) and candidate.is_file() else None

@@ -21,10 +21,6 @@ CALL_TIMEOUT_SECONDS = 3_600
 """How long an agent is to wait for one call: its default is often shorter than an approval takes."""
 
 
-def _accept(_settings: AgentSettings) -> None:
-    pass
-
-
 @frozen(kw_only=True)
 class Agent:
     """One kind of agent.
@@ -55,7 +51,7 @@ class Agent:
     commands: frozenset[str] = frozenset()
     alone: str = ""
     unique: str = ""
-    check: Callable[[AgentSettings], None] = _accept
+    check: Callable[[AgentSettings], object] = lambda _settings: None
 
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
         """Return whether it draws on the whole terminal when started with these, so that no line may be printed there.

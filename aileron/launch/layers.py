@@ -199,12 +199,10 @@ def files(location: Location, *names: str) -> Finder:
     return find
 
 
-def _working_directory(invocation: Invocation) -> Iterable[Path]:
-    return (Path(invocation.directory),)
-
-
 def project_files(
-    *names: str, root: str = "", starts: Callable[[Invocation], Iterable[Path]] = _working_directory
+    *names: str,
+    root: str = "",
+    starts: Callable[[Invocation], Iterable[Path]] = lambda invocation: (Path(invocation.directory),),
 ) -> Finder:
     """Files in the directory where the agent works and in those above it.
 

@@ -107,8 +107,9 @@ def _configuration(server: McpServer) -> Mapping[str, object]:
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     """Send what it says through the gateway, with whatever login the user has, or say why not."""
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
-    ours = _variables(variables, gateway, has_login=_has_login(settings, variables))
-    told = {name for layer in _drop_environment(variables).layers for name in layer.values or {}}
+    written = variables.about(Topic.SETTINGS, Topic.LOGINS).layers
+    told = {name: value for layer in written for name, value in (layer.values or {}).items()}
+    ours = _variables(settings.environment, told, gateway, has_login=_has_login(settings, variables))
     won = {name: value for name, value in ours.items() if name in told}
     reason = (
         routing.find_unreadable(variables)
@@ -134,11 +135,6 @@ def _variables_of(layer: SettingsLayer) -> SettingsLayer:
     return evolve(layer, values=texts)
 
 
-def _drop_environment(variables: AgentSettings) -> AgentSettings:
-    """Return the layers of settings and logins, without the environment's."""
-    return variables.about(Topic.SETTINGS, Topic.LOGINS)
-
-
 def _has_login(settings: AgentSettings, variables: AgentSettings) -> bool:
     """Return whether Claude Code has a key, a key helper or a login to send."""
     named = any(value for name in _KEYS for _, value in variables.values(name))
@@ -162,11 +158,13 @@ def _other_address(variables: AgentSettings, gateway: GatewayAccess) -> str | No
     return None
 
 
-def _variables(variables: AgentSettings, gateway: GatewayAccess, *, has_login: bool) -> Mapping[str, str]:
-    environment = variables.environment
-    told = {
-        name: value for layer in _drop_environment(variables).layers for name, value in (layer.values or {}).items()
-    }
+def _variables(
+    environment: Mapping[str, str], told: Mapping[str, str], gateway: GatewayAccess, *, has_login: bool
+) -> Mapping[str, str]:
+    """Return the variables that lead to the gateway.
+
+    :param told: those that settings and logins put into Claude Code's environment.
+    """
     stand_in = {_AUTH_TOKEN: routing.STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
     past = routing.bypass_proxy({**environment, **told}, gateway.url)
     if _HEADERS in told:

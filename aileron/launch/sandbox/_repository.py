@@ -50,26 +50,22 @@ def find_repository(root: str, git: Git) -> Repository | None:
     :param root: a directory that holds C{.git}.
     :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
     """
-    if _at(git, root).text("rev-parse", "--is-inside-git-dir", "--is-bare-repository").startswith("true"):
+    if git.at("", root).text("rev-parse", "--is-inside-git-dir", "--is-bare-repository").startswith("true"):
         raise InvalidRequest(f"A sandbox cannot protect the repository {root} itself: change to a work tree of it.")
     if (Path(root) / ".git").is_symlink():
         raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git.")
-    found = _at(git, root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")
-    belongs_to = _at(git, root).text("rev-parse", "--show-toplevel")
+    found = git.at("", root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")
+    belongs_to = git.at("", root).text("rev-parse", "--show-toplevel")
     if len(found) != 2 or os.path.realpath(belongs_to or "/") != root:
         return None
     git_dir, common_dir = (os.path.realpath(os.path.join(root, path)) for path in found)
     return Repository(root, git_dir, common_dir)
 
 
-def _at(git: Git, root: str) -> Git:
-    return git.at("", root)
-
-
 def gitlinks(git: Git, root: str) -> Iterator[str]:
     """Yield the directories of the work tree that the index says are repositories of their own."""
     try:
-        records = list(_at(git, root).records("ls-files", "--stage", "-z"))
+        records = list(git.at("", root).records("ls-files", "--stage", "-z"))
     except GitError:
         return  # there is no index that anything could obey
     for record in records:
@@ -83,7 +79,7 @@ def hooks_directory(git: Git, root: str) -> str | None:
     named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]
     if named and named[-1]:
         return os.path.join(root, os.path.expanduser(named[-1]))
-    common = _at(git, root).text("rev-parse", "--git-common-dir")
+    common = git.at("", root).text("rev-parse", "--git-common-dir")
     return os.path.join(root, common, "hooks") if common else None
 
 
@@ -179,7 +175,7 @@ def _paths(value: str) -> set[str]:
 def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
     """Yield each setting: the file that it stands in, or nothing for one of the environment; its key; its value."""
     try:
-        records = list(_at(git, root).records("config", "--list", "--includes", "--show-origin", "-z"))
+        records = list(git.at("", root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError:
         return  # git knows no repository there, and so obeys none
     for origin, setting in zip(records[::2], records[1::2], strict=False):
