@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from aileron.values import JSON
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
-from ._requests import DaemonClient, Requester
+from ._requests import DaemonClient, Query, Requester
 
 LEASE_PAUSE_SECONDS = 1.0
 _LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
@@ -33,18 +33,49 @@ class OpenedSession:
 
 
 @frozen
-class Daemon:
+class BothSites:
+    """The routes that an agent and the operator ask alike.
+
+    Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
+    """
+
+    _client: Requester
+
+    async def action(self, name: str) -> Mapping[str, Any]:
+        """One action."""
+        return await self._get("actions", name)
+
+    async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """Tell how a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
+        return await self._get("action-approvals", run_id, "result", wait_seconds=wait_seconds)
+
+    async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
+        """Take a run back before anything is sent, and say how it stands.
+
+        :raises DaemonFault: C{conflict}: it is too late for that.
+        """
+        body = {} if reason is None else {"reason": reason}
+        return await self._post("action-approvals", run_id, "withdraw", body=body)
+
+    async def _get(self, *path: str, query: Query | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
+        given = {**(query or {}), "wait": int(wait_seconds) or None}
+        return (await self._client.ask("GET", "v1", *path, query=given, wait_seconds=wait_seconds)).body
+
+    async def _post(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
+        return (await self._client.ask("POST", "v1", *path, body=body or {})).body
+
+
+@frozen
+class Daemon(BothSites):
     """The agent site, with a launch key or an agent token.
 
     Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}; cancelling ends the wait, never
     a run.
     """
 
-    _client: Requester
-
     async def status(self) -> Mapping[str, Any]:
         """Version, vault state, counts."""
-        return (await self._client.ask("GET", "v1", "status")).body
+        return await self._get("status")
 
     async def open_session(
         self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None
@@ -75,17 +106,11 @@ class Daemon:
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
         """End the session.  Twice is safe."""
-        body = {"exit_code": exit_code}
-        return (await self._client.ask("POST", "v1", "sessions", session_id, "end", body=body)).body
+        return await self._post("sessions", session_id, "end", body={"exit_code": exit_code})
 
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
         """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
-        query = {"generation": generation, "wait": _seconds(wait_seconds)}
-        return (await self._client.ask("GET", "v1", "actions", query=query, wait_seconds=wait_seconds)).body
-
-    async def action(self, name: str) -> Mapping[str, Any]:
-        """One action."""
-        return (await self._client.ask("GET", "v1", "actions", name)).body
+        return await self._get("actions", query={"generation": generation}, wait_seconds=wait_seconds)
 
     async def run(
         self,
@@ -105,34 +130,18 @@ class Daemon:
         path = ("v1", "actions", name, "run")
         return await self._client.ask("POST", *path, body=body, prefer_seconds=wait_seconds, wait_seconds=held)
 
-    async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Tell how a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
-        query = {"wait": _seconds(wait_seconds)}
-        path = ("v1", "action-approvals", run_id, "result")
-        return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
-
     async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """One run, gated or not, with its action and its times, as soon as it is settled or the wait is over."""
-        query = {"wait": _seconds(wait_seconds)}
-        return (await self._client.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
+        return await self._get("runs", run_id, wait_seconds=wait_seconds)
 
     async def most_used(self, limit: int) -> Sequence[str]:
         """Return the names of the actions that were lately carried out most often, by any session."""
-        body = (await self._client.ask("GET", "v1", "most-used", query={"limit": limit})).body
-        items = body.get("items")
+        items = (await self._get("most-used", query={"limit": limit})).get("items")
         return [str(name) for name in items] if isinstance(items, list) else []
 
     async def runs(self, limit: int) -> Mapping[str, Any]:
         """C{{items, cursor}}: the session's own runs, newest first."""
-        return (await self._client.ask("GET", "v1", "runs", query={"limit": limit})).body
-
-    async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
-        """Take a run back before anything is sent, and say how it stands.
-
-        :raises DaemonFault: C{conflict}: it is too late for that.
-        """
-        body = {} if reason is None else {"reason": reason}
-        return (await self._client.ask("POST", "v1", "action-approvals", run_id, "withdraw", body=body)).body
+        return await self._get("runs", query={"limit": limit})
 
 
 @frozen
@@ -159,7 +168,3 @@ class Lease:
             except DaemonError:
                 """It is asked again."""
             await deferLater(self._clock, LEASE_PAUSE_SECONDS)
-
-
-def _seconds(wait: float) -> int | None:
-    return int(wait) or None

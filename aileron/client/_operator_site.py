@@ -9,14 +9,14 @@ from attrs import frozen
 
 from aileron.values import JSON
 
-from ._requests import DaemonClient
+from ._agent_site import BothSites
+from ._requests import DaemonClient, Query
 
-Filters = Mapping[str, str | int | float | None]
 _TEST_SECONDS = 40.0  # one attempt of each channel takes 30 at most
 
 
 @frozen
-class Operator:
+class Operator(BothSites):
     """The operator site; without a token only L{challenge} and L{login} are answered.
 
     Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
@@ -87,7 +87,7 @@ class Operator:
         """
         await self._client.follow("v1", "events", on_event=on_event)
 
-    async def approvals(self, filters: Filters | None = None) -> Mapping[str, Any]:
+    async def approvals(self, filters: Query | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, oldest first."""
         return await self._get("action-approvals", query=filters)
 
@@ -143,19 +143,7 @@ class Operator:
         """Remove one; C{{items}}: the others."""
         return await self._delete("caps", body=which)
 
-    async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
-        """Take a run back before anything is sent."""
-        return await self._post(
-            "action-approvals", run_id, "withdraw", body={} if reason is None else {"reason": reason}
-        )
-
-    async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Tell how a run stands, as soon as it is settled or the wait is over."""
-        path = ("v1", "action-approvals", run_id, "result")
-        query = {"wait": int(wait_seconds) or None}
-        return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
-
-    async def runs(self, filters: Filters | None = None) -> Mapping[str, Any]:
+    async def runs(self, filters: Query | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, newest first."""
         return await self._get("runs", query=filters)
 
@@ -171,7 +159,7 @@ class Operator:
         """Have it looked for what became of an C{unknown} run: C{{run, happened, failure}}."""
         return await self._post("runs", run_id, "reconcile")
 
-    async def audit(self, filters: Filters | None = None) -> Mapping[str, Any]:
+    async def audit(self, filters: Query | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, newest first."""
         return await self._get("audit", query=filters)
 
@@ -182,10 +170,6 @@ class Operator:
     async def actions(self) -> Mapping[str, Any]:
         """C{{generation, items, load_errors}}."""
         return await self._get("actions")
-
-    async def action(self, name: str) -> Mapping[str, Any]:
-        """One action."""
-        return await self._get("actions", name)
 
     async def set_enabled(self, name: str, enabled: bool) -> Mapping[str, Any]:
         """Switch an action on or off."""
@@ -255,7 +239,7 @@ class Operator:
         """C{{items, problems}}."""
         return await self._get("connectors")
 
-    async def sessions(self, filters: Filters | None = None) -> Mapping[str, Any]:
+    async def sessions(self, filters: Query | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, newest first."""
         return await self._get("sessions", query=filters)
 
@@ -274,12 +258,6 @@ class Operator:
     async def lock_vault(self) -> Mapping[str, Any]:
         """Lock the vault; running effects finish first."""
         return await self._post("vault", "lock")
-
-    async def _get(self, *path: str, query: Filters | None = None) -> Mapping[str, Any]:
-        return (await self._client.ask("GET", "v1", *path, query=query)).body
-
-    async def _post(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        return (await self._client.ask("POST", "v1", *path, body=body or {})).body
 
     async def _delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
         return (await self._client.ask("DELETE", "v1", *path, body=body or {})).body
