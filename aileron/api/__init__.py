@@ -11,7 +11,7 @@ from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._mcp import MCP_PATH
 from ._serving import read_body, unexpected, write
 from ._sessions import LOOK_SECONDS
-from ._sites import HANDOVER, AgentSite, agent_site, operator_site
+from ._sites import HANDOVER, agent_site, operator_site
 from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
@@ -31,7 +31,6 @@ __all__ = [
     "POLL",
     "PROOF",
     "AccessLog",
-    "AgentSite",
     "Answer",
     "Channel",
     "Dependencies",

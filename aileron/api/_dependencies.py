@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from attrs import Attribute, Factory, field, frozen
-from attrs.validators import optional
+from attrs.validators import and_, max_len, min_len, optional
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
@@ -57,6 +57,9 @@ def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]
     return check
 
 
+_SHA256: Any = and_(min_len(32), max_len(32))
+
+
 @frozen
 class Dependencies:
     """Everything that the routes reach, through interfaces alone.
@@ -99,7 +102,7 @@ class Dependencies:
     operators: IOperators = field(validator=_provides(IOperators))
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))
     action_files: ActionFiles = field(validator=_has_all_of(ActionFiles))
-    launch_key_digest: bytes = field(repr=False)
+    launch_key_digest: bytes = field(repr=False, validator=_SHA256)
     clock: IReactorTime = field(validator=_provides(IReactorTime))
     ids: Callable[[], str]
     randomness: Callable[[int], bytes]
@@ -110,7 +113,7 @@ class Dependencies:
     process_behind: Lookup = process_behind
     gateway: GatewaySettings = field(factory=GatewaySettings)
     relayed: Callable[[], Sequence[RelayedPath]] = tuple
-    metrics_token_digest: bytes | None = field(default=None, repr=False)
+    metrics_token_digest: bytes | None = field(default=None, repr=False, validator=optional(_SHA256))
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     notices: NoticeSettings = field(factory=NoticeSettings)
     notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
@@ -126,16 +129,6 @@ class Dependencies:
         init=False,
         default=Factory(lambda deps: Leases(deps.sessions, deps.clock, deps.ids, deps.session_ended), takes_self=True),
     )
-
-    @launch_key_digest.validator
-    def _check_whole(self, _attribute: Attribute[bytes], value: bytes) -> None:
-        if len(value) != 32:
-            raise ValueError("launch_key_digest must be a SHA-256")
-
-    @metrics_token_digest.validator
-    def _whole_or_none(self, _attribute: Attribute[bytes | None], value: bytes | None) -> None:
-        if value is not None and len(value) != 32:
-            raise ValueError("metrics_token_digest must be a SHA-256")
 
     @property
     def cookie(self) -> bytes:

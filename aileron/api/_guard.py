@@ -114,7 +114,8 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
         if asked.proof:  # with another life's cookie, whose name is another, it is a browser that must learn of that
             return _in_browser(request, deps, asked)
     token = bearer(request)
-    if _scrapes(token, deps):
+    scraper = deps.metrics_token_digest
+    if scraper is not None and hmac.compare_digest(token_digest(token), scraper):
         return Caller(Who.SCRAPER)
     session = deps.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
     if session is None:
@@ -146,11 +147,6 @@ def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> 
         request.setHeader(INSTANCE, deps.instance)
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session)
-
-
-def _scrapes(token: str, deps: Dependencies) -> bool:
-    digest = deps.metrics_token_digest
-    return digest is not None and hmac.compare_digest(token_digest(token), digest)
 
 
 async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object]) -> Caller:

@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from aileron.errors import AileronError, InternalError, LimitExceeded, Unauthorized
 from aileron.interfaces import IAgentRoutes, IMcp
-from aileron.values import McpReply, McpRequest
+from aileron.values import McpRequest
 
 from ._credentials import token_digest
 from ._dependencies import Dependencies
@@ -45,7 +45,9 @@ def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[
         except Exception:  # noqa: BLE001  # the HTTP rim
             return write(request, describe_failure(unexpected("mcp")))
         try:
-            return await stream(request, _make_streamed(reply))
+            headers = dict(reply.headers)
+            kind = headers.pop("content-type", "application/json")
+            return await stream(request, Streamed(reply.chunks, kind, reply.status, headers))
         finally:
             reply.close()
 
@@ -65,12 +67,6 @@ async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
         fields=fields,
         body=request.content.read(),
     )
-
-
-def _make_streamed(reply: McpReply) -> Streamed:
-    headers = dict(reply.headers)
-    kind = headers.pop("content-type", "application/json")
-    return Streamed(reply.chunks, kind, reply.status, headers)
 
 
 MOST_BODIES_BYTES = 64 * 1024 * 1024

@@ -61,14 +61,14 @@ def _share(agents: bool) -> Iterator[tuple[Endpoint, Who]]:
                 yield endpoint, allowed
 
 
-def agent_site(deps: Dependencies) -> AgentSite:
-    """Make the agent site's root resource, with C{/mcp} where the daemon serves it."""
+def agent_site(deps: Dependencies) -> tuple[IResource, AgentRoutes]:
+    """Make the agent site's root resource, with C{/mcp} where the daemon serves it; and its routes for this process."""
     shared = evolve(agent_routes(), relayed=deps.relayed)
     app = _klein(shared, deps)
     if deps.mcp is not None:
         app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(deps.mcp, deps))
     endpoints = {endpoint.name: (endpoint, allowed) for endpoint, allowed in shared.endpoints}
-    return AgentSite(app.resource(), AgentRoutes(endpoints, app.url_map, deps))
+    return _Root(app.resource()), AgentRoutes(endpoints, app.url_map, deps)
 
 
 def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None) -> IResource:
@@ -117,7 +117,7 @@ class _Root(Resource):
 
     isLeaf = True
 
-    def __init__(self, api: IResource, web: Callable[[], IResource] | None) -> None:
+    def __init__(self, api: IResource, web: Callable[[], IResource] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._api = api
         self._web = None if web is None else cache(web)
@@ -131,17 +131,6 @@ class _Root(Resource):
         resource = self._api if self._web is None or not for_pages else self._web()
         body: bytes | int = getChildForRequest(resource, request).render(request)
         return body
-
-
-class AgentSite(_Root):
-    """The agent site's root resource.
-
-    :ivar routes: the same for requests made in this process.
-    """
-
-    def __init__(self, api: IResource, routes: AgentRoutes) -> None:
-        super().__init__(api, None)
-        self.routes = routes
 
 
 def _for_pages(request: IRequest) -> bool:

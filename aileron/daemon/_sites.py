@@ -100,8 +100,8 @@ class Sites:
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
         )
-        site, most = api.agent_site(self._parts), most_connections(allow_descriptors())
-        self._agent_routes, rules = site.routes, api.SiteRules()
+        site, self._agent_routes = api.agent_site(self._parts)
+        most, rules = most_connections(allow_descriptors()), api.SiteRules()
         self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=self._gateway)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = api.GuardedSite(pages, rules, reactor)

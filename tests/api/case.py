@@ -19,7 +19,7 @@ from twisted.web.resource import IResource
 
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
-from aileron.api.shapes.schemas import ref, with_components
+from aileron.api.shapes.schemas import COMPONENTS, ref
 from aileron.daemon._action_files import HomeActionFiles
 from aileron.home import Home, prepare
 from aileron.manifests import DirectoryCatalogue
@@ -44,6 +44,13 @@ from aileron.vault import Passkeys
 NOW = 1_760_000_000.0
 COOKIE = "aileron_life"
 LAUNCH_KEY = mint("ail_l_", lambda count: b"L" * count)
+
+
+def with_components(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a schema what its own references need."""
+    return {**schema, "components": {"schemas": dict(COMPONENTS)}}
+
+
 FAILURE = Draft202012Validator(with_components(ref("Failure")))
 
 
@@ -122,7 +129,8 @@ class ApiCase(SynchronousTestCase):
         if runner is not None:
             changes |= dict.fromkeys(("submission", "decisions", "trust", "grants", "limits", "reconciliation"), runner)
         self.deps = evolve(self.deps, **changes)
-        self.agents = Site(self, agent_site(self.deps), agent_routes())
+        resource, self.routes = agent_site(self.deps)
+        self.agents = Site(self, resource, agent_routes())
         self.operator = Site(self, operator_site(self.deps), operator_routes())
 
     def fresh_id(self) -> str:

@@ -12,7 +12,7 @@ from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactor
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, agent_site, operator_site
+from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, operator_site
 from aileron.api._sessions import GRACE_SECONDS
 from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
 
@@ -310,9 +310,9 @@ class GuardTests(ApiCase):
         """Every credential keeps its connection's place, also where it may not do what it asks."""
         agent, operator = f"Bearer {self.agent_token()}", f"Bearer {self.operator_token()}"
         for resource, path, credential, wanted in (
-            (agent_site(self.deps), "/v1/runs", agent, 200),
-            (agent_site(self.deps), "/v1/status", f"Bearer {LAUNCH_KEY}", 200),
-            (agent_site(self.deps), "/v1/runs", f"Bearer {LAUNCH_KEY}", 403),
+            (self.agents.resource, "/v1/runs", agent, 200),
+            (self.agents.resource, "/v1/status", f"Bearer {LAUNCH_KEY}", 200),
+            (self.agents.resource, "/v1/runs", f"Bearer {LAUNCH_KEY}", 403),
             (operator_site(self.deps), "/v1/runs", operator, 200),
         ):
             line = self.line(resource)
@@ -323,7 +323,7 @@ class GuardTests(ApiCase):
     def test_wrong_one_later(self) -> None:
         """A connection with a credential that nobody knows any more, a wrong one or none keeps no place."""
         session = self.open_session()
-        line = self.line(agent_site(self.deps))
+        line = self.line(self.agents.resource)
         asked = head(f"Authorization: Bearer {session['token']}", target="/v1/runs")
         self.assertEqual(status(line.say(asked)), 200)
         self.agents.ask("POST", f"/v1/sessions/{session['id']}/end", session["token"])

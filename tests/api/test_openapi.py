@@ -11,12 +11,11 @@ from twisted.web.resource import Resource
 
 from aileron.api import operator_site
 from aileron.api._sites import agent_routes, operator_routes
-from aileron.api.shapes.schemas import with_components
 from aileron.errors import STATUS
 from aileron.gateway import published
 from aileron.values import GatewaySettings
 
-from .case import ApiCase, Site
+from .case import ApiCase, Site, with_components
 
 
 class DocumentTests(ApiCase):

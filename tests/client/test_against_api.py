@@ -12,7 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.web.resource import IResource
 from zope.interface import implementer
 
-from aileron.api import MAX_BODY_BYTES, AgentSite
+from aileron.api import MAX_BODY_BYTES
 from aileron.api._sessions import MOST_WAITS
 from aileron.client import Daemon, DaemonClient, DaemonError, DaemonFault, DaemonUnreachable, InProcessClient, Operator
 from aileron.interfaces import IAgentRoutes
@@ -32,7 +32,7 @@ class BothWaysCase(ApiCase):
 
     def beside(self, token: str) -> Daemon:
         """The same, asked in this process."""
-        return Daemon(InProcessClient(cast("AgentSite", self.agents.resource).routes, token, self.clock))
+        return Daemon(InProcessClient(self.routes, token, self.clock))
 
     def operating(self) -> Operator:
         """The operator site, logged in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 from twisted.internet.interfaces import ITransport
 
 from aileron.api._faults import Answer
@@ -16,6 +16,7 @@ _SAFE = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 _FORM = b"application/x-www-form-urlencoded"
 
 
+@define(eq=False)
 class RequestRefused(Exception):
     """The request is refused by its head, and its connection closed.
 
@@ -23,18 +24,15 @@ class RequestRefused(Exception):
     :ivar message: fit for the user's eyes.
     """
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
+    status: int
+    message: str
 
 
+@define(eq=False)
 class ForeignLink(Exception):
     """A link of another site led here: the reader gets the site's landing, whatever the path, and nothing else."""
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__()
-        self.answer = answer
+    answer: Answer
 
 
 def _names(hosts: Iterable[str]) -> frozenset[bytes]:

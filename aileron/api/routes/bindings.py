@@ -17,7 +17,7 @@ from aileron.api.shapes.values import optional_json
 from aileron.errors import Conflict, NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding
 
-from .scopes import Target, binding_payload, current_target, trusted_target, wrong
+from .scopes import binding_payload, current_target, trusted_target, wrong
 
 TABLE = EndpointTable()
 
@@ -142,12 +142,12 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     binding = _present(deps, name)
     if binding.revision != context.body["revision"]:
         raise Conflict("The binding was changed meanwhile: look again.", {"revision": binding.revision})
-    target = await _target_of(deps, binding)
+    now = current_target(deps, binding)  # its own address stays, where the connector still lets it have one
+    target = await trusted_target(deps, binding.connector, None if now is None else now.base_url)
     if target.scope is None or target.scope == binding.scope:
         raise Conflict("There is nothing to rebind: the binding is what its connector asks for.")
-    before, now = optional_json(binding.scope), optional_json(target.scope)
-    event = _event(context, deps, "binding.rebound", binding, before=before, now=now)
-    await deps.audit.append(event)
+    scopes = {"before": optional_json(binding.scope), "now": optional_json(target.scope)}
+    await deps.audit.append(_event(context, deps, "binding.rebound", binding, **scopes))
     return await _to_payload(deps, await deps.bindings.rebind(name, target.scope, target.base_url))
 
 
@@ -182,12 +182,6 @@ def _present(deps: Dependencies, name: str) -> Binding:
 async def _to_payload(deps: Dependencies, binding: Binding, status: int = 200) -> Answer:
     flags = await deps.flags.all()
     return answer(binding_payload(deps, binding, flags.get(binding.name)), status)
-
-
-async def _target_of(deps: Dependencies, binding: Binding) -> Target:
-    """Return its target; its own address stays, where the connector still lets it have one."""
-    now = current_target(deps, binding)
-    return await trusted_target(deps, binding.connector, None if now is None else now.base_url)
 
 
 def _event(context: RequestContext, deps: Dependencies, kind: str, binding: Binding, **more: JSON) -> Event:

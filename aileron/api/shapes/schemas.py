@@ -313,8 +313,3 @@ COMPONENTS: Mapping[str, Schema] = {
     ),
     "OperatorSession": described(OperatorSession, yours=BOOLEAN),
 }
-
-
-def with_components(schema: Schema) -> dict[str, JSON]:
-    """Give a schema what its own references need."""
-    return {**schema, "components": {"schemas": dict(COMPONENTS)}}
