@@ -124,7 +124,8 @@ def notify(address: str, message: Message) -> str | None:
     except ImportError:
         return "apprise is not installed: add the extra `notify` as the installation guide says"
     for name in _CHATTY:
-        _silence(logging.getLogger(name))
+        logger = logging.getLogger(name)
+        logger.disabled, logger.propagate = True, False
     library = Library(asset=AppriseAsset(app_id="Aileron", async_mode=False, secure_logging=True))
     if not library.add(address):
         return "Its secret is not an address that apprise supports."
@@ -132,11 +133,6 @@ def notify(address: str, message: Message) -> str | None:
     kind = NotifyType.WARNING if message.urgent else NotifyType.INFO
     arrived = library.notify(body, title=message.title, notify_type=kind, body_format=NotifyFormat.TEXT)
     return None if arrived else "The service did not accept the message."
-
-
-def _silence(logger: logging.Logger) -> None:
-    logger.disabled = True
-    logger.propagate = False
 
 
 def find_command(configured: Path | None, places: tuple[Path, ...] = PLACES) -> Path | None:

@@ -7,13 +7,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from hashlib import sha256
-from io import BytesIO
 from types import MappingProxyType
 from typing import Any
 
 from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
-from twisted.internet.task import Cooperator
 from twisted.web.http_headers import Headers
 
 from aileron.addresses import system_authorities
@@ -56,15 +54,15 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _
     :param clock: the reactor.
     :raises Exception: no answer came.
     """
-    from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, FileBodyProducer
+    from twisted.web.client import Agent, BrowserLikePolicyForHTTPS
 
-    producer = FileBodyProducer(BytesIO(body), Cooperator(scheduler=lambda work: clock.callLater(0, work)))
+    from aileron.outgoing import BytesProducer
+
     sent = {"Content-Type": "application/json", **headers}
     trusted = None if url.startswith("http:") else _trust_root()  # there is no TLS, so nobody to vouch for
     agent = Agent(clock, BrowserLikePolicyForHTTPS(trusted))
-    asked = agent.request(
-        b"POST", url.encode("ascii"), Headers({name: [text] for name, text in sent.items()}), producer
-    )
+    fields = Headers({name: [text] for name, text in sent.items()})
+    asked = agent.request(b"POST", url.encode("ascii"), fields, BytesProducer(body))
     answer = await asked.addTimeout(_ANSWER_SECONDS, clock)
     answer.deliverBody(_HangUp())  # a server may never end it
     return int(answer.code)

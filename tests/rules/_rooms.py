@@ -34,7 +34,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "runner": _GROUND | {"manifests", "waiting"},
     "http1": frozenset(),
     "redaction": _GROUND,
-    "notices": _GROUND,
+    "notices": _GROUND | {"outgoing"},
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
     "api": _GROUND | {"credentials", "http1"},
     "web": _GROUND | {"api", "drafting"},
