@@ -38,6 +38,7 @@ class CommitObserver:
     :ivar foreign_writes: whether somebody else wrote to the record while this life did.
     :ivar end: the last record that this life wrote, sequence and hash, once durable, or before that the last one that
         it found; L{None}: there is none.
+    :ivar state: the key of the next record, as far as it is durable.
     :ivar tampered: how many C{tamper.detected} were kept in this life.
     """
 
@@ -47,21 +48,16 @@ class CommitObserver:
     foreign_writes: bool = False
     end: tuple[int, str] | None = None
     tampered: int = 0
-    _state: EvolvingKey | None = None
-    _next: int | None = None  # the sequence that gets the key of C{_state}
+    state: EvolvingKey | None = None
+    _next: int | None = None  # the sequence that gets the key of C{state}
     _ahead: list[EvolvingKey] = field(factory=list)  # what comes after it, as far as it was used
     _seen: set[str] = field(factory=set)
     _put: set[tuple[int, str]] = field(factory=set)  # where it ended since, in transactions that may be undone
 
-    @property
-    def state(self) -> EvolvingKey | None:
-        """The key of the next record, as far as it is durable."""
-        return self._state
-
     def load(self) -> None:
         """Take up the key that stands in the file."""
         try:
-            self._state = self._file.load()
+            self.state = self._file.load()
         except OSError as error:
             _log.error("the key of the locked record cannot be read: {error}", error=error.strerror)
 
@@ -70,8 +66,8 @@ class CommitObserver:
 
         A crash may have left the file a little behind.
         """
-        if self._state is not None and index > self._state.index:
-            self._keep(self._state.advance(index - self._state.index))
+        if self.state is not None and index > self.state.index:
+            self._keep(self.state.advance(index - self.state.index))
 
     def begin_period(self, period: str, key: bytes) -> None:
         """Begin another locked period; no record has a MAC of it yet.
@@ -83,7 +79,7 @@ class CommitObserver:
             self._file.save(state)
         except OSError as error:
             raise StoreUnavailable(f"The key of the locked record could not be written: {error.strerror}.") from error
-        self._state, self._next, self._ahead = state, None, []
+        self.state, self._next, self._ahead = state, None, []
 
     @property
     def wants_commit(self) -> bool:
@@ -109,16 +105,16 @@ class CommitObserver:
 
     def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
         """Make the MAC of one record with the key of its sequence; L{None} while unlocked, or without a key."""
-        if not self.locked or self._state is None:
+        if not self.locked or self.state is None:
             return None
         if self._next is None:
-            self._next, self._ahead = sequence, [self._state]
+            self._next, self._ahead = sequence, [self.state]
         place = sequence - self._next
         if place < 0:  # of a database that was put back under us; the next unlock tells
             return None
         while place >= len(self._ahead):
             self._ahead.append(self._ahead[-1].advance(1))
-        return self._state.period, mac_of(self._ahead[place], sealed)
+        return self.state.period, mac_of(self._ahead[place], sealed)
 
     def note_commit(self, end: tuple[int, str]) -> None:
         """Take C{end} as durable, count what was noted, and advance the key in the file past it."""
@@ -129,13 +125,13 @@ class CommitObserver:
             self.tampered += len(self._seen - {""})
             self._seen.clear()
             self.due = True
-        if self.locked and self._state is not None and self._next is not None and last >= self._next:
-            self._keep(self._state.advance(last + 1 - self._next))
-            self._next, self._ahead = last + 1, [self._state]
+        if self.locked and self.state is not None and self._next is not None and last >= self._next:
+            self._keep(self.state.advance(last + 1 - self._next))
+            self._next, self._ahead = last + 1, [self.state]
 
     def _keep(self, state: EvolvingKey) -> None:
         try:
             self._file.save(state)
         except OSError as error:  # the file lags behind: the next start goes on from what the database says
             _log.error("the key of the locked record cannot be written: {error}", error=error.strerror)
-        self._state = state
+        self.state = state

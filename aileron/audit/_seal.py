@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any
 
-from aileron.values import ChainLink, Row, timestamp
+from aileron.values import ROW, ChainLink, Row, timestamp
 
 GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
@@ -43,7 +42,10 @@ def seal(previous_hash: str, link: ChainLink) -> str:
     :param previous_hash: of the record before it, or L{GENESIS}.
     :raises ValueError: a text in it is no Unicode (a lone surrogate).
     """
-    return _hash(sealed(previous_hash, link))
+    event = link.event
+    what = (event.id, event.type, timestamp(event.at), event.actor.type, event.actor.id)
+    about = (event.run_id, event.session_id, event.action, event.connector, event.failure_class)
+    return seal_row(previous_hash, (link.sequence, *what, *about, link.payload_digest))
 
 
 def seal_row(previous_hash: str, row: Row) -> str:
@@ -51,73 +53,33 @@ def seal_row(previous_hash: str, row: Row) -> str:
 
     :raises ValueError: a text in it is no Unicode.
     """
-    sequence, id_, type_, at, actor_type, actor_id, run_id, session_id, action, connector, failure, digest = row[:12]
-    about = (action, actor_id, actor_type, at, connector, failure)
-    return _hash((*about, _FORM, id_, digest, previous_hash, run_id, sequence, session_id, type_))
-
-
-def _hash(values: Sequence[Any]) -> str:
     try:
-        written = _write(values)
+        written = _write(previous_hash, row)
     except TypeError:  # of a strange file: one of its columns holds another type
+        named = {**dict(zip(ROW, row, strict=False)), "form": _FORM, "previous_hash": previous_hash}
         written = _WRITTEN % tuple(
-            [_quoted(value) if isinstance(value, str) else "null" if value is None else str(value) for value in values]
+            _quoted(value) if isinstance(value, str) else "null" if value is None else str(value)
+            for value in map(named.get, KEYS)
         )
     return "sha256:" + hashlib.sha256(written.encode("utf-8")).hexdigest()
 
 
-def _write(values: Sequence[Any]) -> str:
+def _write(previous_hash: str, row: Row) -> str:
     """Write the same as L{_WRITTEN} for values of the usual types, in half of the time.
 
     :raises TypeError: a value is of another type.
     """
-    (
-        action,
-        actor_id,
-        actor_type,
-        at,
-        connector,
-        failure,
-        form,
-        id_,
-        digest,
-        previous,
-        run_id,
-        sequence,
-        session_id,
-        type_,
-    ) = values
+    sequence, id_, type_, at, actor_type, actor_id, run_id, session_id, action, connector, failure, digest = row[:12]
     if type(sequence) is not int:
         raise TypeError("no integer")
     return (
         f'{{"action":{"null" if action is None else _quoted(action)},"actor_id":{_quoted(actor_id)}'
         f',"actor_type":{_quoted(actor_type)},"at":{_quoted(at)}'
         f',"connector":{"null" if connector is None else _quoted(connector)}'
-        f',"failure_class":{"null" if failure is None else _quoted(failure)},"form":{_quoted(form)}'
-        f',"id":{_quoted(id_)},"payload_digest":{_quoted(digest)},"previous_hash":{_quoted(previous)}'
+        f',"failure_class":{"null" if failure is None else _quoted(failure)},"form":"{_FORM}"'
+        f',"id":{_quoted(id_)},"payload_digest":{_quoted(digest)},"previous_hash":{_quoted(previous_hash)}'
         f',"run_id":{"null" if run_id is None else _quoted(run_id)},"sequence":{sequence}'
         f',"session_id":{"null" if session_id is None else _quoted(session_id)},"type":{_quoted(type_)}}}'
-    )
-
-
-def sealed(previous_hash: str, link: ChainLink) -> tuple[str | int | None, ...]:
-    """List what L{seal} hashes, in the order of L{KEYS}."""
-    event = link.event
-    return (
-        event.action,
-        event.actor.id,
-        event.actor.type,
-        timestamp(event.at),
-        event.connector,
-        event.failure_class,
-        _FORM,
-        event.id,
-        link.payload_digest,
-        previous_hash,
-        event.run_id,
-        link.sequence,
-        event.session_id,
-        event.type,
     )
 
 

@@ -38,6 +38,7 @@ class CheckpointSigner:
     :param randomness: as many unpredictable bytes as asked for.
     :param anchors: each is told every checkpoint, to keep it outside of this machine's reach; returns at once, never
         raises.
+    :ivar latest: the newest checkpoint of this vault or an earlier one.
     """
 
     _audit: IAudit
@@ -50,27 +51,17 @@ class CheckpointSigner:
     _randomness: Callable[[int], bytes]
     _anchors: Sequence[Callable[[Checkpoint], None]] = ()
     _signing: DeferredLock = field(factory=DeferredLock, init=False)
-    _latest: Checkpoint | None = field(default=None, init=False)
+    latest: Checkpoint | None = field(default=None, init=False)
     _signed_at: float = field(default=0.0, init=False)
     _not_before: float = field(default=0.0, init=False)
     _unlocked: bool = field(default=False, init=False)
     _vouching: bool = field(default=False, init=False)
 
     @property
-    def public_key(self) -> str | None:
-        """The key by which checkpoints are signed, in hexadecimal."""
-        return self._keys.public_key()
-
-    @property
     def fingerprint(self) -> str | None:
-        """The form of the key that a person notes."""
-        key = self.public_key
+        """The fingerprint of the key that signs checkpoints, for a person to note."""
+        key = self._keys.public_key()
         return None if key is None else fingerprint(key)
-
-    @property
-    def latest(self) -> Checkpoint | None:
-        """The newest checkpoint of this vault or an earlier one."""
-        return self._latest
 
     @property
     def tampered(self) -> int:
@@ -88,7 +79,7 @@ class CheckpointSigner:
         :param unlocked: whether the vault is.
         :raises StoreUnavailable: the record or the vault cannot be read or written.
         """
-        self._latest = await self._archive.latest_checkpoint()
+        self.latest = await self._archive.latest_checkpoint()
         self._observer.load()
         if unlocked:
             await self._take_over()
@@ -176,7 +167,7 @@ class CheckpointSigner:
         try:
             head = self._observer.end  # never what another wrote meanwhile
             if head is not None:
-                if self._latest is None or self._latest.sequence != head[0]:
+                if self.latest is None or self.latest.sequence != head[0]:
                     await self._sign(*head)
                 self._seal(*head)
         except BaseException:
@@ -200,13 +191,13 @@ class CheckpointSigner:
         _log.error("another program wrote to the record")
 
     async def _sign(self, sequence: int, head: str) -> None:
-        previous = NO_CHECKPOINT if self._latest is None else self._latest.digest
+        previous = NO_CHECKPOINT if self.latest is None else self.latest.digest
         vault, _revision = self._control.revision()
         now = timestamp(utc(self._clock.seconds()))
         unsigned = Checkpoint(vault, sequence, head, now, previous, self._keys.make_key())
         checkpoint = evolve(unsigned, signature=self._keys.endorse(unsigned.statement()))
         await self._archive.put_checkpoint(checkpoint)
-        self._latest = checkpoint
+        self.latest = checkpoint
         for tell in self._anchors:
             tell(checkpoint)
 
