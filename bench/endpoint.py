@@ -304,7 +304,8 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         review_url=lambda run_id: run_id,
         instance="bench",
     )
-    return GuardedSite(agent_site(parts), SiteRules(), reactor), token, key
+    site, _routes = agent_site(parts)
+    return GuardedSite(site, SiteRules(), reactor), token, key
 
 
 class _UntilEnd(ProcessProtocol):
