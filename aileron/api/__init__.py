@@ -4,16 +4,16 @@ L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{Gu
 L{Channel}s that keep L{SiteRules}.
 """
 
-from ._credentials import AGENT_TOKEN, LAUNCH_KEY, AccessLog, mint, token_digest
+from ._credentials import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
 from ._dependencies import Dependencies
-from ._faults import HEADERS, Answer, answer, describe_failure, encode, failure
+from ._faults import HEADERS, Answer, answer, encode, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._mcp import MCP_PATH
 from ._serving import read_body, unexpected, write
 from ._sessions import LOOK_SECONDS
 from ._sites import HANDOVER, agent_site, operator_site
 from .channels.channel import Channel
-from .channels.checks import MAX_BODY_BYTES, RequestRefused, SiteRules
+from .channels.checks import MAX_BODY_BYTES, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
 from .routes.scopes import current_target
@@ -30,18 +30,15 @@ __all__ = [
     "MCP_PATH",
     "POLL",
     "PROOF",
-    "AccessLog",
     "Answer",
     "Channel",
     "Dependencies",
     "GuardedSite",
-    "RequestRefused",
     "SiteRules",
     "Who",
     "agent_site",
     "answer",
     "current_target",
-    "describe_failure",
     "encode",
     "failure",
     "keep_place",

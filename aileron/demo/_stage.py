@@ -40,22 +40,18 @@ class Stage:
     key: str = field(repr=False)
     chat_url: str
 
-    async def aileron(self, *arguments: str, **descriptors: str) -> str:
-        """Run a command, and return its standard output.
+    async def as_operator(self, *arguments: str, **descriptors: str) -> str:
+        """Run a command that needs the passphrase, and return its standard output.
 
         :param descriptors: what is to be read from an inherited descriptor, by option: C{secret_fd="…"}.
         :raises InternalError: it failed.
         """
-        child = await self.begin(*arguments, **descriptors)
+        child = await self.begin(*arguments, passphrase_fd=self.passphrase, **descriptors)
         out, err = await child.communicate()
         if child.returncode:
             said = err.decode("utf-8", "replace").strip().splitlines()
             raise InternalError(f"`aileron {' '.join(arguments)}` failed: {said[0] if said else child.returncode}")
         return out.decode("utf-8", "replace")
-
-    async def as_operator(self, *arguments: str, **descriptors: str) -> str:
-        """Run a command that needs the passphrase."""
-        return await self.aileron(*arguments, passphrase_fd=self.passphrase, **descriptors)
 
     async def begin(self, *arguments: str, **descriptors: str) -> asyncio.subprocess.Process:
         """Start a command."""

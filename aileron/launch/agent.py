@@ -11,8 +11,7 @@ from aileron.errors import InvalidRequest
 from aileron.values import visible
 
 from .layers import AgentSettings, LayerReader, Location, read_settings
-from .registration import GatewayAccess, Invocation, McpServer, Register, Registration
-from .routing import Providers, Routes
+from .registration import GatewayAccess, Invocation, McpServer, Providers, Register, Registration
 
 SERVER_NAME = "aileron"
 """What an agent calls our tool server."""
@@ -42,7 +41,7 @@ class Agent:
 
     name: str
     register: Callable[[AgentSettings, McpServer, Providers, str], Registration]
-    route: Callable[[AgentSettings, GatewayAccess], Routes]
+    route: Callable[[AgentSettings, GatewayAccess], Registration]
     draws: Callable[[tuple[str, ...]], bool]
     sources: tuple[LayerReader, ...]
     own: tuple[Location, ...]
@@ -79,7 +78,7 @@ class Agent:
     def _register(
         self, settings: AgentSettings, server: McpServer, gateway: GatewayAccess | None, directory: str
     ) -> Registration:
-        routes = Routes() if gateway is None else self.route(settings, gateway)
+        routes = Registration() if gateway is None else self.route(settings, gateway)
         ours = self.register(settings, server, routes.providers, directory)
         return Registration(
             variables={**ours.variables, **routes.variables},

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
+from typing import TypeAlias
 
 from attrs import field, frozen
+
+from aileron.values import JSON
 
 
 @frozen
@@ -94,20 +97,26 @@ class GatewayAccess:
         return bare in known or bare.startswith(f"{self.url}/s/")
 
 
+Providers: TypeAlias = Mapping[str, JSON]
+"""Settings of an agent's providers, by their names."""
+
+
 @frozen
 class Registration:
-    """The variables, arguments and files that make the agent use our tools, and the gateway.
+    """The variables, arguments and files that make the agent use our tools, the gateway, or both.
 
     :ivar variables: for the agent's environment; they hold secrets.
     :ivar notes: what the user is to be told of it, a line each, without a secret.
     :ivar arguments: for the agent, put before the user's own; every user of the machine can read them: no secret.
     :ivar files: texts without a secret, by their names in the directory that C{Register} was told of.
+    :ivar providers: those that go through the gateway, for an agent whose settings name them beside our tools.
     """
 
     variables: Mapping[str, str] = field(factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(factory=dict)
+    providers: Providers = field(factory=dict, repr=False)
 
 
 Register = Callable[[McpServer, GatewayAccess | None, str], Registration]

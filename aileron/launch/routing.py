@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
-
-from attrs import field, frozen
 
 from aileron.addresses import read_origin
-from aileron.values import JSON, visible
+from aileron.values import visible
 
 from .layers import AgentSettings
+from .registration import Registration
 
 KEY_HEADER = "X-Aileron-Gateway-Key"
 """In it a session's gateway key travels, where the agent can send one."""
@@ -23,25 +21,6 @@ STAND_IN_KEY = "the-gateway-has-it"
 
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
-
-
-Providers: TypeAlias = Mapping[str, JSON]
-"""Settings of an agent's providers, by their names."""
-
-
-@frozen
-class Routes:
-    """The settings that send an agent's LLM traffic through the gateway, and notes for the user.
-
-    :ivar variables: for the agent's environment.
-    :ivar arguments: for the agent, without a secret.
-    :ivar notes: a line each.
-    """
-
-    providers: Providers = field(factory=dict, repr=False)
-    variables: Mapping[str, str] = field(factory=dict, repr=False)
-    arguments: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True) -> Mapping[str, str]:
@@ -89,6 +68,6 @@ def note_routes(agent: str, through: Iterable[str], kept: Mapping[str, str]) -> 
     return (*([f"aileron: through the gateway: {names}"] if names else []), *alone)
 
 
-def leave_alone(agent: str, reason: str) -> Routes:
+def leave_alone(agent: str, reason: str) -> Registration:
     """Touch none of an agent's providers, and tell why."""
-    return Routes(notes=(f"aileron: {agent}'s providers do not use the gateway: {reason}",))
+    return Registration(notes=(f"aileron: {agent}'s providers do not use the gateway: {reason}",))

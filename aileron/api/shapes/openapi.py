@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from aileron.api._endpoint import EMPTY, Endpoint, Schema
 from aileron.api._faults import JSON_TYPE
@@ -94,9 +94,7 @@ def _path_parameters(path: str) -> list[JSON]:
 
 
 def _query_parameters(endpoint: Endpoint) -> list[JSON]:
-    properties = endpoint.query.schema["properties"]
-    if not isinstance(properties, Mapping):
-        return []
+    properties = cast("Mapping[str, JSON]", endpoint.query.schema["properties"])
     return [{"name": name, "in": "query", "schema": schema} for name, schema in properties.items()]
 
 
@@ -154,8 +152,6 @@ def _row(endpoint: Endpoint, allowed: Who) -> str:
 def _members(what: str, schema: Schema) -> str:
     if schema == EMPTY:
         return ""
-    required, properties = schema.get("required"), schema["properties"]
-    needed = set(required) if isinstance(required, list) else set()
-    names = properties if isinstance(properties, Mapping) else ()
+    needed, names = cast("list[str]", schema["required"]), cast("Mapping[str, JSON]", schema["properties"])
     shown = (f"<b>{escape(name)}</b>" if name in needed else escape(name) for name in names)
     return f"<div>{what}: {', '.join(shown)}</div>"

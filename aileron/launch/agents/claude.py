@@ -28,8 +28,7 @@ from aileron.launch.layers import (
     files,
     project_files,
 )
-from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
-from aileron.launch.routing import Providers, Routes
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
 
 _BASE_URL = "ANTHROPIC_BASE_URL"
 _HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
@@ -104,7 +103,7 @@ def _configuration(server: McpServer) -> Mapping[str, object]:
     return {"mcpServers": {SERVER_NAME: entry}}
 
 
-def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
     """Send what it says through the gateway, with whatever login the user has, or say why not."""
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
     written = variables.about(Topic.SETTINGS, Topic.LOGINS).layers
@@ -118,9 +117,9 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
         or _not_to_be_won(variables, won)
     )
     if reason is not None:
-        return Routes(notes=(f"aileron: claude does not use the gateway: {reason}",))
+        return Registration(notes=(f"aileron: claude does not use the gateway: {reason}",))
     arguments = (f"{_OPTION}={json.dumps({'env': won})}",) if won else ()
-    return Routes(variables=ours, arguments=arguments, notes=routing.note_routes("claude", ("anthropic",), {}))
+    return Registration(variables=ours, arguments=arguments, notes=routing.note_routes("claude", ("anthropic",), {}))
 
 
 def _variables_of(layer: SettingsLayer) -> SettingsLayer:

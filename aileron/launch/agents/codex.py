@@ -23,8 +23,7 @@ from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import parse_toml
 from aileron.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of, project_files
-from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
-from aileron.launch.routing import Providers, Routes
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
 
 TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]
 
@@ -142,7 +141,7 @@ def _to_toml(value: TomlValue) -> str:
     return json.dumps(value)
 
 
-def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
     """Send what Codex asks through the gateway, or say why not."""
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
@@ -154,8 +153,8 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     return _route_own(models, provider, gateway)
 
 
-def _leave_alone(provider: str, reason: str) -> Routes:
-    return Routes(notes=routing.note_routes("Codex", (), {provider: reason}))
+def _leave_alone(provider: str, reason: str) -> Registration:
+    return Registration(notes=routing.note_routes("Codex", (), {provider: reason}))
 
 
 def _find(models: AgentSettings, name: str) -> tuple[str, str] | None:
@@ -186,7 +185,7 @@ def _login(settings: AgentSettings) -> _CodexLogin:
     return _CodexLogin.NONE
 
 
-def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayAccess) -> Routes:
+def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayAccess) -> Registration:
     """Codex's own provider for the models of OpenAI, with whatever login it has."""
     address = _find(models, "openai_base_url")
     provider, url = _find_usual(login, gateway) if address is None else _find_url(gateway, address[1])
@@ -209,7 +208,7 @@ def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayA
     return evolve(routes, notes=(*routes.notes, note))
 
 
-def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Routes:
+def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Registration:
     """Route a provider of the user's own, of which only the address changes; its key is their business."""
     entry = _own_entry(models, name)
     address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
@@ -230,9 +229,9 @@ def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Rout
 
 def _route_through(
     provider: str, models: AgentSettings, gateway: GatewayAccess, overrides: Mapping[str, TomlValue]
-) -> Routes:
+) -> Registration:
     past = routing.bypass_proxy(models.environment, gateway.url, ports=False)
-    return Routes(
+    return Registration(
         variables={routing.KEY_VARIABLE: gateway.key, **past},
         arguments=tuple(_override(overrides)),
         notes=routing.note_routes("Codex", (provider,), {}),

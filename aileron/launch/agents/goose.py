@@ -15,8 +15,7 @@ from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.formats import parse_yaml
 from aileron.launch.layers import AgentSettings, Location, SettingsSource, environment_variables, files
-from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
-from aileron.launch.routing import Providers, Routes
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
 
 _ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"
 _CONFIGURATION = Location("$GOOSE_PATH_ROOT/config", "$XDG_CONFIG_HOME/goose", "~/.config/goose", absolute=True)
@@ -72,7 +71,7 @@ def _entry(server: McpServer) -> Mapping[str, object]:
     }
 
 
-def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
     """Send what can be sent through the gateway, and say what becomes of the provider that the user has chosen."""
     if (reason := routing.find_unreadable(settings)) is not None:
         return routing.leave_alone("goose", reason)
@@ -80,7 +79,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     through = [name for name, place in places.items() if place is None]
     variables = {name: text for provider in through for name, text in _variables(provider, settings, gateway)}
     past = routing.bypass_proxy(settings.environment, gateway.url, ports=False) if through else {}
-    return Routes(variables={**variables, **past}, notes=_notes(_find_chosen(settings), places))
+    return Registration(variables={**variables, **past}, notes=_notes(_find_chosen(settings), places))
 
 
 def _variables(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> Iterator[tuple[str, str]]:

@@ -30,8 +30,7 @@ from aileron.launch.layers import (
     part_of,
     project_files,
 )
-from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Registration
-from aileron.launch.routing import Providers, Routes
+from aileron.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
 from aileron.values import JSON, plain
 
 _CONTENT = "OPENCODE_CONFIG_CONTENT"
@@ -100,7 +99,7 @@ def _entry(server: McpServer) -> JSON:
     }
 
 
-def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
     """Send the providers that the user uses, and has not sent elsewhere, through the gateway."""
     if (hidden := _find_hidden(settings)) is not None:
         return routing.leave_alone("OpenCode", hidden)
@@ -109,7 +108,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     theirs = _own_content(settings)
     providers = {one.name: one.entry(part_of(theirs, "provider", one.name)) for one in used if one.name not in kept}
     past = routing.bypass_proxy(settings.environment, gateway.url) if providers else {}
-    return Routes(providers, past, notes=routing.note_routes("OpenCode", providers, kept))
+    return Registration(past, providers=providers, notes=routing.note_routes("OpenCode", providers, kept))
 
 
 def _find_hidden(settings: AgentSettings) -> str | None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from aileron.launch import routing
 from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of
-from aileron.launch.registration import GatewayAccess, McpServer, Registration
-from aileron.launch.routing import Providers, Routes
+from aileron.launch.registration import GatewayAccess, McpServer, Providers, Registration
 from aileron.values import JSON
 
 _DIRECTORY = Location("$PI_CODING_AGENT_DIR", "~/.pi/agent", tilde=True)
@@ -62,7 +61,7 @@ def _entry(server: McpServer) -> JSON:
     }
 
 
-def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
+def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
     """Send the user's providers through the gateway, but for those that go elsewhere."""
     if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
         return routing.leave_alone("pi", reason)
@@ -71,9 +70,9 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Routes:
     through = [name for name, place in places.items() if place is None]
     used = [name for name in through if _is_used(name, settings, gateway)]
     kept = {name: routing.explain_elsewhere(place, name) for name, place in places.items() if place is not None}
-    return Routes(
-        {name: _provider(name, gateway) for name in through},
+    return Registration(
         dict(_variables(through, settings, gateway)),
+        providers={name: _provider(name, gateway) for name in through},
         notes=routing.note_routes("pi", used, kept),
     )
 

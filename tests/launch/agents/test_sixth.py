@@ -13,7 +13,6 @@ TOY = """
 from aileron.launch.agent import SERVER_NAME, Agent
 from aileron.launch.layers import Location, SettingsSource, files
 from aileron.launch.registration import Registration
-from aileron.launch.routing import Routes
 
 
 def _register(settings, server, providers, directory):
@@ -29,7 +28,7 @@ AGENT = Agent(
     settings=(Location("~/.toy"),),
     draws=lambda arguments: not arguments,
     register=_register,
-    route=lambda settings, gateway: Routes(variables={"TOY_URL": gateway.url_with_key}),
+    route=lambda settings, gateway: Registration(variables={"TOY_URL": gateway.url_with_key}),
 )
 """
 
