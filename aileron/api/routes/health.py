@@ -137,22 +137,7 @@ _TEXT = {**TEXT, "contentMediaType": "text/plain"}
 async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
     """Every number that is kept, in the text format of Prometheus."""
     # Imported here: most daemons are never asked, and need not hold what it takes.
-    from aileron.api.shapes.exposition import Facts, exposition
+    from aileron.api.shapes.exposition import exposition
 
-    offering = deps.submission.offering()
-    kept = await _count_kept(None, deps) or {}
-    paused = {pause.session_id for pause in deps.limits.pauses()}
-    facts = Facts(
-        version=deps.version,
-        uptime_seconds=(deps.now() - deps.started_at).total_seconds(),
-        vault=deps.vault.state(),
-        actions=len(offering.offers),
-        load_errors=len(offering.load_errors),
-        pending_approvals=kept.get("pending_approvals"),
-        sessions=kept.get("sessions"),
-        gateway=totals(deps),
-        paused=None in paused,
-        paused_sessions=len(paused - {None}),
-        long_turns=deps.long_turns(),
-    )
-    return Answer(200, exposition(facts), content_type=CONTENT_TYPE)
+    kept = await _count_kept(None, deps)
+    return Answer(200, exposition(deps, kept or {}), content_type=CONTENT_TYPE)

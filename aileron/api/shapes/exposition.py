@@ -16,7 +16,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from aileron.values import GatewayTotals, Histogram, LongTurns, Traffic, VaultState
+from aileron.api._dependencies import Dependencies
+from aileron.values import Histogram, LongTurns, Traffic, VaultState
+
+from .gateway import totals
 
 _COUNTERS: Mapping[str, tuple[str, Callable[[Traffic], int]]] = {
     "request_body_bytes": ("Bytes of requests' bodies that went to the provider.", lambda each: each.sent_bytes),
@@ -37,67 +40,47 @@ _HISTOGRAMS: Mapping[str, tuple[str, Callable[[Traffic], Histogram]]] = {
 }
 
 
-@frozen
-class Facts:
-    """The daemon at one moment.
+def exposition(deps: Dependencies, kept: Mapping[str, int]) -> bytes:
+    """All metrics, and what the library tells of the process.
 
-    :ivar pending_approvals: L{None}: the store does not answer.
-    :ivar paused: everything is.
-    :ivar paused_sessions: that are paused for themselves.
-    :ivar long_turns: of the reactor; L{None}: nobody measures them.
-    :ivar sessions: that have not ended; L{None} likewise.
+    :param kept: what was counted in the store, by name; empty: it does not answer.
     """
-
-    version: str
-    uptime_seconds: float
-    vault: VaultState
-    actions: int
-    load_errors: int
-    pending_approvals: int | None
-    sessions: int | None
-    gateway: GatewayTotals
-    paused: bool = False
-    paused_sessions: int = 0
-    long_turns: LongTurns | None = None
-
-
-def exposition(facts: Facts) -> bytes:
-    """All metrics, and what the library tells of the process."""
     registry = CollectorRegistry()
-    registry.register(_FactsCollector(facts))
+    registry.register(_DaemonCollector(deps, kept))
     ProcessCollector(registry=registry)
     return generate_latest(registry)
 
 
 @frozen(eq=False)  # the registry keeps it by its hash
-class _FactsCollector(Collector):
-    facts: Facts
+class _DaemonCollector(Collector):
+    deps: Dependencies
+    kept: Mapping[str, int]
 
     def collect(self) -> Iterator[Metric]:
-        yield from _daemon(self.facts)
-        if self.facts.long_turns is not None:
-            yield from _reactor(self.facts.long_turns)
-        yield from _gateway(self.facts.gateway.providers)
+        yield from _daemon(self.deps, self.kept)
+        long_turns = self.deps.long_turns()
+        if long_turns is not None:
+            yield from _reactor(long_turns)
+        yield from _gateway(totals(self.deps).providers)
 
 
-def _daemon(facts: Facts) -> Iterator[Metric]:
-    yield InfoMetricFamily("aileron_build", "What runs.", {"version": facts.version})
-    yield GaugeMetricFamily("aileron_uptime_seconds", "Since the daemon's start.", facts.uptime_seconds)
+def _daemon(deps: Dependencies, kept: Mapping[str, int]) -> Iterator[Metric]:
+    offering, paused = deps.submission.offering(), {pause.session_id for pause in deps.limits.pauses()}
+    uptime_seconds = (deps.now() - deps.started_at).total_seconds()
+    yield InfoMetricFamily("aileron_build", "What runs.", {"version": deps.version})
+    yield GaugeMetricFamily("aileron_uptime_seconds", "Since the daemon's start.", uptime_seconds)
     vault = GaugeMetricFamily("aileron_vault_state", "1 for the state that the vault is in.", labels=["state"])
     for state in VaultState:
-        vault.add_metric([state.value], state is facts.vault)
+        vault.add_metric([state.value], state is deps.vault.state())
     yield vault
-    yield GaugeMetricFamily("aileron_actions", "Actions that are offered.", facts.actions)
-    yield GaugeMetricFamily("aileron_load_errors", "Files that did not load.", facts.load_errors)
-    yield GaugeMetricFamily("aileron_store_up", "Whether the store answers.", facts.sessions is not None)
-    yield GaugeMetricFamily("aileron_paused", "Whether everything is paused.", facts.paused)
-    yield GaugeMetricFamily(
-        "aileron_paused_sessions", "Sessions that are paused for themselves.", facts.paused_sessions
-    )
-    if facts.pending_approvals is not None:
-        yield GaugeMetricFamily("aileron_pending_approvals", "Approvals that wait.", facts.pending_approvals)
-    if facts.sessions is not None:
-        yield GaugeMetricFamily("aileron_sessions", "Sessions that have not ended.", facts.sessions)
+    yield GaugeMetricFamily("aileron_actions", "Actions that are offered.", len(offering.offers))
+    yield GaugeMetricFamily("aileron_load_errors", "Files that did not load.", len(offering.load_errors))
+    yield GaugeMetricFamily("aileron_store_up", "Whether the store answers.", bool(kept))
+    yield GaugeMetricFamily("aileron_paused", "Whether everything is paused.", None in paused)
+    yield GaugeMetricFamily("aileron_paused_sessions", "Sessions that are paused for themselves.", len(paused - {None}))
+    if kept:
+        yield GaugeMetricFamily("aileron_pending_approvals", "Approvals that wait.", kept["pending_approvals"])
+        yield GaugeMetricFamily("aileron_sessions", "Sessions that have not ended.", kept["sessions"])
 
 
 def _reactor(long_turns: LongTurns) -> Iterator[Metric]:
