@@ -5,8 +5,6 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from aileron.values import Break, LockedPeriod, Maced
 
 from ._commit_observer import mac_of
@@ -19,60 +17,57 @@ _SLICE = 500
 _GONE = "The key of the record that goes on while the vault is locked is gone, or another's: what was written then"
 
 
-@frozen
-class LockedPeriodVerifier:
-    """Verifies the records of the locked periods that a vault knows of."""
+async def find_wrong(archive: RecordArchive, known: Sequence[LockedPeriod], state: EvolvingKey | None) -> Break | None:
+    """Find the first thing that does not hold; L{None}: all does, or this vault knows of no locked period.
 
-    _archive: RecordArchive
+    :param known: the one that was handed out last; before it the earlier one, if that may not be over yet.
+    :param state: what stands in the file.
+    """
+    if not known:
+        return None
+    period = next((each for each in known if state is not None and state.period == each.id), None)
+    if period is None or state is None:
+        return Break("removed", await _find_first(archive, known) or 0, f"{_GONE} cannot be told from what was put in.")
+    first = await archive.first_of(period.id)
+    reached = EvolvingKey(period.id, 0, period.key)
+    if first is not None:
+        wrong = await _find_altered(archive, first)
+        if wrong is not None:
+            return wrong
+        found = await _check_along(archive, first, reached)
+        if isinstance(found, Break):
+            return found
+        reached = found
+    return _left(reached, state, EvolvingKey(period.id, 0, period.key))
 
-    async def first_wrong(self, known: Sequence[LockedPeriod], state: EvolvingKey | None) -> Break | None:
-        """Find the first thing that does not hold, or L{None}: all does, or this vault knows of no locked period.
 
-        :param known: the one that was handed out last; before it the earlier one, if that may not be over yet.
-        :param state: what stands in the file.
-        """
-        if not known:
-            return None
-        period = next((each for each in known if state is not None and state.period == each.id), None)
-        if period is None or state is None:
-            return Break("removed", await self._first(known) or 0, f"{_GONE} cannot be told from what was put in.")
-        first = await self._archive.first_of(period.id)
-        reached = EvolvingKey(period.id, 0, period.key)
-        if first is not None:
-            wrong = await self._chain(first)
-            if wrong is not None:
-                return wrong
-            found = await self._check_along(first, reached)
-            if isinstance(found, Break):
-                return found
-            reached = found
-        return _left(reached, state, EvolvingKey(period.id, 0, period.key))
+async def _find_first(archive: RecordArchive, known: Sequence[LockedPeriod]) -> int | None:
+    firsts = [await archive.first_of(each.id) for each in known]
+    return min((each for each in firsts if each is not None), default=None)
 
-    async def _first(self, known: Sequence[LockedPeriod]) -> int | None:
-        firsts = [await self._archive.first_of(each.id) for each in known]
-        return min((each for each in firsts if each is not None), default=None)
 
-    async def _chain(self, first: int) -> Break | None:
-        """Check that each record says what its hash says."""
-        before = await self._archive.rows(first - 2, 1) if first > 1 else ()
-        previous = before[0][13] if before else GENESIS
-        verification = Verification((), after=first - 1, previous=previous)
-        after = first - 1
-        while verification.going and (rows := await self._archive.rows(after, _SLICE)):
-            verification.feed(rows)
-            after = rows[-1][0]
-        return verification.end().broken
+async def _find_altered(archive: RecordArchive, first: int) -> Break | None:
+    """Check that each record says what its hash says."""
+    before = await archive.rows(first - 2, 1) if first > 1 else ()
+    previous = before[0][13] if before else GENESIS
+    verification = Verification((), after=first - 1, previous=previous)
+    after = first - 1
+    while verification.going and (rows := await archive.rows(after, _SLICE)):
+        verification.feed(rows)
+        after = rows[-1][0]
+    return verification.end().broken
 
-    async def _check_along(self, first: int, state: EvolvingKey) -> Break | EvolvingKey:
-        """Check that each record from C{first} on has the MAC of its place; give the key after the last."""
-        after = first - 1
-        while records := await self._archive.macs(after, _SLICE):
-            for record in records:
-                if not _holds(record, state):
-                    return Break("altered", record.sequence, _why(record))
-                state = state.advance(1)
-            after = records[-1].sequence
-        return state
+
+async def _check_along(archive: RecordArchive, first: int, state: EvolvingKey) -> Break | EvolvingKey:
+    """Check that each record from C{first} on has the MAC of its place; give the key after the last."""
+    after = first - 1
+    while records := await archive.macs(after, _SLICE):
+        for record in records:
+            if not _holds(record, state):
+                return Break("altered", record.sequence, _why(record))
+            state = state.advance(1)
+        after = records[-1].sequence
+    return state
 
 
 def _holds(record: Maced, state: EvolvingKey) -> bool:

@@ -17,8 +17,8 @@ from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdi
 
 from ._checkpoints import fingerprint
 from ._commit_observer import TAMPER, CommitObserver
-from ._locked_period import LockedPeriodVerifier
-from ._record_reader import RecordArchive, RecordReader
+from ._locked_period import find_wrong
+from ._record_reader import RecordArchive, export_record, verify_record
 
 EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 10.0
@@ -118,11 +118,11 @@ class CheckpointSigner:
     async def verify(self) -> Verdict:
         """Verify the record; what this life wrote counts, and what an open vault sealed."""
         own = {} if self.head is None else {"this daemon": self.head}
-        return await RecordReader(self._archive, self._clock).verify({**self._find_sealed(), **own})
+        return await verify_record(self._archive, self._clock, {**self._find_sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
         """Export the records of a time, with this version of Aileron in the header."""
-        return RecordReader(self._archive, self._clock).export(since, until, __version__)
+        return export_record(self._archive, since, until, version=__version__)
 
     def _find_sealed(self) -> dict[str, tuple[int, str]]:
         try:
@@ -206,9 +206,7 @@ class CheckpointSigner:
         if self._keys.public_key() is None:
             key = fingerprint(self._keys.make_key())
             _log.info("the record is signed from now on by {key}: note it", key=key)
-        broken = await LockedPeriodVerifier(self._archive).first_wrong(
-            self._keys.locked_periods(), self._observer.state
-        )
+        broken = await find_wrong(self._archive, self._keys.locked_periods(), self._observer.state)
         if broken is not None:
             _log.error("the record was touched while the vault was locked: {why}", why=broken.why)
             first = broken.sequence or None

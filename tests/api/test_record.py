@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 
 from aileron.audit import CommitObserver, KeyFile
-from aileron.audit.verify import Verification, read_export
+from aileron.audit.verify import Verification, fingerprint, read_export
 from aileron.testing import example_event, example_signer, memory_store
 from tests.api.case import LAUNCH_KEY, ApiCase
 
@@ -39,7 +39,7 @@ class VerifyTests(RecordCase):
             (found.status, found.json["sound"], found.json["last"], found.json["signed"]), (200, True, 3, 1)
         )
         self.assertEqual(found.json["covered"], 3)  # this daemon knows what it wrote
-        self.assertEqual(found.json["keys"], [self.signer.public_key])
+        self.assertEqual([fingerprint(key) for key in found.json["keys"]], [self.signer.fingerprint])
 
     def test_status(self) -> None:
         """The status tells the key's fingerprint, how far the record is signed, and whether it was touched."""

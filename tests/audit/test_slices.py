@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, payload_digest, seal
-from aileron.audit._record_reader import RecordReader
+from aileron.audit._record_reader import verify_record
 from aileron.testing import example_event, unopened_store
 from aileron.values import ChainLink, Row, Verdict, compact, timestamp
 from tests.audit.kit import RecordCase
@@ -137,7 +137,7 @@ class ReaderTests(RecordCase):
         clock, store = Clock(), unopened_store(path)
         self._do(store.open())
         self.addCleanup(lambda: self._do(store.close()))
-        looking = Deferred.fromCoroutine(RecordReader(store.archive, clock).verify({}))
+        looking = Deferred.fromCoroutine(verify_record(store.archive, clock, {}))
         self.assertNoResult(looking)
         self.assertEqual(len(clock.getDelayedCalls()), 1)
         clock.advance(0)
