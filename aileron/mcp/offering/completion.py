@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from enum import Enum
 
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
@@ -11,40 +11,23 @@ from mcp.shared.exceptions import MCPError
 from aileron.mcp._contents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE, RUN_TEMPLATE
 from aileron.mcp._tools import ITools
 
-from .prompts import ACTION_ARGUMENT, GUIDE, RUN_ARGUMENT, SHOW, USE, WISH_ARGUMENT
+from .prompts import ACTION_ARGUMENT, PROMPTS, RUN_ARGUMENT
+
+_ACTION_VARIABLE = "name"  # of the template; a run is called the same there and in a prompt
+_VARIABLES = re.compile(r"\{(\w+)\}")
+_OF_PROMPTS = {prompt.name: [each.name for each in prompt.arguments or ()] for prompt in PROMPTS}
+_OF_ADDRESSES = {each: _VARIABLES.findall(each) for each in (ACTION_TEMPLATE, RUN_TEMPLATE, ATTACHMENT_TEMPLATE)}
 
 
-class Kind(Enum):
-    """The kind of thing that an argument names."""
+async def list_choices(argument: str, offers: ITools) -> Mapping[str, str]:
+    """List what an argument can be, by its name: actions by name, or runs newest first; nothing: it can be anything.
 
-    ACTION = "action"
-    RUN = "run"
-    ANYTHING = "anything"
-
-
-OF_PROMPTS: Mapping[str, Mapping[str, Kind]] = {
-    GUIDE: {},
-    USE: {ACTION_ARGUMENT: Kind.ACTION, WISH_ARGUMENT: Kind.ANYTHING},
-    SHOW: {RUN_ARGUMENT: Kind.RUN},
-}
-"""By prompt, then by argument."""
-
-OF_ADDRESSES: Mapping[str, Mapping[str, Kind]] = {
-    ACTION_TEMPLATE: {"name": Kind.ACTION},
-    RUN_TEMPLATE: {"run": Kind.RUN},
-    ATTACHMENT_TEMPLATE: {"run": Kind.RUN, "number": Kind.ANYTHING},
-}
-"""By template, then by argument."""
-
-
-async def list_choices(kind: Kind, offers: ITools) -> Mapping[str, str]:
-    """List what exists of a kind, with a description for people: actions by name, runs newest first.
-
+    :return: each with a description for people.
     :raises DaemonError: it cannot be told.
     """
-    if kind is Kind.ACTION:
+    if argument in (ACTION_ARGUMENT, _ACTION_VARIABLE):
         return dict(sorted((str(definition.action), definition.title) for definition in await offers.actions()))
-    if kind is Kind.RUN:
+    if argument == RUN_ARGUMENT:
         return {str(run["approval_id"]): f"{run['action']}: {run['status']}" for run in await offers.recent_runs()}
     return {}
 
@@ -60,20 +43,20 @@ async def complete_argument(
     :raises MCPError: there is no such prompt, template or argument.
     :raises DaemonError: it cannot be told.
     """
-    found = _like(argument.value, await list_choices(_kind(ref, argument.name), offers))
+    _check_known(ref, argument.name)
+    found = _like(argument.value, await list_choices(argument.name, offers))
     return t.Completion(values=found[:MOST_TOLD], total=len(found), has_more=len(found) > MOST_TOLD)
 
 
-def _kind(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -> Kind:
+def _check_known(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -> None:
     if isinstance(ref, t.PromptReference):
-        whose, arguments = f"prompt {ref.name!r}", OF_PROMPTS.get(ref.name)
+        whose, arguments = f"prompt {ref.name!r}", _OF_PROMPTS.get(ref.name)
     else:
-        whose, arguments = f"resource template {ref.uri!r}", OF_ADDRESSES.get(ref.uri)
+        whose, arguments = f"resource template {ref.uri!r}", _OF_ADDRESSES.get(ref.uri)
     if arguments is None:
         raise MCPError(t.INVALID_PARAMS, f"There is no {whose}.")
     if argument not in arguments:
         raise MCPError(t.INVALID_PARAMS, f"The {whose} has no argument {argument!r}.")
-    return arguments[argument]
 
 
 def _like(typed: str, names: Iterable[str]) -> list[str]:

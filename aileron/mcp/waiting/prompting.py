@@ -14,7 +14,7 @@ from aileron.mcp._forms import Answers, Continuation, Form
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import ITools
-from aileron.mcp.offering.completion import OF_PROMPTS, list_choices
+from aileron.mcp.offering.completion import list_choices
 from aileron.mcp.offering.prompts import PROMPTS, render_prompt
 from aileron.values import JSON
 
@@ -61,11 +61,11 @@ class Prompting:
         lacking = [each for each in (asked and asked.arguments) or () if each.required and not given.get(each.name)]
         if asked is None or not lacking:
             return None
-        properties = {each.name: await self._property(name, each) for each in lacking}
+        properties = {each.name: await self._property(each) for each in lacking}
         return Form(str(asked.title), properties, tuple(properties))
 
-    async def _property(self, name: str, argument: t.PromptArgument) -> dict[str, JSON]:
-        there = await list_choices(OF_PROMPTS[name][argument.name], self._offers)
+    async def _property(self, argument: t.PromptArgument) -> dict[str, JSON]:
+        there = await list_choices(argument.name, self._offers)
         titles: list[Any] = [{"const": value, "title": title} for value, title in there.items()]
         more: dict[str, JSON] = {"oneOf": titles} if 0 < len(titles) <= MOST_CHOICES else {}
         return {"type": "string", "description": argument.description or "", **more}
