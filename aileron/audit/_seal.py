@@ -12,22 +12,7 @@ GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
 
 _FORM = "aileron.audit.v1"
-KEYS = (
-    "action",
-    "actor_id",
-    "actor_type",
-    "at",
-    "connector",
-    "failure_class",
-    "form",
-    "id",
-    "payload_digest",
-    "previous_hash",
-    "run_id",
-    "sequence",
-    "session_id",
-    "type",
-)
+KEYS = tuple(sorted((*ROW[: ROW.index("previous_hash") + 1], "form")))
 """What is sealed, in the order of RFC 8785."""
 
 # One object, flat, its keys known, its only number an integer: so written it is RFC 8785, in a third of an encoder's

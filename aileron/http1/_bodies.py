@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 from typing import Protocol
@@ -56,10 +55,10 @@ class Chunked:
     :param trailers: whether fields may follow the last chunk.
     """
 
-    __slots__ = ("_between", "_chunk", "_in_trailer", "_pending", "_skip", "_trailers")
+    __slots__ = ("_between", "_chunk", "_in_trailer", "_pending", "_skip", "_trailer")
 
     def __init__(self, *, trailers: bool = True) -> None:
-        self._trailers = trailers
+        self._trailer = _TRAILER if trailers else _NO_TRAILER
         self._between = True  # chunks: the next byte begins one
         self._chunk = _FIRST_CHUNK
         self._skip = 0
@@ -89,7 +88,7 @@ class Chunked:
             if size - position == 2 and self._chunk is _NEXT_CHUNK and not self._in_trailer and data.endswith(b"\r\n"):
                 self._between, self._chunk, position = True, _FIRST_CHUNK, size
                 break
-            match = (self._trailer() if self._in_trailer else self._chunk)(data, position)
+            match = (self._trailer if self._in_trailer else self._chunk)(data, position)
             if match is None:
                 self._check_unfinished(data[position:])
                 break
@@ -104,12 +103,9 @@ class Chunked:
         self._skip = max(0, position - size)
         return -1
 
-    def _trailer(self) -> Callable[[bytes, int], re.Match[bytes] | None]:
-        return _TRAILER if self._trailers else _NO_TRAILER
-
     def _check_unfinished(self, line: bytes) -> None:
         if self._in_trailer:
-            if not self._trailers and line not in (b"", b"\r"):
+            if self._trailer is _NO_TRAILER and line not in (b"", b"\r"):
                 raise Malformed("Fields after the body are not taken: send them before it.")
             _check_trailer(len(line))
             unfinished = _UNFINISHED_TRAILER

@@ -16,10 +16,10 @@ TABLE = EndpointTable()
 STILL_HERE_SECONDS = 15.0
 """The time for which nothing is said at most."""
 
-_STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
+STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
 
 
-@TABLE.route("GET", "/v1/events", operators=Who.OPERATOR, query=made_of({}, {"after": COUNT}), answers={200: _STREAM})
+@TABLE.route("GET", "/v1/events", operators=Who.OPERATOR, query=made_of({}, {"after": COUNT}), answers={200: STREAM})
 async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed:
     """Everything that is put on record after the sequence C{after}, or from now on, as server-sent events.
 

@@ -14,9 +14,8 @@ TABLE = EndpointTable()
 
 _WINDOWS = {"per_hour": 3600.0, "per_day": 86_400.0}
 _NAMES = {seconds: name for name, seconds in _WINDOWS.items()}
-_SESSION: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": 64}
-_MOST: Schema = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 _NAME: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": 64}
+_MOST: Schema = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 _WHICH = {"action": _NAME, "argument": _NAME, "per_session": BOOLEAN}
 _CAP = made_of(
     {
@@ -37,7 +36,7 @@ _CAPS = made_of({"items": list_of(_CAP)})
     "/v1/pause",
     agents=Who.AGENT,
     operators=Who.OPERATOR,
-    body=made_of({}, {"reason": REASON, "session": _SESSION}),
+    body=made_of({}, {"reason": REASON, "session": _NAME}),
     answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run"))})},
 )
 async def pause(context: RequestContext, deps: Dependencies) -> Answer:
@@ -50,7 +49,7 @@ async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     "POST",
     "/v1/resume",
     operators=Who.OPERATOR,
-    body=made_of({}, {"session": _SESSION}),
+    body=made_of({}, {"session": _NAME}),
     answers={200: made_of({"asked_anew": list_of(ref("Run"))})},
 )
 async def resume(context: RequestContext, deps: Dependencies) -> Answer:

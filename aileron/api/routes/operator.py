@@ -15,8 +15,7 @@ from aileron.values import Actor, HandOverState, timestamp
 TABLE = EndpointTable()
 
 _SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
-_WORDS: Schema = {"type": "string", "maxLength": 256}
-_ADDRESS: Schema = {"type": "string", "maxLength": 256}
+_SHORT: Schema = {"type": "string", "maxLength": 256}
 _SESSIONS = made_of({"items": list_of(ref("OperatorSession"))})
 _HANDED_OVER = made_of({"state": {"enum": [state.value for state in HandOverState]}})
 _ENDED = made_of({"ended": list_of(TEXT)})
@@ -26,7 +25,7 @@ _ENDED = made_of({"ended": list_of(TEXT)})
     "POST",
     "/v1/operator/challenge",
     operators=Who.ANYONE,
-    body=made_of({"nonce": _SECRET}, {"address": _ADDRESS}),
+    body=made_of({"nonce": _SECRET}, {"address": _SHORT}),
     answers={200: made_of({"nonce": TEXT, "proof": TEXT})},
 )
 async def challenge(context: RequestContext, deps: Dependencies) -> Answer:
@@ -114,7 +113,7 @@ async def handed_over(context: RequestContext, deps: Dependencies) -> Answer:
     "POST",
     "/v1/operator/handover/confirm",
     operators=Who.OPERATOR,
-    body=made_of({"words": _WORDS}),
+    body=made_of({"words": _SHORT}),
     answers={200: ref("OperatorSession")},
 )
 async def confirm(context: RequestContext, deps: Dependencies) -> Answer:

@@ -31,7 +31,7 @@ from aileron.api.shapes.values import moment, optional_json, page, session_json,
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.values import JSON, Approval, Decision, Event, Page, RunQuery, RunState, Session, VaultState, timestamp
 
-from .events import STILL_HERE_SECONDS
+from .events import STILL_HERE_SECONDS, STREAM
 from .limits import paused_for
 
 TABLE = EndpointTable()
@@ -190,10 +190,7 @@ def _event(context: RequestContext, deps: Dependencies, kind: str, session: Sess
     return Event(deps.ids(), kind, deps.now(), context.caller.actor, payload, session_id=session.id)
 
 
-_STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
-
-
-@TABLE.route("GET", "/v1/sessions/<session_id>/lease", agents=Who.LAUNCH, answers={200: _STREAM})
+@TABLE.route("GET", "/v1/sessions/<session_id>/lease", agents=Who.LAUNCH, answers={200: STREAM})
 async def hold_lease(context: RequestContext, deps: Dependencies, session_id: str) -> Streamed:
     """Stand behind a leased session: while this is open it is not orphaned.  It ends with the session.
 
