@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from urllib.parse import quote
 
 from attrs import field, frozen
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
@@ -32,7 +32,7 @@ from .channels.request import stream
 MCP_PATH = b"/mcp"
 
 
-def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[bytes]]:
+def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Awaitable[bytes]]:
     """Make the Klein handler of C{/mcp}: it lets agents in by their token, and carries what they are answered."""
 
     async def serve(request: IRequest) -> bytes:
@@ -51,7 +51,7 @@ def mcp_handler(mcp: IMcp, deps: Dependencies) -> Callable[[IRequest], Deferred[
         finally:
             reply.close()
 
-    return lambda request: Deferred.fromCoroutine(serve(request))
+    return serve
 
 
 async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from attrs import evolve
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
@@ -99,10 +99,12 @@ def _seconds(wish: str) -> float:
 _log = Logger()
 
 
-def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies) -> Callable[..., Deferred[bytes]]:
+def guarded(
+    endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies
+) -> Callable[..., Awaitable[bytes]]:
     """Make the Klein handler of C{endpoint}, which no caller passes but C{allowed}."""
 
-    async def serve(request: IRequest, path: Mapping[str, str]) -> bytes:
+    async def serve(request: IRequest, **path: str) -> bytes:
         received = Received(
             query=request.args or {},
             body=request.content.read,
@@ -116,10 +118,7 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependen
             return await stream(request, answer)
         return write(request, answer)
 
-    def handle(request: IRequest, **path: str) -> Deferred[bytes]:
-        return Deferred.fromCoroutine(serve(request, path))
-
-    return handle
+    return serve
 
 
 async def respond(

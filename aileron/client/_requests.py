@@ -203,12 +203,9 @@ async def _answer_in_time(
     """
     seconds = DEADLINE_SECONDS + wait_seconds
     asked = Deferred.fromCoroutine(asking)
-    status, content = await asked.addTimeout(seconds, clock, lambda _result, _seconds: _timed_out(seconds))
+    late = DaemonUnreachable(f"The Aileron daemon did not respond within {seconds:g} s.", sent=True)
+    status, content = await asked.addTimeout(seconds, clock, lambda _result, _seconds: Failure(late))
     return read_answer(status, content)
-
-
-def _timed_out(seconds: float) -> Failure:
-    return Failure(DaemonUnreachable(f"The Aileron daemon did not respond within {seconds:g} s.", sent=True))
 
 
 def _was_cancelled(error: Exception) -> bool:
