@@ -4,7 +4,6 @@ from ._bell import Bell, is_multiplexed
 from ._launch import Enclose, Launcher
 from ._plan import DaemonFacts, LaunchPlan, Preparation, Programs, find_programs, prepare
 from ._preview import LaunchPreview, preview_launch
-from ._process import OSSignals, Signals
 from .agent import Agent
 from .agents import find_agents
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
@@ -21,14 +20,12 @@ __all__ = [
     "LaunchPreview",
     "Launcher",
     "McpServer",
-    "OSSignals",
     "Preparation",
     "Programs",
     "Registration",
     "Sandbox",
     "SandboxLayout",
     "SandboxProject",
-    "Signals",
     "Upstream",
     "find_agents",
     "find_programs",

@@ -15,7 +15,7 @@ from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, Opened
 
 from ._bell import Bell, format_waiting, watch_waiting
 from ._plan import DaemonFacts, LaunchPlan, prepare, write_files
-from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
+from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, CatchSignals, catch_signals, exit_status
 from .agent import Agent
 from .registration import Invocation
 
@@ -45,16 +45,17 @@ class Launcher:
     :ivar interpreter: C{sys.executable}.
     :ivar bell: by which the person is told that a call waits; L{None}: they are not.
     :ivar lease: holds the session, so that it ends if we are killed; L{None}: nobody holds it.
+    :ivar catch: catches the signals that come while the agent runs.
     """
 
     reactor: Any
-    signals: Signals
     ensure_daemon: Callable[[], Awaitable[DaemonFacts]]
     connect: Callable[[str, str], Daemon]
     say: Callable[[str], object]
     interpreter: str
     bell: Bell | None = None
     lease: Lease | None = None
+    catch: CatchSignals = catch_signals
 
     async def launch(
         self,
@@ -88,7 +89,7 @@ class Launcher:
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)
         child = AgentProcess()
-        with self.signals.catch((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
+        with self.catch(self.reactor, (*FORWARDED, *FROM_THE_TERMINAL), child.signal):
             daemon = self.connect(facts.url, facts.launch_key)
             session = await daemon.open_session(agent.name, invocation.directory, leased=self.lease is not None)
             code: int | None = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import frozen
 
 from aileron.values import JSON, plain
 
@@ -45,10 +45,6 @@ class LaunchPreview:
     files: Mapping[str, str]
     gateway: Mapping[str, Any] | None
     notes: tuple[str, ...]
-
-    def to_json(self) -> dict[str, JSON]:
-        """Render it for programs."""
-        return asdict(self)
 
 
 def preview_launch(

@@ -7,9 +7,8 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Any
 
-from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IProcessTransport, IReactorFromThreads, IReactorProcess
@@ -27,30 +26,21 @@ Deliver = Callable[[int], object]
 _SHELLS_OFFSET = 128
 
 
-class Signals(Protocol):
-    """A source of signals."""
-
-    def catch(self, numbers: Sequence[int], deliver: Deliver) -> AbstractContextManager[None]:
-        """Have these signals do nothing but call C{deliver}, in the reactor, while it lasts."""
+CatchSignals = Callable[[Any, Sequence[int], Deliver], AbstractContextManager[None]]
+"""Has some signals do nothing but call C{deliver}, in the reactor that is its first argument, while it lasts."""
 
 
-@frozen
-class OSSignals:
-    """The process's own signals; to be used in its main thread."""
-
-    _reactor: IReactorFromThreads
-
-    @contextmanager
-    def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
-        """Set a handler for each, not SIG_IGN, which the agent would inherit."""
-        before = {number: signal.getsignal(number) for number in numbers}
-        for number in numbers:
-            signal.signal(number, lambda got, _frame: self._reactor.callFromThread(deliver, got))
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+@contextmanager
+def catch_signals(reactor: IReactorFromThreads, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+    """Catch the process's own signals, in its main thread: by a handler for each, not SIG_IGN, which is inherited."""
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, lambda got, _frame: reactor.callFromThread(deliver, got))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 class AgentProcess(ProcessProtocol):

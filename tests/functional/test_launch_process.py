@@ -18,14 +18,14 @@ import os, sys
 from twisted.internet import task
 from twisted.internet.defer import Deferred
 from aileron.client import Connections
-from aileron.launch import DaemonFacts, Invocation, Launcher, OSSignals, find_agents
+from aileron.launch import DaemonFacts, Invocation, Launcher, find_agents
 
 async def ensure():
     return DaemonFacts(sys.argv[1], "http://localhost:1", "ail_l_key")
 
 async def main(reactor):
     launcher = Launcher(
-        reactor, OSSignals(reactor), ensure, Connections(reactor).daemon,
+        reactor, ensure, Connections(reactor).daemon,
         lambda line: print(line, file=sys.stderr), sys.executable,
     )
     invocation = Invocation(tuple(sys.argv[2:]), os.environ, os.getcwd())

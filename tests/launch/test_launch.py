@@ -32,7 +32,7 @@ class ByHand:
         self.deliver: Deliver | None = None
 
     @contextmanager
-    def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+    def catch(self, _reactor: object, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
         """Deliver what L{send} sends."""
         self.deliver = deliver
         yield
@@ -72,7 +72,7 @@ class LaunchCase(SynchronousTestCase):
         """Launch the agent."""
         launcher = Launcher(
             reactor=self.machine,
-            signals=self.signals,
+            catch=self.signals.catch,
             ensure_daemon=self.ensure,
             connect=lambda url, token: Daemon(DaemonClient(self.site.agent, url, token, self.machine)),
             say=self.said.append,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import LEAN
@@ -55,9 +56,9 @@ class ForeseeTests(LaunchCase):
         self.assertEqual(found.gateway, {"url": FACTS.url, "upstreams": upstreams})
         self.assertEqual(found.notes, ("aileron: through the gateway: openai",))
         self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))
-        self.assertNotIn(CANARY, json.dumps(found.to_json()))
-        self.assertNotIn("ail_l_key", json.dumps(found.to_json()))
-        self.assertIsNone(self.preview(through_gateway=False).to_json()["gateway"])
+        self.assertNotIn(CANARY, json.dumps(asdict(found)))
+        self.assertNotIn("ail_l_key", json.dumps(asdict(found)))
+        self.assertIsNone(self.preview(through_gateway=False).gateway)
 
     def test_listed(self) -> None:
         """How many actions are listed as tools is the user's to say, and handed on."""

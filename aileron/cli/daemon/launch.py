@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
+from attrs import asdict
 
 from aileron.cli import _completion
 from aileron.cli._context import CliContext, Links, pass_cli
@@ -21,7 +22,7 @@ from aileron.home import Discovery, live_discovery, load_ports
 from aileron.values import BUILT_IN_PROVIDERS
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
+    from twisted.internet.interfaces import IReactorTime
 
     from aileron.client import Daemon
     from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPreview, SandboxLayout
@@ -88,14 +89,13 @@ async def _launch(
     from twisted.internet import reactor
 
     from aileron.client import Lease
-    from aileron.launch import Bell, Launcher, OSSignals, is_multiplexed
+    from aileron.launch import Bell, Launcher, is_multiplexed
 
     def say(line: str) -> None:
         note("{line}", line=line)
 
     launcher = Launcher(
         reactor=reactor,
-        signals=OSSignals(cast("IReactorFromThreads", reactor)),
         ensure_daemon=lambda: _facts(cli),
         connect=links.daemon,
         say=say,
@@ -244,7 +244,7 @@ def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, **options:
     facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
     described = preview_launch(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
     if options["as_json"]:
-        say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **described.to_json()})
+        say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **asdict(described)})
     else:
         _show(agent.name, described, sandbox=sandbox)
     if found is None:
