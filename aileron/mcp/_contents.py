@@ -36,14 +36,6 @@ _BEGINNINGS = {
 }
 
 
-def to_content_blocks(result: ToolResult, *, sound: bool = True) -> list[t.ContentBlock]:
-    """Return the content blocks of C{result} for a client: its text, then its attachments.
-
-    :param sound: whether the client's protocol has audio blocks; if not, audio becomes a document.
-    """
-    return [t.TextContent(text=result.text), *attachment_blocks(result, sound=sound)]
-
-
 def attachment_uri(run_id: str, number: object) -> str:
     """Return the address of a run's attachment of that number, counted from 1."""
     return f"{run_uri(run_id)}/attachments/{number}"
@@ -62,7 +54,10 @@ def to_resource(uri: str, attachment: Attachment) -> t.TextResourceContents | t.
 
 
 def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
-    """Make the same without the text."""
+    """Make the content blocks of what is attached to a result.
+
+    :param sound: whether the client's protocol has audio blocks; if not, audio becomes a document.
+    """
     for number, attachment in enumerate(result.attachments, 1):
         if _is_picture(attachment):
             yield t.ImageContent(data=attachment.base64, mime_type=attachment.media_type)

@@ -35,11 +35,6 @@ class Form:
     required: tuple[str, ...]
 
     @property
-    def names(self) -> str:
-        """The names of what is asked for, in a sentence."""
-        return ", ".join(self.properties)
-
-    @property
     def schema(self) -> dict[str, JSON]:
         """JSON Schema of all of them: an object of one level."""
         return {"type": "object", "properties": self.properties, "required": self.required}

@@ -11,9 +11,10 @@ from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonAnswer
-from aileron.mcp._contents import add_structured_data, to_content_blocks, wrap_output_schema
+from aileron.mcp._contents import add_structured_data, wrap_output_schema
 from aileron.mcp._definitions import ToolDefinition, read_definitions
 from aileron.mcp._texts import ToolResult, render_run
+from aileron.mcp.waiting.tasks import to_call_result
 from aileron.values import Attachment
 from tests.mcp.case import action
 
@@ -27,7 +28,7 @@ def attachment(media_type: str, content: bytes) -> Attachment:
 
 def blocks(*attachments: Attachment) -> Sequence[t.ContentBlock]:
     """What stands behind the text."""
-    first, *others = to_content_blocks(ToolResult("Done.", run_id="R", attachments=attachments))
+    first, *others = to_call_result(ToolResult("Done.", run_id="R", attachments=attachments)).content
     assert isinstance(first, t.TextContent) and first.text == "Done."
     return others
 
@@ -61,7 +62,7 @@ class ContentsTests(SynchronousTestCase):
         assert isinstance(block, t.AudioContent)
         self.assertEqual((block.mime_type, base64.b64decode(block.data)), ("audio/wav", b"RIFF"))
         result = ToolResult("Done.", run_id="R", attachments=(attachment("audio/wav", b"RIFF"),))
-        self.assertEqual([each.type for each in to_content_blocks(result, sound=False)], ["text", "resource"])
+        self.assertEqual([each.type for each in to_call_result(result, sound=False).content], ["text", "resource"])
         self.assertEqual(blocks(), [])
 
     def test_documents(self) -> None:

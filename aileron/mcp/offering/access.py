@@ -122,20 +122,17 @@ def resolve_call(
 
 def render_action(definition: ToolDefinition) -> str:
     """Render all that there is to know of an action before it is run."""
+    effect = "it only reads" if definition.read_only else "it changes something"
+    approval = "after" if definition.gated else "without"
     parts = [
         f"# {definition.title}",
         definition.description,
-        f"Action `{definition.action}`, tool `{definition.name}`; {_traits(definition)}.",
+        f"Action `{definition.action}`, tool `{definition.name}`; {effect}, {approval} the user's approval.",
         f"Arguments:\n{_pretty(relax_schema(definition) if definition.asks else definition.input_schema)}",
     ]
     if definition.output_schema is not None:
         parts.append(f"Output:\n{_pretty(definition.output_schema)}")
     return "\n\n".join(part for part in parts if part)
-
-
-def _traits(definition: ToolDefinition) -> str:
-    effect = "it only reads" if definition.read_only else "it changes something"
-    return f"{effect}, {'after' if definition.gated else 'without'} the user's approval"
 
 
 def _line(definition: ToolDefinition) -> str:

@@ -59,7 +59,8 @@ async def elicit_form(ctx: Context, form: Form, seconds: float, beats: Beats) ->
             asking = ctx.session.elicit_form(form.message, schema, related_request_id=ctx.request_id)
             answer = await await_with_progress(ctx, asking, beats, FOR_A_FORM)
     except TimeoutError:
-        return ToolResult(f"The user was asked for {form.names} and has not answered. Nothing was sent.", is_error=True)
+        names = ", ".join(form.properties)
+        return ToolResult(f"The user was asked for {names} and has not answered. Nothing was sent.", is_error=True)
     except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call is answered
         _log.info("the client showed no form", exc_info=True)
         return None

@@ -15,7 +15,7 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from aileron.client import DaemonAnswer, DaemonError, DaemonFault
-from aileron.mcp._contents import add_structured_data, to_content_blocks
+from aileron.mcp._contents import add_structured_data, attachment_blocks
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import Pending, ToolResult, render_run, render_status
@@ -145,9 +145,8 @@ def to_call_result(result: ToolResult, *, sound: bool = True) -> t.CallToolResul
     """
     # Some clients show structured content instead of the text, others the text alone: each says everything.
     data: Any = None if result.data is None else plain(result.data)
-    return t.CallToolResult(
-        content=to_content_blocks(result, sound=sound), structured_content=data, is_error=result.is_error
-    )
+    content = [t.TextContent(text=result.text), *attachment_blocks(result, sound=sound)]
+    return t.CallToolResult(content=content, structured_content=data, is_error=result.is_error)
 
 
 def _to_task(run: Mapping[str, Any]) -> dict[str, Any]:
