@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ._bodies import Body, Chunked, Fixed, UntilClose, announced
+from ._bodies import Body, Chunked, Fixed, UntilClose
 from ._fields import CHUNKED, FIELDS, MAX_FIELDS, TOKEN, Malformed, end_to_end, length_of, once, words
 
 _REQUEST = re.compile(rb"(" + TOKEN + rb") ([!-~]+) HTTP/1\.([01])" + FIELDS).fullmatch
@@ -47,10 +47,6 @@ class RequestHead(NamedTuple):
     def path(self) -> bytes:
         """The target without its query."""
         return self.target.partition(b"?")[0]
-
-    def body(self) -> Body | None:
-        """Make a fresh finder of the body's end; L{None} where no body follows."""
-        return announced(self.length)
 
 
 def parse_request(raw: bytes) -> RequestHead:

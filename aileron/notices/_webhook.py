@@ -7,7 +7,6 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Any
 
 from twisted.internet.protocol import Protocol
@@ -22,7 +21,6 @@ from ._delivery import Undelivered
 _ANSWER_SECONDS = 30.0
 _NO_USE = range(400, 500)
 _TOO_SOON = frozenset((408, 425, 429))
-_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 async def post_message(
@@ -48,7 +46,7 @@ async def post_message(
         raise Undelivered(f"It answered {status}.", again=status not in _NO_USE or status in _TOO_SOON)
 
 
-async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _NO_HEADERS) -> int:
+async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | None = None) -> int:
     """Post C{body}, JSON, and return the status of the answer; nothing is followed anywhere.
 
     :param clock: the reactor.
@@ -58,7 +56,7 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _
 
     from aileron.outgoing import BytesProducer
 
-    sent = {"Content-Type": "application/json", **headers}
+    sent = {"Content-Type": "application/json", **(headers or {})}
     trusted = None if url.startswith("http:") else _trust_root()  # there is no TLS, so nobody to vouch for
     agent = Agent(clock, BrowserLikePolicyForHTTPS(trusted))
     fields = Headers({name: [text] for name, text in sent.items()})

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import UNTIL_CLOSE, Body, Malformed, parse_request, parse_response
+from aileron.http1 import UNTIL_CLOSE, Body, Malformed, announced, parse_request, parse_response
 
 EXAMPLES = 300
 
@@ -185,7 +185,7 @@ def read_request(message: bytes, cuts: list[int]) -> Read | None:
         return None
     try:
         head = parse_request(parts[0])
-        end = end_of(head.body(), parts[1], cuts)
+        end = end_of(announced(head.length), parts[1], cuts)
     except Malformed:
         return None
     first = (head.method, head.target, b"1.%d" % head.minor)

@@ -7,7 +7,7 @@ from itertools import chain
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import Body, Chunked, Malformed, parse_request, parse_response
+from aileron.http1 import Body, Chunked, Malformed, announced, parse_request, parse_response
 from tests.http1.corpus import ANSWERS, CHUNKED_ANSWERS, CHUNKED_REQUESTS, FOLLOWED, REQUESTS
 
 # Well formed, and refused by whoever knows who is asked and for what.
@@ -69,7 +69,7 @@ class CorpusTests(SynchronousTestCase):
         answers = ((name, *split(message), False) for name, message in CHUNKED_ANSWERS.items())
         for name, head, rest, is_request in chain(requests, answers):
             for way in (whole, slowly):
-                body = parse_request(head).body() if is_request else parse_response(head).body(b"GET")
+                body = announced(parse_request(head).length) if is_request else parse_response(head).body(b"GET")
                 assert body is not None
                 with self.assertRaises(Malformed, msg=name):
                     self.assertEqual(way(body, rest), "refused")

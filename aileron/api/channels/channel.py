@@ -20,7 +20,7 @@ from twisted.web.http import RESPONSES, HTTPChannel, Request
 from twisted.web.http_headers import Headers
 
 from aileron.api._faults import HEADERS, Answer, http_failure
-from aileron.http1 import Body, Malformed, RequestHead, parse_request
+from aileron.http1 import Body, Malformed, RequestHead, announced, parse_request
 
 from .checks import MAX_BODY_BYTES, ForeignLink, RequestRefused, too_long
 from .request import MemoryRequest
@@ -153,7 +153,7 @@ class Channel(HTTPChannel):
         self.requests.append(request)
         request.begin(head)
         self.persistent = self.checkPersistence(request, b"HTTP/1.1")  # type: ignore[no-untyped-call]
-        self._body, self._framed = head.body(), 0
+        self._body, self._framed = announced(head.length), 0
         self._step = self._take_body if self._body else None
         if self._body is None:
             request.body_received()
