@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -112,22 +112,15 @@ SUMMARY = "The new parser is out.\nIt reads twice as fast."
 TOOL = "ship_update"
 
 
-def _at_a_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def play(
-    environ: Mapping[str, str], answer: bool | None = None, interactive: Callable[[], bool] = _at_a_terminal
-) -> int:
+def play(environ: Mapping[str, str], answer: bool | None = None) -> int:
     """Play it all, and leave nothing behind.
 
     :param answer: whether to approve; L{None}: the person is asked.
-    :param interactive: whether there is a person to be asked.
     :return: the exit code.
     :raises InvalidRequest: nobody is there to be asked.
     :raises InternalError: something failed.
     """
-    if answer is None and not interactive():
+    if answer is None and not (sys.stdin and sys.stdin.isatty()):
         raise InvalidRequest("Cannot ask for your decision: no terminal. Add --yes or --no.")
     click.secho("An agent requests an action, you approve it, it runs, and it is recorded.", bold=True)
     with stage(environ) as scene:

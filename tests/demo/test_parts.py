@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import sys
 from contextlib import redirect_stdout
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -58,7 +60,9 @@ class PlayTests(SynchronousTestCase):
 
     def test_nobody_to_ask(self) -> None:
         """Without a terminal or an answer nothing begins."""
-        self.assertRaises(InvalidRequest, play, {}, None, lambda: False)
+        for nobody in (None, StringIO()):
+            self.patch(sys, "stdin", nobody)
+            self.assertRaises(InvalidRequest, play, {})
 
     def test_not_installed(self) -> None:
         """A command that is missing is named."""
