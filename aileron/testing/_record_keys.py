@@ -95,7 +95,7 @@ class RecordKeysContract(MixedIn):
         self.assertRaises(Conflict, keys.put_locked_periods, ())
 
     def test_locked_periods(self) -> None:
-        """LockedPeriodVerifier are kept whole, each in the place of all earlier ones; a key shows in no repr."""
+        """Locked periods are kept whole, each in the place of all earlier ones; a key shows in no repr."""
         keys = self.make_record_keys()
         keys.make_key()
         one, other = LockedPeriod("one", b"1" * 32), LockedPeriod("other", b"2" * 32)
