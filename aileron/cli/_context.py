@@ -6,10 +6,10 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from attrs import frozen
@@ -23,6 +23,7 @@ from ._output import progress
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
+    from aileron.credentials import TokenExchange
     from aileron.vault.keys import DataKey
 
     from .vault.passphrase import Unattended
@@ -153,10 +154,21 @@ def _interactive() -> bool:
 
 
 async def _pause(seconds: float) -> None:
-    from twisted.internet import reactor
     from twisted.internet.task import deferLater
 
-    await deferLater(cast("Any", reactor), seconds)
+    await deferLater(_reactor(), seconds)
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor
+
+    return reactor
+
+
+def _exchange(own_ports: Collection[int]) -> TokenExchange:
+    from aileron.connectors import HttpExchange, system_transport
+
+    return HttpExchange(system_transport(_reactor(), lambda: own_ports), _reactor())
 
 
 @frozen
@@ -175,6 +187,8 @@ class CliContext:
     :ivar interactive: whether a person is there to be asked.
     :ivar sleep: for so many seconds, before any reactor runs.
     :ivar pause: the same while it runs.
+    :ivar reactor: which listens for a browser that comes back.
+    :ivar exchange: asks token endpoints; given the ports of this machine that it never connects to.
     """
 
     environ: Mapping[str, str]
@@ -193,6 +207,8 @@ class CliContext:
     sleep: Callable[[float], None] = time.sleep
     wall: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = _pause
+    reactor: Callable[[], Any] = _reactor
+    exchange: Callable[[Collection[int]], TokenExchange] = _exchange
 
     @property
     def home(self) -> Home:

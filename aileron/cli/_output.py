@@ -33,6 +33,7 @@ _COPIED = "ID"  # in one piece
 _COLOURS = {
     **dict.fromkeys(("active", "bound", "built in", "completed", "enabled", "trusted", "working"), "green"),
     **dict.fromkeys(("changed", "failed", "failing", "needs rebind", "needs setup", "needs you", "unknown"), "red"),
+    "limited": "yellow",
     **dict.fromkeys(
         ("approved", "awaiting_credential", "awaiting_vault", "check", "executing", "new", "pending_approval"), "yellow"
     ),

@@ -21,7 +21,9 @@ from ._kind import (
     no_exchange,
     place,
 )
-from ._oauth2 import OAuth2
+from ._oauth2 import CLIENT, CODE, NONE, OAuth2, OAuth2Document, missing_scopes
+from ._renewal import write
+from ._sign_in import BrowserSignIn, NotOurCallback, SignInClient, SignInRefused
 
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""
@@ -32,16 +34,26 @@ KINDS: Mapping[str, CredentialKind] = {
 """Every kind, by its name."""
 
 __all__ = [
+    "CLIENT",
+    "CODE",
     "DEFAULT_KIND",
     "KINDS",
+    "NONE",
     "PRIVATE_NETWORK",
+    "BrowserSignIn",
     "CredentialKind",
     "CredentialUse",
     "NeedsYou",
+    "NotOurCallback",
+    "OAuth2Document",
     "SettingRule",
+    "SignInClient",
+    "SignInRefused",
     "TokenAnswer",
     "TokenExchange",
     "TokenRequest",
+    "missing_scopes",
     "no_exchange",
     "place",
+    "write",
 ]

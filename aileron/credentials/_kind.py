@@ -152,6 +152,10 @@ class CredentialKind(ABC):
         """Tell whether it can be used."""
         return CredentialState(CredentialStatus.READY)
 
+    def limit(self, kept: bytes, scope: Scope) -> str | None:
+        """Return what it cannot do of what its connector asks for, in a sentence; L{None}: nothing is known."""
+        return None
+
 
 def place(key: str, scope: Scope, *secrets: str) -> Authorization:
     """Put C{key} where its scope says; secret are it and C{secrets}."""

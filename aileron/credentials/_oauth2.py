@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import ClassVar
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
 from aileron.errors import NetworkError
-from aileron.values import JSON, loads_strict
+from aileron.values import JSON, Scope, loads_strict
 
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest
 from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
 
-_CODE, _CLIENT, _DEVICE = "authorization_code", "client_credentials", "device_code"
-_POST, _BASIC, _NONE = "client_secret_post", "client_secret_basic", "none"
+CODE, CLIENT, DEVICE = "authorization_code", "client_credentials", "device_code"
+POST, BASIC, NONE = "client_secret_post", "client_secret_basic", "none"
 _MOST_SECONDS = 10 * 365 * 86400
 _ENDED = frozenset(
     {
@@ -41,6 +41,7 @@ class OAuth2Document(Renewable):
     """All that renewal needs.
 
     :ivar grant: by which the first token came: C{authorization_code}, C{device_code} or C{client_credentials}.
+    :ivar scopes: that were given with the token; of C{client_credentials} those that are asked for.
     :ivar token_endpoint_auth_method: C{client_secret_post}, C{client_secret_basic} or C{none} (RFC 7591).
     """
 
@@ -50,7 +51,7 @@ class OAuth2Document(Renewable):
     client_secret: str | None = field(default=None, repr=False)
     refresh_token: str | None = field(default=None, repr=False)
     scopes: tuple[str, ...] = ()
-    token_endpoint_auth_method: str = _POST
+    token_endpoint_auth_method: str = POST
 
 
 FORM.differ(
@@ -70,6 +71,12 @@ def _read_scope(text: str) -> str:
     return text
 
 
+def _read_method(text: str) -> str:
+    if text not in {POST, BASIC, NONE}:
+        raise ValueError(f"must be {POST}, {BASIC} or {NONE}")
+    return text
+
+
 class OAuth2(RenewedKind[OAuth2Document]):
     """A token of an authorization server, renewed by a refresh token or by the client's own credentials."""
 
@@ -81,17 +88,19 @@ class OAuth2(RenewedKind[OAuth2Document]):
         "authorize_url": SettingRule(_read_url),
         "device_url": SettingRule(_read_url),
         "scopes": SettingRule(_read_scope, several=True),
+        "issuer": SettingRule(_read_url),
+        "token_endpoint_auth_method": SettingRule(_read_method),
     }
 
     def problem(self, found: OAuth2Document) -> str | None:
         """Return what cannot be right."""
-        if found.grant not in {_CODE, _CLIENT, _DEVICE}:
-            return f"must have a grant that is {_CODE}, {_CLIENT} or {_DEVICE}"
-        if found.token_endpoint_auth_method not in {_POST, _BASIC, _NONE}:
-            return f"must have a token_endpoint_auth_method that is {_POST}, {_BASIC} or {_NONE}"
-        if found.grant == _CLIENT and not found.client_secret:
+        if found.grant not in {CODE, CLIENT, DEVICE}:
+            return f"must have a grant that is {CODE}, {CLIENT} or {DEVICE}"
+        if found.token_endpoint_auth_method not in {POST, BASIC, NONE}:
+            return f"must have a token_endpoint_auth_method that is {POST}, {BASIC} or {NONE}"
+        if found.grant == CLIENT and not found.client_secret:
             return "must have a client_secret for client_credentials"
-        if found.grant != _CLIENT and not (found.access_token or found.refresh_token):
+        if found.grant != CLIENT and not (found.access_token or found.refresh_token):
             return "must have an access_token or a refresh_token"
         try:
             read_origin(found.token_url)
@@ -101,52 +110,69 @@ class OAuth2(RenewedKind[OAuth2Document]):
 
     def is_renewable(self, found: OAuth2Document) -> bool:
         """Tell whether there is a refresh token, or the client asks for itself."""
-        return found.grant == _CLIENT or found.refresh_token is not None
+        return found.grant == CLIENT or found.refresh_token is not None
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return the refresh token and the client's secret: the service may be the one that gave them out."""
         found = self.read(kept)
         return tuple(each for each in (found.refresh_token, found.client_secret) if each)
 
+    def limit(self, kept: bytes, scope: Scope) -> str | None:
+        """Name the scopes that its connector asks for and that it was not given."""
+        missing = missing_scopes(self.read(kept), scope.settings)
+        return f"It was not given: {', '.join(missing)}." if missing else None
+
     async def renew(self, found: OAuth2Document, use: CredentialUse) -> OAuth2Document:
         """Ask the token endpoint once."""
-        answer = await use.exchange(_request(found, private_network=PRIVATE_NETWORK in use.scope.settings))
-        told = _read_answer(answer)
+        private_network = PRIVATE_NETWORK in use.scope.settings
+        if found.grant == CLIENT:
+            request = token_request(found, CLIENT, private_network=private_network, scope=list(found.scopes) or None)
+        else:
+            request = token_request(
+                found, "refresh_token", private_network=private_network, refresh_token=found.refresh_token
+            )
+        told = _read_answer(await use.exchange(request))
         try:
-            lifetime = _lifetime(told.get("expires_in"))
-            refresh = token_of(told["refresh_token"]) if told.get("refresh_token") else found.refresh_token
-            access = token_of(told.get("access_token"))
+            return with_tokens(found, told, use.now())
         except ValueError as error:
             raise NetworkError(f"The token endpoint {error}.") from None
-        now = use.now()
-        return evolve(
-            found,
-            access_token=access,
-            refresh_token=refresh,
-            expires_at=None if lifetime is None else now + lifetime,
-            obtained_at=now,
-            spent=False,
-        )
 
 
-def _request(found: OAuth2Document, *, private_network: bool) -> TokenRequest:
-    from oauthlib.oauth2 import BackendApplicationClient, WebApplicationClient  # loads slowly, and most need none
+def missing_scopes(found: OAuth2Document, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the scopes that a connector asks for and that were not given, where it is known which were."""
+    asked = settings.get("scopes", "").split() if found.scopes else ()
+    return tuple(each for each in asked if each not in found.scopes)
+
+
+def with_tokens(found: OAuth2Document, told: Mapping[str, JSON], now: datetime) -> OAuth2Document:
+    """Return it with the tokens of an endpoint's answer; a refresh token that is not replaced stays.
+
+    :raises ValueError: there is none that can be sent.
+    """
+    lifetime = _lifetime(told.get("expires_in"))
+    return evolve(
+        found,
+        access_token=token_of(told.get("access_token")),
+        refresh_token=token_of(told["refresh_token"]) if told.get("refresh_token") else found.refresh_token,
+        expires_at=None if lifetime is None else now + lifetime,
+        obtained_at=now,
+        spent=False,
+    )
+
+
+def token_request(found: OAuth2Document, grant_type: str, *, private_network: bool, **sent: Any) -> TokenRequest:
+    """Make the request for a token by a grant, whose parameters are C{sent}; the client names itself in it."""
+    from oauthlib.oauth2.rfc6749.parameters import prepare_token_request  # loads slowly, and most need none
 
     headers = [("Accept", "application/json"), ("Content-Type", "application/x-www-form-urlencoded")]
-    secret = found.client_secret or ""
-    in_header = secret != "" and found.token_endpoint_auth_method == _BASIC
+    secret, method = found.client_secret or "", found.token_endpoint_auth_method
+    in_header = secret != "" and method == BASIC
     if in_header:
         pair = f"{quote(found.client_id, safe='')}:{quote(secret, safe='')}"
         headers.append(("Authorization", f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"))
-    in_body = secret != "" and found.token_endpoint_auth_method == _POST
-    more = {"client_secret": secret} if in_body else {}
-    if found.grant == _CLIENT:
-        asks = BackendApplicationClient(found.client_id)
-        body = asks.prepare_request_body(scope=list(found.scopes) or None, include_client_id=not in_header, **more)
-    else:
-        named = {} if in_header else {"client_id": found.client_id}
-        client = WebApplicationClient(found.client_id)
-        body = client.prepare_refresh_body(refresh_token=found.refresh_token or "", **named, **more)
+    if secret != "" and method == POST:
+        sent["client_secret"] = secret
+    body = prepare_token_request(grant_type, client_id=found.client_id, include_client_id=not in_header, **sent)
     return TokenRequest(found.token_url, private_network, tuple(headers), body.encode("ascii"))
 
 

@@ -130,7 +130,7 @@ class CredentialState:
     """The state of a credential: whether it can be used.
 
     :ivar expires_at: when what is sent runs out; it is renewed before, unless a person is needed for that.
-    :ivar reason: why a person is needed, in a sentence.
+    :ivar reason: why a person is needed, in a sentence; where it can be used all the same, what it is not good for.
     """
 
     status: CredentialStatus

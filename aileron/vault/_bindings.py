@@ -97,9 +97,13 @@ class FileBindings:
         if entry is None:
             return CredentialState(CredentialStatus.REVOKED)
         try:
-            return KINDS[binding.kind].state(unseal_entry(document, key, entry), utc(self._clock.seconds()))
+            kind, kept = KINDS[binding.kind], unseal_entry(document, key, entry)
         except VaultDamaged:
             return CredentialState(CredentialStatus.NEEDS_YOU, reason="Its entry in the vault was altered.")
+        state = kind.state(kept, utc(self._clock.seconds()))
+        if state.reason is None and binding.scope is not None:
+            return evolve(state, reason=kind.limit(kept, binding.scope))
+        return state
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
         return Credential(self._file, binding, scope, self._turns[binding.name], self._clock, self._renewals)

@@ -29,8 +29,11 @@ _CONNECTOR = {"name": "local://me/slack", "credential": {"kind": "api_key"}, "ho
 _ACTION = {"name": "ship", "connectors": [{"name": "local://me/slack"}]}
 _BINDING = {
     "name": "api_key/slack/default",
+    "kind": "api_key",
     "connector": "local://me/slack",
+    "scope": {"hosts": []},
     "in_force": {"hosts": []},
+    "state": {"status": "ready", "expires_at": None, "reason": None},
     "fits": True,
     "base_url": None,
     "flag": None,
@@ -212,6 +215,9 @@ class AuthorityTests(SynchronousTestCase):
         flag = {"since": "2026-01-01T00:00:00.000000Z", "reason": "An answer held its secret."}
         record = {"audit_id": "A1", "at": "2026-01-01T00:00:00.000000Z"}
         old = {"audit_id": "A0", "at": "2025-12-31T23:59:59.000000Z"}
+        needs, limited = {"status": "needs_you", "reason": "Over."}, {"status": "ready", "reason": "Not given."}
+        signed_in = {**_BINDING, "name": "oauth2/slack/default", "kind": "oauth2"}
+        signed_in["scope"] = {"settings": {"token_url": "https://login.example"}}
         waits, wrong = Severity.WAITS, Severity.WRONG
         for given, severity, says in (
             ({"trust": [{**action, "state": "new"}]}, waits, "aileron action trust ship"),
@@ -225,6 +231,9 @@ class AuthorityTests(SynchronousTestCase):
             ({"bindings": [{**_BINDING, "in_force": None, "fits": False}]}, waits, "not trusted"),
             ({"bindings": [{**_BINDING, "fits": False}]}, wrong, "aileron binding rebind"),
             ({"bindings": [{**_BINDING, "flag": flag}]}, wrong, "An answer held"),
+            ({"bindings": [{**_BINDING, "state": needs}]}, waits, "aileron binding replace api_key/slack/default"),
+            ({"bindings": [{**signed_in, "state": needs}]}, waits, "aileron binding renew oauth2/slack/default"),
+            ({"bindings": [{**signed_in, "state": limited}]}, waits, "is limited: Not given."),
             ({"tampered": [record, old]}, wrong, "aileron audit show A1"),
             ({"unknown": [{"id": "R1", "action": "ship"}]}, waits, "runs settle R1"),
         ):

@@ -61,6 +61,8 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.check",
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
+            "aileron.connectors.HttpExchange",
+            "aileron.connectors.system_transport",
             "aileron.audit.verify",
             "aileron.store.copy",
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aileron.addresses import base_url_problem, read_origin
 from aileron.cli._output import when
 from aileron.cli.doctor.findings import DoctorFinding, remark, waits, wrong
+from aileron.cli.vault.signing_in import renewal
 from aileron.values import from_timestamp
 
 if TYPE_CHECKING:
@@ -129,6 +130,9 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
             f"{name} is not used: {connector} asks for another scope than you bound it for.",
             f"Compare both, and if the change is right, rebind it: aileron binding rebind {name}",
         )
+    if binding["state"]["reason"] is not None:
+        how = "cannot be used" if binding["state"]["status"] == "needs_you" else "is limited"
+        yield waits(f"{name} {how}: {binding['state']['reason']}", f"Renew it: {renewal(binding)}")
     if binding["flag"] is not None:
         yield wrong(
             f"{name}: {binding['flag']['reason']} ({when(binding['flag']['since'], relative=False)})",

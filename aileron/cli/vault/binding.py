@@ -15,6 +15,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
+from aileron.cli.vault.signing_in import KIND, as_signed_in, port_option, renewal, sign_in, signs_in
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -82,13 +83,21 @@ def _show_binding(found: Mapping[str, Any]) -> None:
 @click.option(
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
 )
+@port_option
 @operator_command
 def setup(
-    command: OperatorCommand, /, connector: str, service: str | None, secret_fd: int | None, **more: str | None
+    command: OperatorCommand,
+    /,
+    connector: str,
+    service: str | None,
+    secret_fd: int | None,
+    callback_port: int,
+    **more: str | None,
 ) -> None:
     """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
 
     Shows what the secret can be used for, then reads it from the terminal without showing it, or from --secret-fd.
+    If CONNECTOR uses OAuth 2, you sign in at its service instead.
     """
     body: dict[str, JSON] = {
         "connector": connector,
@@ -96,16 +105,20 @@ def setup(
         **{name: text for name, text in more.items() if text is not None},
     }
 
+    by_signing_in = secret_fd is None and signs_in(command.cli, connector)
+
     async def work(operator: Operator) -> Mapping[str, Any]:
         target = await operator.binding_target(connector, more["base_url"])
         if not command.as_json and target["scope"] is not None:
             say("The secret can be used only for {fqn}:", fqn=connector)
             show_parts(target["scope"])
-        return await operator.set_up_binding(
-            {**body, "secret": command.cli.secret(f"Secret for {connector}", secret_fd)}
-        )
+        if by_signing_in:
+            given = await sign_in(command.cli, target["scope"], callback_port)
+        else:
+            given = command.cli.secret(f"Secret for {connector}", secret_fd)
+        return await operator.set_up_binding({**body, "secret": given})
 
-    made = command.ask(work)
+    made = as_signed_in(command.cli, command.passphrase_fd, work) if by_signing_in else command.ask(work)
     command.say(made, "{name} is bound to {connector}.", name=made["name"], connector=connector)
     if not command.as_json and connector.startswith(GATEWAY):
         provider = connector.removeprefix(GATEWAY)
@@ -142,6 +155,31 @@ def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 
     made = command.ask(work)
     command.say(made, "{name} has another secret.", name=made["name"])
+
+
+@binding.command("renew")
+@click.argument("name")
+@port_option
+@operator_command
+def renew(command: OperatorCommand, name: str, callback_port: int) -> None:
+    """Sign in again for a binding that uses OAuth 2. Approved requests stay approved; those that wait for it start."""
+
+    async def work(operator: Operator) -> Mapping[str, Any]:
+        shown = await operator.binding(name)
+        if shown["kind"] != KIND:
+            raise CommandError(
+                f"{name} is not obtained by signing in; nothing was done.",
+                f"Enter another secret: aileron binding replace {name}",
+            )
+        if not shown["fits"]:
+            raise CommandError(
+                f"{name} does not match its connector; nothing was done.",
+                f"See the difference: aileron binding rebind {name}",
+            )
+        return await operator.replace_secret(name, await sign_in(command.cli, shown["scope"], callback_port))
+
+    made = as_signed_in(command.cli, command.passphrase_fd, work)
+    command.say(made, "You are signed in again: {name} can be used.", name=made["name"])
 
 
 @binding.command("revoke")
@@ -206,8 +244,11 @@ def _state(item: Mapping[str, Any]) -> str:
         return "check"
     if item["fits"]:
         state = item["state"]
-        expires = f"expires {when(state['expires_at'])}" if state["status"] == "expires" else "bound"
-        return "needs you" if state["status"] == "needs_you" else expires
+        if state["status"] == "needs_you":
+            return "needs you"
+        if state["reason"] is not None:
+            return "limited"
+        return f"expires {when(state['expires_at'])}" if state["status"] == "expires" else "bound"
     return "needs rebind" if _address_problem(item) is None else "needs setup"
 
 
@@ -219,9 +260,10 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
     for item in items:
         if item["flag"]:
             note("{name}: {reason}", name=item["name"], reason=item["flag"]["reason"])
-        if item["state"]["status"] == "needs_you":
-            note("{name} cannot be used: {reason}", name=item["name"], reason=item["state"]["reason"])
-            note("  Enter another secret: aileron binding replace {name}", name=item["name"])
+        if item["state"]["reason"] is not None:
+            how = "cannot be used" if item["state"]["status"] == "needs_you" else "is limited"
+            note("{name} {how}: {reason}", name=item["name"], how=how, reason=item["state"]["reason"])
+            note("  Renew it: {command}", command=renewal(item))
         if (problem := _address_problem(item)) is not None:
             note("{name} cannot be used: its address {problem}.", name=item["name"], problem=problem)
             note("  Revoke it: aileron binding revoke {name}", name=item["name"])

@@ -57,6 +57,15 @@ _PAGE = """<!doctype html>
 <script>document.forms[0].submit()</script>
 </html>
 """
+_LINK = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={url}">
+<title>Aileron</title>
+<p><a href="{url}">Continue to sign in</a></p>
+</html>
+"""
 
 
 @click.command("open")
@@ -201,10 +210,19 @@ def write_page(home: Home, operator_url: str, code: str, path: str) -> Path:
     :param code: works once, within 60 s.
     :param path: of the page to show, below C{operator_url}.
     """
+    page = _PAGE.format(action=html.escape(f"{operator_url}/handover"), code=html.escape(code), path=html.escape(path))
+    return _write(home, page)
+
+
+def write_link(home: Home, url: str) -> Path:
+    """Write a file that leads to C{url}, which holds something that no command line may; as L{write_page}."""
+    return _write(home, _LINK.format(url=html.escape(url)))
+
+
+def _write(home: Home, page: str) -> Path:
     directory = home.root / "run"
     directory.mkdir(mode=0o700, exist_ok=True)
     file = directory / f"open-{secrets.token_hex(8)}.html"
-    page = _PAGE.format(action=html.escape(f"{operator_url}/handover"), code=html.escape(code), path=html.escape(path))
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as written:
         written.write(page)

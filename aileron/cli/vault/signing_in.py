@@ -1,0 +1,159 @@
+"""Signs in at a service, in the browser or as the client itself, and has the person confirm what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from attrs import evolve
+
+from aileron.addresses import read_origin
+from aileron.cli._context import CliContext, Links
+from aileron.cli._errors import CommandError
+from aileron.cli._output import note, when
+from aileron.cli._session import quietly
+from aileron.cli.actions.trusting import confirm
+from aileron.errors import AileronError, InvalidRequest
+from aileron.values import timestamp, utc
+
+from .callback import WAIT_SECONDS, CallbackListener
+from .open import open_file, sweep, write_link
+from .operator import token_from_child
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+    from aileron.credentials import OAuth2Document, SignInClient, TokenExchange
+
+KIND = "oauth2"
+T = TypeVar("T")
+
+port_option = click.option(
+    "--callback-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="Port that the browser returns to, if you registered a fixed redirect URI.  [default: a free one]",
+)
+
+
+def signs_in(cli: CliContext, connector: str) -> bool:
+    """Tell whether a connector file asks for a credential that is obtained by signing in."""
+    from aileron.connectors import read_descriptions
+
+    found = (each for each, _ in read_descriptions(cli.home.connectors) if each.fqn == connector)
+    return any(each.credential is not None and each.credential.kind == KIND for each in found)
+
+
+def renewal(item: Mapping[str, Any]) -> str:
+    """Return the command by which a person makes a binding work again, as the daemon shows it."""
+    settings = (item["scope"] or {}).get("settings", {})
+    how = "renew" if item["kind"] == KIND and "token_url" in settings else "replace"
+    return f"aileron binding {how} {item['name']}"
+
+
+def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Operator], Awaitable[T]]) -> T:
+    """Log in by a child, so that a browser can be started, run C{work} with the operator site, and log out."""
+    url = cli.running().operator_url
+    token = token_from_child(cli, url, passphrase_fd)
+
+    async def whole(links: Links) -> T:
+        operator = links.operator(url, token)
+        try:
+            return await work(operator)
+        finally:
+            await quietly(operator.logout)
+
+    return cli.drive(whole)
+
+
+async def sign_in(cli: CliContext, scope: Mapping[str, Any] | None, port: int) -> str:
+    """Sign in for a credential of C{scope}, and return what is to be kept of it, once the person has confirmed it.
+
+    :param port: where the browser comes back to; 0: to any that is free.
+    :raises CommandError: it came to nothing, and nothing is kept.
+    """
+    from aileron.credentials import SignInRefused, write
+
+    settings = {} if scope is None else scope.get("settings", {})
+    if "token_url" not in settings:
+        raise CommandError(
+            "The connector file does not say where to sign in (token_url), so nothing was done.",
+            "Enter what you obtained elsewhere with --secret-fd of aileron binding setup, or aileron binding replace.",
+        )
+    running = cli.running()
+    exchange = cli.exchange([read_origin(url).port for url in (running.url, running.operator_url)])
+    client = _ask_for_client(cli, settings)
+    try:
+        if "authorize_url" in settings:
+            document = await _in_browser(cli, client, exchange, port)
+        else:
+            document = await _as_client(cli, client, exchange)
+    except (SignInRefused, AileronError) as failed:
+        raise CommandError(f"You are not signed in. {failed}", "Nothing was saved.") from None
+    _show(client, document)
+    confirm(cli, "Save this credential? [y/N] ", "saved", "Run the command in a terminal.")
+    return write(document).decode("ascii")
+
+
+def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClient:
+    from aileron.credentials import SignInClient
+
+    try:
+        client_id = cli.ask("Client ID: ").strip()
+    except InvalidRequest:
+        raise CommandError("Cannot ask for the client ID: no terminal. Nothing was done.") from None
+    if not client_id:
+        raise CommandError("The client ID is empty. Nothing was done.")
+    return SignInClient(settings, client_id)
+
+
+def _ask_for_secret(cli: CliContext, client: SignInClient) -> SignInClient:
+    """Ask for the client's secret; no browser can be started after that (L{CliContext})."""
+    return evolve(client, client_secret=cli.secret("Client secret", None) or None)
+
+
+async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExchange, port: int) -> OAuth2Document:
+    from aileron.credentials import CODE, BrowserSignIn
+
+    listener = CallbackListener(cli.reactor(), port)
+    begun = BrowserSignIn.begin(client, listener.redirect_uri, cli.randomness)
+    sweep(cli.home)
+    file = write_link(cli.home, begun.authorize_url)
+    try:
+        note("Redirect URI of this sign-in: {uri}", uri=listener.redirect_uri)
+        opened = open_file(file, cli.environ)
+        note("If no page opens, open this address:" if opened else "Open this address in a browser on this machine:")
+        note("  {url}", url=begun.authorize_url)
+        note("Waiting for you to sign in, {minutes} minutes at most.", minutes=WAIT_SECONDS // 60)
+        if client.is_confidential:
+            note("After that you are asked for the client secret here.")
+        code = await listener.wait(begun.read_callback)
+    finally:
+        file.unlink(missing_ok=True)
+        listener.close()
+    if client.is_confidential:
+        client = _ask_for_secret(cli, client)
+    answer = await exchange(evolve(begun, client=client).token_request(code))
+    return client.read_tokens(CODE, answer, utc(cli.wall()))
+
+
+async def _as_client(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> OAuth2Document:
+    """Fetch a first token, which proves that the client's ID and secret are right."""
+    from aileron.credentials import CLIENT
+
+    client = _ask_for_secret(cli, client)
+    request = client.request(CLIENT, scope=list(client.scopes) or None)
+    return client.read_tokens(CLIENT, await exchange(request), utc(cli.wall()))
+
+
+def _show(client: SignInClient, document: OAuth2Document) -> None:
+    from aileron.credentials import CLIENT, missing_scopes
+
+    given = ", ".join(document.scopes) or "none stated"
+    note("Signed in as the client {id}. Scopes: {scopes}.", id=client.client_id, scopes=given)
+    if missing := missing_scopes(document, client.settings):
+        note("Not given, although the connector asks for them: {scopes}.", scopes=", ".join(missing))
+    if document.refresh_token is None and document.grant != CLIENT:
+        ends = "nobody says when" if document.expires_at is None else when(timestamp(document.expires_at))
+        note("The service gave no refresh token: sign in again when the token expires ({ends}).", ends=ends)

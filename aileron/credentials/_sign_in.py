@@ -1,0 +1,192 @@
+"""Obtains a first token of OAuth 2: by a browser, or by the client itself.
+
+Nothing here does I/O; the command line does, and hands over what came back.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Self
+from urllib.parse import parse_qsl, urlencode
+
+from attrs import evolve, field, frozen
+
+from aileron.addresses import read_origin
+from aileron.values import JSON, loads_strict
+
+from ._kind import PRIVATE_NETWORK, TokenAnswer, TokenRequest
+from ._oauth2 import CLIENT, CODE, NONE, OAuth2Document, token_request, with_tokens
+
+_MOST_SHOWN = 300
+
+
+class SignInRefused(Exception):
+    """The sign-in is over, and came to nothing; why is a sentence, which may hold words of the service."""
+
+
+class NotOurCallback(Exception):
+    """A request to the callback does not belong to the sign-in; it changes nothing."""
+
+
+@frozen
+class SignInClient:
+    """The client as which a person signs in, and what the connector file says of the service.
+
+    :ivar settings: of the scope that the credential is for.
+    """
+
+    settings: Mapping[str, str]
+    client_id: str
+    client_secret: str | None = field(default=None, repr=False)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that are asked for."""
+        return tuple(self.settings.get("scopes", "").split())
+
+    @property
+    def is_confidential(self) -> bool:
+        """C{True} if the file says that the client has a secret."""
+        return self._method != NONE
+
+    @property
+    def _method(self) -> str:
+        return self.settings.get("token_endpoint_auth_method", NONE)
+
+    def request(self, grant: str, grant_type: str | None = None, **sent: object) -> TokenRequest:
+        """Make the request for a first token; C{sent} are the parameters of its grant."""
+        private = PRIVATE_NETWORK in self.settings
+        return token_request(self._document(grant), grant_type or grant, private_network=private, **sent)
+
+    def read_tokens(self, grant: str, answer: TokenAnswer, now: datetime) -> OAuth2Document:
+        """Return what is to be kept of an answer; scopes that it does not state were given as asked (RFC 6749, 5.1).
+
+        :raises SignInRefused: it gave no token.
+        """
+        told, document = read_answer(answer), self._document(grant)
+        given = told.get("scope")
+        if isinstance(given, str) and grant != CLIENT:  # which asks for the same at each renewal
+            document = evolve(document, scopes=tuple(given.replace(",", " ").split()))
+        try:
+            return with_tokens(document, told, now)
+        except ValueError as error:
+            raise SignInRefused(f"The token endpoint {error}.") from None
+
+    def _document(self, grant: str) -> OAuth2Document:
+        return OAuth2Document(
+            grant=grant,
+            client_id=self.client_id,
+            client_secret=self.client_secret,
+            token_url=self.settings["token_url"],
+            scopes=self.scopes,
+            token_endpoint_auth_method=self._method,
+        )
+
+
+@frozen
+class BrowserSignIn:
+    """One sign-in by the authorization code grant, with PKCE (RFC 7636), on a loopback callback (RFC 8252).
+
+    :ivar state: names this sign-in to the callback, once.
+    :ivar verifier: proves to the token endpoint that the code was asked for here.
+    """
+
+    client: SignInClient
+    redirect_uri: str
+    state: str = field(repr=False)
+    verifier: str = field(repr=False)
+
+    @classmethod
+    def begin(cls, client: SignInClient, redirect_uri: str, randomness: Callable[[int], bytes]) -> Self:
+        """Begin one; state and verifier are 256 fresh bits each."""
+        return cls(client, redirect_uri, _encode(randomness(32)), _encode(randomness(32)))
+
+    @property
+    def authorize_url(self) -> str:
+        """The page where the person signs in."""
+        url, scopes = self.client.settings["authorize_url"], " ".join(self.client.scopes)
+        asked = {
+            "response_type": "code",
+            "client_id": self.client.client_id,
+            "redirect_uri": self.redirect_uri,
+            **({"scope": scopes} if scopes else {}),
+            "state": self.state,
+            "code_challenge": _encode(sha256(self.verifier.encode("ascii")).digest()),
+            "code_challenge_method": "S256",
+        }
+        return f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
+
+    def read_callback(self, query: str) -> str:
+        """Read the code that the browser brings.
+
+        :raises NotOurCallback: it does not belong to this sign-in.
+        :raises SignInRefused: it does, and there is no code, or it is of another server (RFC 9207).
+        """
+        try:
+            pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=32, errors="strict")
+        except ValueError:
+            raise NotOurCallback from None
+        found = dict(pairs)
+        given = found.get("state", "").encode("utf-8")
+        if len(found) != len(pairs) or not hmac.compare_digest(given, self.state.encode("ascii")):
+            raise NotOurCallback
+        if not self._is_issuer(found.get("iss")):
+            raise SignInRefused(
+                "The answer names another authorization server than the connector file, or none (iss). "
+                "If the server is right, set issuer in the connector file."
+            )
+        if "error" in found:
+            raise _refusal(found)
+        if not found.get("code"):
+            raise SignInRefused("The service sent the browser back without a code.")
+        return found["code"]
+
+    def token_request(self, code: str) -> TokenRequest:
+        """Make the request that turns the code into tokens."""
+        return self.client.request(CODE, code=code, redirect_uri=self.redirect_uri, code_verifier=self.verifier)
+
+    def _is_issuer(self, told: str | None) -> bool:
+        """Tell whether it is the issuer of the file, or else of the origin where the sign-in began."""
+        declared = self.client.settings.get("issuer")
+        if declared is not None or told is None:
+            return told == declared
+        try:
+            return read_origin(told) == read_origin(self.client.settings["authorize_url"])
+        except ValueError:
+            return False
+
+
+def read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
+    """Read an answer that should give what was asked for.
+
+    :raises SignInRefused: it does not.
+    """
+    told = members_of(answer)
+    if isinstance(told.get("error"), str):
+        raise _refusal(told)
+    if not 200 <= answer.status <= 299:
+        raise SignInRefused(f"The service answered with status {answer.status}.")
+    return told
+
+
+def members_of(answer: TokenAnswer) -> Mapping[str, JSON]:
+    """Return the members of an answer; none where it is no object of JSON."""
+    try:
+        told = loads_strict(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _refusal(told: Mapping[str, JSON]) -> SignInRefused:
+    more = told.get("error_description")
+    words = f"{told['error']}{f' ({more})' if isinstance(more, str) and more else ''}"
+    return SignInRefused(f"The service refused: {words[:_MOST_SHOWN]}")
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
