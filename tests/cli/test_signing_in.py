@@ -144,6 +144,7 @@ class SigningInCase(ServedCase):
         self.query = asked
         self.reactor.visit(f"/callback?code={CODE}&state={asked['state']}")
         self.reactor.visit("/callback")
+        self.reactor.advance(0.2)
 
     def setup_with(self, *typed: str) -> tuple[int, str, str]:
         """Bind the connector, answering so."""
@@ -219,6 +220,7 @@ class BrowserTests(SigningInCase):
         def refuse(asked: dict[str, str]) -> None:
             self.reactor.visit(f"/callback?error=access_denied&error_description=No%1b[2J&state={asked['state']}")
             self.reactor.visit("/callback")
+            self.reactor.advance(0.2)
 
         self.comes = refuse
         code, out, err = self.setup_with("my-client")
@@ -241,6 +243,7 @@ class BrowserTests(SigningInCase):
         def other_issuer(asked: dict[str, str]) -> None:
             self.reactor.visit(f"/callback?code={CODE}&state={asked['state']}&iss=https://evil.example")
             self.reactor.visit("/callback")
+            self.reactor.advance(0.2)
 
         self.comes, self.asked = other_issuer, []
         code, _, err = self.setup_with("my-client", "y")

@@ -1,10 +1,13 @@
 """A local OAuth 2 authorization server that rotates its refresh tokens, and misbehaves as told."""
 
+import base64
+import html
 import json
 import uuid
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import attrs
 from twisted.web.resource import Resource
@@ -28,6 +31,11 @@ class Grants:
     :ivar asked: the refresh tokens that were sent, in order.
     :ivar given: every token that was given out.
     :ivar on_token: told of each access token, which is the good one from then on.
+    :ivar answer: what the page that asks a person sends back in place of, or beside, the code and the state.
+    :ivar leaves_out: members of the next token answers that are left out.
+    :ivar scope: that is given; empty: the token answer says nothing of it.
+    :ivar codes: the codes that are good, each with what it was asked for with.
+    :ivar spent: every code that was given out, and every verifier and state that was sent.
     """
 
     on_token: Callable[[str], None]
@@ -37,18 +45,44 @@ class Grants:
     next: list[Fault] = attrs.Factory(list)
     asked: list[str] = attrs.Factory(list)
     given: list[str] = attrs.Factory(list)
+    answer: dict[str, str] = attrs.Factory(dict)
+    leaves_out: set[str] = attrs.Factory(set)
+    scope: str = ""
+    codes: dict[str, dict[str, str]] = attrs.Factory(dict)
+    spent: list[str] = attrs.Factory(list)
+
+    def ask(self, asked: dict[str, str]) -> str:
+        """Where the browser of a person who says yes is sent."""
+        code = f"code-{uuid.uuid4().hex}"
+        self.codes[code] = asked
+        self.spent += [code, asked["state"]]
+        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state'], **self.answer})}"
+
+    def redeem(self, form: dict[str, str]) -> bool:
+        """Whether a code is good here: once, for its client, its callback and its verifier."""
+        self.spent.append(form.get("code_verifier", ""))
+        asked = self.codes.pop(form.get("code", ""), None)
+        challenge = base64.urlsafe_b64encode(sha256(form.get("code_verifier", "").encode()).digest())
+        return (
+            asked is not None
+            and (asked["client_id"], asked["redirect_uri"]) == (form.get("client_id"), form.get("redirect_uri"))
+            and (asked["response_type"], asked["code_challenge_method"]) == ("code", "S256")
+            and asked["code_challenge"] == challenge.rstrip(b"=").decode()
+        )
 
     def rotate(self) -> dict[str, Any]:
         """Give out new tokens; the old ones are good no more."""
         access, self.refresh = f"access-{uuid.uuid4().hex}", f"refresh-{uuid.uuid4().hex}"
         self.given += [access, self.refresh]
         self.on_token(access)
-        return {
+        answer = {
             "access_token": access,
             "refresh_token": self.refresh,
             "token_type": "bearer",
             "expires_in": self.seconds,
+            **({"scope": self.scope} if self.scope else {}),
         }
+        return {name: value for name, value in answer.items() if name not in self.leaves_out}
 
 
 class _TokenEndpoint(Resource):
@@ -58,12 +92,23 @@ class _TokenEndpoint(Resource):
         Resource.__init__(self)
         self._grants = grants
 
+    def render_GET(self, request: Request) -> bytes:
+        """The page that asks a person."""
+        path, _, query = request.uri.decode().partition("?")
+        if path != "/authorize":  # a browser asks for an icon as well
+            return _end(request, 404, b"")
+        asked = {name: values[0] for name, values in parse_qs(query, strict_parsing=True).items()}
+        link = html.escape(self._grants.ask(asked))
+        request.setHeader("Content-Type", "text/html; charset=utf-8")
+        return f'<!doctype html><title>Sign in</title><p>Allow it?</p><a id="yes" href="{link}">Allow</a>'.encode()
+
     def render_POST(self, request: Request) -> bytes | int:
-        """Answer a request for a refresh."""
+        """Answer a request for a token."""
         assert request.content is not None
         form = {name: values[0] for name, values in parse_qs(request.content.read().decode()).items()}
-        grants = self._grants
-        grants.asked.append(form.get("refresh_token", ""))
+        grants, by_code = self._grants, form.get("grant_type") == "authorization_code"
+        if not by_code:
+            grants.asked.append(form.get("refresh_token", ""))
         fault = grants.next.pop(0) if grants.next else None
         if fault == "drop":
             abort(request)
@@ -74,7 +119,8 @@ class _TokenEndpoint(Resource):
             return _end(request, 503, b"Busy.")
         if form.get("client_secret") != grants.secret:
             return _refuse(request, "invalid_client")
-        if form.get("refresh_token") != grants.refresh or fault == "gone":
+        good = grants.redeem(form) if by_code else form.get("refresh_token") == grants.refresh
+        if not good or fault == "gone":
             return _refuse(request, "invalid_grant")
         if fault == "garbage":
             return _end(request, 200, b"<html>Sign in to the airport's network</html>")
@@ -108,6 +154,11 @@ class AuthorizationServer:
     def token_url(self) -> str:
         """Where tokens are had."""
         return f"{self._site.url}/token"
+
+    @property
+    def authorize_url(self) -> str:
+        """Where a person signs in."""
+        return f"{self._site.url}/authorize"
 
     def document(self) -> str:
         """What is kept of a sign-in there."""

@@ -36,16 +36,23 @@ class OAuth2TestCase(OperatedTestCase):
         await self.operator("vault", "init")
         self.write_connector()
         await self.add_actions()
+        await self.bind_document()
+        return await self.session()
+
+    async def bind_document(self) -> None:
+        """Bind what was obtained elsewhere."""
         fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": self.server.document()}
         setup = ("binding", "setup", CONNECTOR)
         self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
-        return await self.session()
 
-    def write_connector(self) -> None:
-        """Have the connector say that its credential is one."""
+    def write_connector(self, more: str = "") -> None:
+        """Have the connector say that its credential is one.
+
+        :param more: further keys of the credential.
+        """
         super().write_connector()
         path = self.state.connectors / "slack.toml"
-        kind = f'kind = "oauth2"\ntoken_url = "{self.server.token_url}"'
+        kind = f'kind = "oauth2"\ntoken_url = "{self.server.token_url}"\n{more}'
         changed = re.sub('(?m)^kind = "api_key".*$', kind, path.read_text())
         path.write_text(changed)
 
@@ -58,6 +65,17 @@ class OAuth2TestCase(OperatedTestCase):
         fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": self.server.document()}
         replacing = ("binding", "replace", NAME)
         self._expect(await self.command_line.run(replacing, self.home.environment(), fed, self.confine), 0)
+
+    async def run_state(self, run_id: str, state: str) -> Any:
+        """The run, as soon as it is in that state."""
+        run = await self.told("runs", "show", run_id)
+        for _ in range(100):
+            if run["state"] == state:
+                break
+            await self.pause(0.1)
+            run = await self.told("runs", "show", run_id)
+        self.assertEqual(run["state"], state)
+        return run
 
     async def state_of_it(self) -> Any:
         """What the binding says of itself."""
@@ -115,17 +133,6 @@ class RenewalTests(OAuth2TestCase):
         await self.posted(1)
         await self.run_state(asked, "completed")
         self.assert_nowhere()
-
-    async def run_state(self, run_id: str, state: str) -> Any:
-        """The run, as soon as it is in that state."""
-        run = await self.told("runs", "show", run_id)
-        for _ in range(100):
-            if run["state"] == state:
-                break
-            await self.pause(0.1)
-            run = await self.told("runs", "show", run_id)
-        self.assertEqual(run["state"], state)
-        return run
 
 
 class KilledTests(OAuth2TestCase):
