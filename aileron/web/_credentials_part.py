@@ -8,10 +8,10 @@ from attrs import frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies, current_target
-from aileron.values import Binding, BindingFlag, ConnectorDescription, CredentialState, CredentialStatus, Scope, visible
+from aileron.values import Binding, BindingFlag, ConnectorDescription, CredentialState, Scope, visible
 
 from ._blocks import Part, act, command, facts, quiet
-from ._texts import segment
+from ._texts import credential_problem, segment
 
 _BUILTIN = "builtin://"
 
@@ -48,8 +48,8 @@ def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> 
         problem = "It cannot be used: what it was added for is not there, or needs no credential now."
     elif wanted != binding.scope:
         problem = "It cannot be used: its connector asks for another scope now. Compare both, then rebind it."
-    elif state.status is CredentialStatus.NEEDS_YOU:
-        problem = f"It needs you: {state.reason} To enter another secret, run: aileron binding replace {binding.name}"
+    else:
+        problem = credential_problem(binding, state)
     return ComparedBinding(binding, wanted, state, problem)
 
 

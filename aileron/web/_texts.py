@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from twisted.web.template import Tag, tags
 
-from aileron.values import JSON, Process, Run, RunState, Session, plain, timestamp, visible
+from aileron.values import JSON, Binding, CredentialState, Process, Run, RunState, Session, plain, timestamp, visible
 
 COST = "Cost as reported by providers"
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
@@ -71,6 +71,15 @@ def process_name(peer: Process | None) -> str:
     if peer is None:
         return "an unknown process"
     return f"PID {peer.pid}, {visible((peer.executable or '(hidden)').rpartition('/')[2])}"
+
+
+def credential_problem(binding: Binding, state: CredentialState) -> str:
+    """Write why a credential needs the operator, with the command that helps; empty: it does not."""
+    if state.reason is None:
+        return ""
+    settings = {} if binding.scope is None else binding.scope.settings
+    how = "renew" if binding.kind == "oauth2" and "token_url" in settings else "replace"
+    return f"{state.reason} Run: aileron binding {how} {binding.name}"
 
 
 def segment(text: str) -> str:

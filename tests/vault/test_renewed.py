@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from aileron.credentials import TokenAnswer, TokenRequest
 from aileron.errors import BindingFailed, CredentialNeedsYou, NetworkError, StoreUnavailable, VaultLocked
 from aileron.testing import example_scope, new_binding
-from aileron.values import Authorization, Binding, CredentialStatus, Request, timestamp, utc
+from aileron.values import Authorization, Binding, CredentialState, CredentialStatus, Request, timestamp, utc
 from aileron.vault import Renewals, Vault
 
 from .case import OpenCase
@@ -84,6 +84,14 @@ class RenewedTests(OpenCase):
         started.cancel()
         self.gives("canary-1", "canary-refresh-2", expires_in=3600)
         self.assertEqual((self.sent(self.start()), len(self.asked)), ("Bearer canary-1", 1))
+
+    def test_limited(self) -> None:
+        """A credential that was not given all that its connector asks for is ready, and it is said what is missing."""
+        scope = evolve(example_scope(), settings={"scopes": "read write"})
+        given = document(access_token="canary-1", scopes=["read"])
+        new = evolve(new_binding("other", secret=given), kind="oauth2", scope=scope)
+        limited = CredentialState(CredentialStatus.READY, reason="It was not given: write.")
+        self.assertEqual(self.vault.credential_state(self.set_up(new)), limited)
 
     def test_at_rest(self) -> None:
         """Who ends the daemon waits for what is being renewed, and for nothing else."""
