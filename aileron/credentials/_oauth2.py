@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from aileron.addresses import read_origin
+from aileron.addresses import is_loopback, read_origin
 from aileron.errors import NetworkError
 from aileron.values import JSON, Scope, loads_strict
 
@@ -61,7 +61,11 @@ FORM.differ(
 
 
 def _read_url(text: str) -> str:
-    read_origin(text)
+    origin = read_origin(text)
+    if origin.scheme == "http" and not is_loopback(origin.host):
+        raise ValueError("must begin with https:// (plain http is for loopback)")
+    if "#" in text:
+        raise ValueError("must have no fragment")
     return text
 
 

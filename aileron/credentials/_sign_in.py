@@ -51,11 +51,7 @@ class SignInClient:
     @property
     def is_confidential(self) -> bool:
         """C{True} if the file says that the client has a secret."""
-        return self._method != NONE
-
-    @property
-    def _method(self) -> str:
-        return self.settings.get("token_endpoint_auth_method", NONE)
+        return self._document(CODE).token_endpoint_auth_method != NONE
 
     def request(self, grant: str, grant_type: str | None = None, **sent: object) -> TokenRequest:
         """Make the request for a first token; C{sent} are the parameters of its grant."""
@@ -67,7 +63,7 @@ class SignInClient:
 
         :raises SignInRefused: it gave no token.
         """
-        told, document = read_answer(answer), self._document(grant)
+        told, document = _read_answer(answer), self._document(grant)
         given = told.get("scope")
         if isinstance(given, str) and grant != CLIENT:  # which asks for the same at each renewal
             document = evolve(document, scopes=tuple(given.replace(",", " ").split()))
@@ -83,7 +79,7 @@ class SignInClient:
             client_secret=self.client_secret,
             token_url=self.settings["token_url"],
             scopes=self.scopes,
-            token_endpoint_auth_method=self._method,
+            token_endpoint_auth_method=self.settings.get("token_endpoint_auth_method", NONE),
         )
 
 
@@ -160,26 +156,21 @@ class BrowserSignIn:
             return False
 
 
-def read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
+def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     """Read an answer that should give what was asked for.
 
     :raises SignInRefused: it does not.
     """
-    told = members_of(answer)
+    try:
+        members = loads_strict(answer.body)
+    except (ValueError, RecursionError):
+        members = None
+    told: Mapping[str, JSON] = members if isinstance(members, dict) else {}
     if isinstance(told.get("error"), str):
         raise _refusal(told)
     if not 200 <= answer.status <= 299:
         raise SignInRefused(f"The service answered with status {answer.status}.")
     return told
-
-
-def members_of(answer: TokenAnswer) -> Mapping[str, JSON]:
-    """Return the members of an answer; none where it is no object of JSON."""
-    try:
-        told = loads_strict(answer.body)
-    except (ValueError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def _refusal(told: Mapping[str, JSON]) -> SignInRefused:

@@ -318,7 +318,7 @@ class RenewTests(SigningInCase):
 
     def test_not_for_that(self) -> None:
         """A key is replaced, and one that no longer fits is rebound first: nobody signs in for them."""
-        for changed, words in (({"kind": "api_key"}, "binding replace"), ({"fits": False}, "binding rebind")):
+        for changed, words in (({"scope": scope({})}, "binding replace"), ({"fits": False}, "binding rebind")):
             self.site.answer("GET", PATH, self.binding(**changed))
             code, _, err = self.renew()
             self.assertEqual((code, words in err, self.prompts), (1, True, []), err)

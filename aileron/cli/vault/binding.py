@@ -15,7 +15,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
-from aileron.cli.vault.signing_in import KIND, as_signed_in, port_option, renewal, sign_in, signs_in
+from aileron.cli.vault.signing_in import as_signed_in, port_option, renewal, sign_in, signs_in
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -166,11 +166,6 @@ def renew(command: OperatorCommand, name: str, callback_port: int) -> None:
 
     async def work(operator: Operator) -> Mapping[str, Any]:
         shown = await operator.binding(name)
-        if shown["kind"] != KIND:
-            raise CommandError(
-                f"{name} is not obtained by signing in; nothing was done.",
-                f"Enter another secret: aileron binding replace {name}",
-            )
         if not shown["fits"]:
             raise CommandError(
                 f"{name} does not match its connector; nothing was done.",
