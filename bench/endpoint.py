@@ -31,7 +31,8 @@ from zope.interface import implementer
 from aileron.api import AGENT_TOKEN, Dependencies, GuardedSite, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
-from aileron.daemon import fresh_ids, settle_heap
+from aileron.daemon import HomeActionFiles, fresh_ids, settle_heap
+from aileron.home import Home
 from aileron.interfaces import ICatalogue, IConnector, IConnectors, ICredential
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
@@ -290,6 +291,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         signer=example_signer(store, MemoryRecordKeys(vault), MemoryControl(vault), reactor),
         vault=vault,
         bindings=bindings,
+        action_files=HomeActionFiles(Home(home), DirectoryCatalogue(str(home / "actions"), 0)),
         flags=store.flags,
         usage=store.usage,
         connectors=connectors,

@@ -3,6 +3,7 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
+from ._action_files import HomeActionFiles
 from ._config import CONFIG_KEYS
 from ._config_file import config_problem
 from ._keys import describe_keys
@@ -13,6 +14,7 @@ from ._settings import DaemonSettings, Options
 __all__ = [
     "CONFIG_KEYS",
     "DaemonSettings",
+    "HomeActionFiles",
     "Options",
     "choose_reactor",
     "config_problem",

@@ -20,7 +20,7 @@ from twisted.web.resource import IResource
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
 from aileron.api.shapes.schemas import COMPONENTS, ref
-from aileron.daemon._action_files import HomeActionFiles
+from aileron.daemon import HomeActionFiles
 from aileron.home import Home, prepare
 from aileron.manifests import DirectoryCatalogue
 from aileron.testing import (
