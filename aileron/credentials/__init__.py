@@ -21,9 +21,9 @@ from ._kind import (
     no_exchange,
     place,
 )
-from ._oauth2 import CLIENT, CODE, NONE, OAuth2, OAuth2Document, missing_scopes
+from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2, OAuth2Document, missing_scopes
 from ._renewal import write
-from ._sign_in import BrowserSignIn, NotOurCallback, SignInClient, SignInRefused
+from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, SignInRefused
 
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""
@@ -37,12 +37,14 @@ __all__ = [
     "CLIENT",
     "CODE",
     "DEFAULT_KIND",
+    "DEVICE",
     "KINDS",
     "NONE",
     "PRIVATE_NETWORK",
     "BrowserSignIn",
     "CredentialKind",
     "CredentialUse",
+    "DeviceSignIn",
     "NeedsYou",
     "NotOurCallback",
     "OAuth2Document",

@@ -1,4 +1,4 @@
-"""Obtains a first token of OAuth 2: by a browser, or by the client itself.
+"""Obtains a first token of OAuth 2: by a browser, on another device, or by the client itself.
 
 Nothing here does I/O; the command line does, and hands over what came back.
 """
@@ -19,9 +19,11 @@ from aileron.addresses import read_origin
 from aileron.values import JSON, loads_strict
 
 from ._kind import PRIVATE_NETWORK, TokenAnswer, TokenRequest
-from ._oauth2 import CLIENT, CODE, NONE, OAuth2Document, token_request, with_tokens
+from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2Document, token_request, with_tokens
 
 _MOST_SHOWN = 300
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_LONGEST_SECONDS, _INTERVAL_SECONDS, _SLOWER_SECONDS = 1800, 5, 5
 
 
 class SignInRefused(Exception):
@@ -156,16 +158,75 @@ class BrowserSignIn:
             return False
 
 
+@frozen
+class DeviceSignIn:
+    """One sign-in on another device (RFC 8628).
+
+    :ivar page: where the person enters C{user_code}.
+    :ivar expires_in: for how many seconds.
+    :ivar interval: between two questions whether the person has, in seconds.
+    """
+
+    client: SignInClient
+    device_code: str = field(repr=False)
+    user_code: str
+    page: str
+    expires_in: int
+    interval: int
+
+    @staticmethod
+    def request(client: SignInClient) -> TokenRequest:
+        """Make the request that begins one."""
+        scopes = " ".join(client.scopes)
+        form = urlencode({"client_id": client.client_id, **({"scope": scopes} if scopes else {})})
+        request = client.request(DEVICE, _DEVICE_GRANT)
+        return evolve(request, url=client.settings["device_url"], body=form.encode("ascii"))
+
+    @classmethod
+    def begun(cls, client: SignInClient, answer: TokenAnswer) -> Self:
+        """Read what the service answered.
+
+        :raises SignInRefused: it begins none.
+        """
+        told = _read_answer(answer)
+        code, shown, page = (told.get(name) for name in ("device_code", "user_code", "verification_uri"))
+        if not (isinstance(code, str) and isinstance(shown, str) and isinstance(page, str)):
+            raise SignInRefused(f"The service gave no code for a device; it answered with status {answer.status}.")
+        lifetime = _seconds(told.get("expires_in"), _LONGEST_SECONDS)
+        return cls(client, code, shown, page, lifetime, _seconds(told.get("interval"), _INTERVAL_SECONDS))
+
+    def token_request(self) -> TokenRequest:
+        """Make the request that asks whether the person has signed in."""
+        return self.client.request(DEVICE, _DEVICE_GRANT, device_code=self.device_code)
+
+    def go_on(self, answer: TokenAnswer) -> Self | None:
+        """Return how to go on asking; L{None}: the answer is the last one."""
+        error = _members(answer).get("error")
+        if error == "slow_down":
+            return evolve(self, interval=self.interval + _SLOWER_SECONDS)
+        return self if error == "authorization_pending" else None
+
+
+def _seconds(told: JSON, otherwise: int) -> int:
+    if isinstance(told, int) and not isinstance(told, bool) and 0 < told <= _LONGEST_SECONDS:
+        return told
+    return otherwise
+
+
+def _members(answer: TokenAnswer) -> Mapping[str, JSON]:
+    try:
+        told = loads_strict(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
 def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     """Read an answer that should give what was asked for.
 
     :raises SignInRefused: it does not.
     """
-    try:
-        members = loads_strict(answer.body)
-    except (ValueError, RecursionError):
-        members = None
-    told: Mapping[str, JSON] = members if isinstance(members, dict) else {}
+    told = _members(answer)
     if isinstance(told.get("error"), str):
         raise _refusal(told)
     if not 200 <= answer.status <= 299:

@@ -302,6 +302,69 @@ class OwnTests(SigningInCase):
         self.assertEqual((code, self.kept(), self.reactor.tcpServers), (0, [{"given": 7}], []), err)
 
 
+class DeviceTests(SigningInCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.settings["device_url"] = "https://login.example/device"
+        self.now, self.pauses = 0.0, list[float]()
+        self.answers = [
+            {
+                "device_code": "canary-code",
+                "user_code": "ABCD\x1b",
+                "verification_uri": "https://login.example/d",
+                "expires_in": 60,
+            }
+        ]
+
+    def cli_context(self) -> CliContext:
+        """The same with time that passes."""
+
+        async def pause(seconds: float) -> None:
+            self.pauses.append(seconds)
+            self.now += seconds
+
+        return attrs.evolve(super().cli_context(), pause=pause, seconds=lambda: self.now)
+
+    def sign_in(self, *typed: str) -> tuple[int, str, str]:
+        """Bind it by another device."""
+        self.typed = list(typed)
+        return self.command("binding", "setup", FQN, "--device")
+
+    def test_setup(self) -> None:
+        """Page and code are shown; it is asked at the service's pace, through a fault, until the person is done."""
+        self.answers += [
+            {"error": "authorization_pending"},
+            {"error": "slow_down"},
+            NetworkError("Gone."),
+            dict(TOKENS),
+        ]
+        code, out, err = self.sign_in("my-client", "y")
+        self.assertEqual((code, self.pauses), (0, [5, 5, 10, 10]), err)
+        self.assertIn("https://login.example/d", err)
+        self.assertIn("ABCD", err)
+        self.assertNotIn("\x1b", err)
+        self.assertEqual(self.kept()[0]["grant"], "device_code")
+        self.assertEqual(self.reactor.tcpServers, [])
+        self.assert_nothing_left(out, err)
+
+    def test_over(self) -> None:
+        """A person who says no, or nothing in time, leaves nothing."""
+        begun = self.answers[0]
+        self.answers += [{"error": "access_denied"}]
+        code, _, err = self.sign_in("my-client")
+        self.assertEqual((code, "access_denied" in err), (1, True))
+        self.answers = [begun, *({"error": "authorization_pending"} for _ in range(12))]
+        code, _, err = self.sign_in("my-client")
+        self.assertEqual((code, "not entered in time" in err, self.answers), (1, True, []))
+        self.assertEqual(self.kept(), [])
+
+    def test_not_there(self) -> None:
+        """Where the service has no such thing it is said before anything is asked."""
+        del self.settings["device_url"]
+        code, _, err = self.sign_in()
+        self.assertEqual((code, "device_url" in err), (1, True))
+
+
 class RenewTests(SigningInCase):
     def renew(self, *typed: str, name: str = NAME) -> tuple[int, str, str]:
         """Sign in again."""

@@ -17,6 +17,7 @@ from aileron.credentials import (
     CODE,
     KINDS,
     BrowserSignIn,
+    DeviceSignIn,
     NotOurCallback,
     SignInClient,
     SignInRefused,
@@ -181,6 +182,42 @@ class CallbackTests(SynchronousTestCase):
         except (SignInRefused, NotOurCallback):
             return
         self.assertEqual((code, "error" in members), (members["code"], False))
+
+
+class DeviceTests(SynchronousTestCase):
+    def begun(self, **more: Any) -> DeviceSignIn:
+        """One that the service has begun."""
+        members = {"device_code": "canary-dc", "user_code": "ABCD-EFGH", "verification_uri": "https://login.example/d"}
+        return DeviceSignIn.begun(client(device_url="https://login.example/device"), answer(**{**members, **more}))
+
+    def test_requests(self) -> None:
+        """It begins at its own address with the scopes, and goes on at the token endpoint with the code."""
+        request = DeviceSignIn.request(client(device_url="https://login.example/device"))
+        self.assertEqual(request.url, "https://login.example/device")
+        self.assertEqual(form(request), {"client_id": "aileron", "scope": "read write"})
+        request = self.begun().token_request()
+        self.assertEqual((request.url, form(request)["device_code"]), (SETTINGS["token_url"], "canary-dc"))
+        self.assertEqual(form(request)["grant_type"], "urn:ietf:params:oauth:grant-type:device_code")
+        self.assertNotIn("canary", repr(self.begun()))
+
+    def test_begun(self) -> None:
+        """How long and how often is asked is what the service says, within reason; what is no code ends it."""
+        self.assertEqual((self.begun().interval, self.begun().expires_in), (5, 1800))
+        self.assertEqual((self.begun(interval=1).interval, self.begun(expires_in=60).expires_in), (1, 60))
+        for wild in (-1, 0, 10**9, "1", True, None):
+            self.assertEqual((self.begun(interval=wild).interval, self.begun(expires_in=wild).expires_in), (5, 1800))
+        self.assertRaises(SignInRefused, self.begun, device_code=None)
+        self.assertRaises(SignInRefused, self.begun, error="invalid_client")
+
+    def test_waits(self) -> None:
+        """It goes on asking while it is pending, slower where that is wanted, and ends at anything else."""
+        pending = answer(400, error="authorization_pending")
+        self.assertEqual(self.begun().go_on(pending), self.begun())
+        slower = self.begun().go_on(answer(400, error="slow_down"))
+        assert slower is not None
+        self.assertEqual(slower.interval, 10)
+        for last in (answer(400, error="expired_token"), answer(access_token="a"), TokenAnswer(500, b"")):
+            self.assertIsNone(self.begun().go_on(last))
 
 
 class TokenTests(SynchronousTestCase):

@@ -58,6 +58,25 @@ class Grants:
         self.spent += [code, asked["state"]]
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state'], **self.answer})}"
 
+    def begin_on_device(self) -> dict[str, Any]:
+        """Wait for a person who enters the code."""
+        code = f"device-{uuid.uuid4().hex}"
+        self.codes[code] = {}
+        self.spent.append(code)
+        page = "https://login.invalid/device"
+        return {
+            "device_code": code,
+            "user_code": "WDJB-MJHT",
+            "verification_uri": page,
+            "expires_in": 60,
+            "interval": 1,
+        }
+
+    def allow_devices(self) -> None:
+        """Have the person enter every code."""
+        for asked in self.codes.values():
+            asked["allowed"] = "yes"
+
     def redeem(self, form: dict[str, str]) -> bool:
         """Whether a code is good here: once, for its client, its callback and its verifier."""
         self.spent.append(form.get("code_verifier", ""))
@@ -92,6 +111,14 @@ class _TokenEndpoint(Resource):
         Resource.__init__(self)
         self._grants = grants
 
+    def _answer_device(self, request: Request, code: str) -> bytes:
+        if code not in self._grants.codes:
+            return _refuse(request, "expired_token")
+        if "allowed" not in self._grants.codes[code]:
+            return _refuse(request, "authorization_pending")
+        del self._grants.codes[code]
+        return _end(request, 200, json.dumps(self._grants.rotate()).encode())
+
     def render_GET(self, request: Request) -> bytes:
         """The page that asks a person."""
         path, _, query = request.uri.decode().partition("?")
@@ -103,9 +130,16 @@ class _TokenEndpoint(Resource):
         return f'<!doctype html><title>Sign in</title><p>Allow it?</p><a id="yes" href="{link}">Allow</a>'.encode()
 
     def render_POST(self, request: Request) -> bytes | int:
-        """Answer a request for a token."""
+        """Answer a request for a token, or for the codes of a device."""
         assert request.content is not None
         form = {name: values[0] for name, values in parse_qs(request.content.read().decode()).items()}
+        if request.path == b"/device":
+            return _end(request, 200, json.dumps(self._grants.begin_on_device()).encode())
+        if "device_code" in form:
+            return self._answer_device(request, form["device_code"])
+        return self._answer_token(request, form)
+
+    def _answer_token(self, request: Request, form: dict[str, str]) -> bytes | int:
         grants, by_code = self._grants, form.get("grant_type") == "authorization_code"
         if not by_code:
             grants.asked.append(form.get("refresh_token", ""))
@@ -159,6 +193,11 @@ class AuthorizationServer:
     def authorize_url(self) -> str:
         """Where a person signs in."""
         return f"{self._site.url}/authorize"
+
+    @property
+    def device_url(self) -> str:
+        """Where signing in on another device begins."""
+        return f"{self._site.url}/device"
 
     def document(self) -> str:
         """What is kept of a sign-in there."""

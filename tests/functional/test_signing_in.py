@@ -20,7 +20,7 @@ class SigningInTests(OAuth2TestCase):
         """Have the connector say where a person signs in."""
         super().write_connector(
             f'authorize_url = "{self.server.authorize_url}"\nscopes = ["read", "write"]\n'
-            'token_endpoint_auth_method = "client_secret_post"'
+            f'token_endpoint_auth_method = "client_secret_post"\ndevice_url = "{self.server.device_url}"'
         )
 
     async def prepare(self) -> Page:
@@ -100,6 +100,29 @@ class SigningInTests(OAuth2TestCase):
         await page.click("#yes")
         await self.confirmed(running)
         await self.run_state(asked, "completed")
+        self.assert_told_nobody(running)
+
+    async def test_device(self) -> None:
+        """A person who signs in on another device enters a code there, and is waited for."""
+        await self.operator("vault", "init")
+        self.write_connector()
+        await self.add_actions()
+        self.file = self.state.connectors / "none"
+        running = self.start(self.home.on_terminal("aileron", "binding", "setup", CONNECTOR, "--device"))
+        await running.expect("Passphrase of the vault: ")
+        running.send(PASSPHRASE)
+        await running.expect("Client ID: ")
+        running.send("aileron")
+        await running.expect("Client secret .not shown.: ")
+        running.send(self.grants.secret)
+        await running.expect("https://login.invalid/device")
+        await running.expect("WDJB-MJHT")
+        await self.pause(2)
+        self.grants.allow_devices()
+        await running.expect("Save this credential")
+        running.send("y")
+        self.assertEqual((await running.finish(60)).exit_code, 0, running.output)
+        self.assertEqual((await self.post(await self.session())).status, 200)
         self.assert_told_nobody(running)
 
     async def test_mixed_up(self) -> None:

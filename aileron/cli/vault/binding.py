@@ -15,7 +15,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import confirm, refuse_unasked
-from aileron.cli.vault.signing_in import as_signed_in, port_option, renewal, sign_in, signs_in
+from aileron.cli.vault.signing_in import as_signed_in, device_option, port_option, renewal, sign_in, signs_in
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def _show_binding(found: Mapping[str, Any]) -> None:
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
 )
 @port_option
+@device_option
 @operator_command
 def setup(
     command: OperatorCommand,
@@ -92,6 +93,7 @@ def setup(
     service: str | None,
     secret_fd: int | None,
     callback_port: int,
+    device: bool,
     **more: str | None,
 ) -> None:
     """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
@@ -113,7 +115,7 @@ def setup(
             say("The secret can be used only for {fqn}:", fqn=connector)
             show_parts(target["scope"])
         if by_signing_in:
-            given = await sign_in(command.cli, target["scope"], callback_port)
+            given = await sign_in(command.cli, target["scope"], callback_port, device=device)
         else:
             given = command.cli.secret(f"Secret for {connector}", secret_fd)
         return await operator.set_up_binding({**body, "secret": given})
@@ -160,8 +162,9 @@ def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 @binding.command("renew")
 @click.argument("name")
 @port_option
+@device_option
 @operator_command
-def renew(command: OperatorCommand, name: str, callback_port: int) -> None:
+def renew(command: OperatorCommand, name: str, callback_port: int, device: bool) -> None:
     """Sign in again for a binding that uses OAuth 2. Approved requests stay approved; those that wait for it start."""
 
     async def work(operator: Operator) -> Mapping[str, Any]:
@@ -171,7 +174,9 @@ def renew(command: OperatorCommand, name: str, callback_port: int) -> None:
                 f"{name} does not match its connector; nothing was done.",
                 f"See the difference: aileron binding rebind {name}",
             )
-        return await operator.replace_secret(name, await sign_in(command.cli, shown["scope"], callback_port))
+        return await operator.replace_secret(
+            name, await sign_in(command.cli, shown["scope"], callback_port, device=device)
+        )
 
     made = as_signed_in(command.cli, command.passphrase_fd, work)
     command.say(made, "You are signed in again: {name} can be used.", name=made["name"])

@@ -1,4 +1,4 @@
-"""Signs in at a service, in the browser or as the client itself, and has the person confirm what came of it."""
+"""Signs in at a service, in the browser, on another device or as the client itself, and has the person confirm it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import note, when
 from aileron.cli._session import quietly
 from aileron.cli.actions.trusting import confirm
-from aileron.errors import AileronError, InvalidRequest
+from aileron.errors import AileronError, InvalidRequest, NetworkError
 from aileron.values import timestamp, utc
 
 from .callback import WAIT_SECONDS, CallbackListener
@@ -35,6 +35,8 @@ port_option = click.option(
     metavar="PORT",
     help="Port that the browser returns to, if you registered a fixed redirect URI.  [default: a free one]",
 )
+
+device_option = click.option("--device", is_flag=True, help="Sign in on another device, if the connector allows it.")
 
 
 def signs_in(cli: CliContext, connector: str) -> bool:
@@ -67,10 +69,11 @@ def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Ope
     return cli.drive(whole)
 
 
-async def sign_in(cli: CliContext, scope: Mapping[str, Any] | None, port: int) -> str:
+async def sign_in(cli: CliContext, scope: Mapping[str, Any] | None, port: int, *, device: bool) -> str:
     """Sign in for a credential of C{scope}, and return what is to be kept of it, once the person has confirmed it.
 
     :param port: where the browser comes back to; 0: to any that is free.
+    :param device: whether the person signs in on another device.
     :raises CommandError: it came to nothing, and nothing is kept.
     """
     from aileron.credentials import SignInRefused, write
@@ -81,11 +84,15 @@ async def sign_in(cli: CliContext, scope: Mapping[str, Any] | None, port: int) -
             "The connector file does not say where to sign in (token_url), so nothing was done.",
             "Enter what you obtained elsewhere with --secret-fd of aileron binding setup, or aileron binding replace.",
         )
+    if device and "device_url" not in settings:
+        raise CommandError("The connector file has no device_url, so --device cannot be used. Nothing was done.")
     running = cli.running()
     exchange = cli.exchange([read_origin(url).port for url in (running.url, running.operator_url)])
     client = _ask_for_client(cli, settings)
     try:
-        if "authorize_url" in settings:
+        if "device_url" in settings and (device or "authorize_url" not in settings):
+            document = await _on_device(cli, client, exchange)
+        elif "authorize_url" in settings:
             document = await _in_browser(cli, client, exchange, port)
         else:
             document = await _as_client(cli, client, exchange)
@@ -136,6 +143,28 @@ async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExch
         client = _ask_for_secret(cli, client)
     answer = await exchange(evolve(begun, client=client).token_request(code))
     return client.read_tokens(CODE, answer, utc(cli.wall()))
+
+
+async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> OAuth2Document:
+    from aileron.credentials import DEVICE, DeviceSignIn, SignInRefused
+
+    if client.is_confidential:
+        client = _ask_for_secret(cli, client)
+    asking = DeviceSignIn.begun(client, await exchange(DeviceSignIn.request(client)))
+    note("Open this page on any device:  {page}", page=asking.page)
+    note("Enter this code there:         {code}", code=asking.user_code)
+    until = cli.seconds() + asking.expires_in
+    while cli.seconds() < until:
+        await cli.pause(asking.interval)
+        try:
+            answer = await exchange(asking.token_request())
+        except NetworkError:
+            continue  # the next question may be answered
+        going_on = asking.go_on(answer)
+        if going_on is None:
+            return client.read_tokens(DEVICE, answer, utc(cli.wall()))
+        asking = going_on
+    raise SignInRefused("The code was not entered in time.")
 
 
 async def _as_client(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> OAuth2Document:
