@@ -34,6 +34,7 @@ from tests.web.case import Reading, WebCase, read
 FQN, PLAIN, FREE = "local://test/scripted", "local://test/plain", "local://test/free"
 PAGE = "/connectors/local%3A%2F%2Ftest%2Fscripted"
 NAME = "api_key/scripted/default"
+_DOCUMENT = b'{"grant": "device_code", "client_id": "c", "token_url": "https://login.example", "access_token": "t"}'
 HOSTILE = "<b onclick=x>\u202e</b>"
 
 
@@ -137,6 +138,18 @@ class ConnectorsPageTests(ConnectorsCase):
 
 class ConnectorPageTests(ConnectorsCase):
     """C{/connectors/…}."""
+
+    def test_needing(self) -> None:
+        """A credential that needs the operator says why, and by which command it is renewed or replaced."""
+        bound = self.bind()
+        bindings = cast("MemoryBindings", self.deps.bindings)
+        bindings.needing[bound.name] = "It has expired."
+        self.assertIn(f"It has expired. Run: aileron binding replace {bound.name}", self.page().text)
+        need = CredentialNeed("oauth2", "Authorization", "Bearer {key}", {"token_url": "https://login.example"})
+        self.connecting(credential=need)
+        signed_in = self.bind(kind="oauth2", secret=_DOCUMENT)
+        cast("MemoryBindings", self.deps.bindings).needing = {signed_in.name: "It was refused."}
+        self.assertIn(f"It was refused. Run: aileron binding renew {signed_in.name}", self.page().text)
 
     def test_connect(self) -> None:
         """Without a credential it shows the command that asks for one, and for what; no field takes a secret."""

@@ -13,7 +13,6 @@ from aileron.audit import CommitObserver, KeyFile
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
-    example_scope,
     example_signer,
     memory_store,
     new_binding,
@@ -24,7 +23,6 @@ from tests.api.case import NOW
 from tests.web.case import OneChannel, Reading, WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
-_DOCUMENT = b'{"grant": "device_code", "client_id": "c", "token_url": "https://login.example", "access_token": "t"}'
 OPERATOR = Actor("human", "operator-1")
 
 
@@ -148,18 +146,6 @@ class AttentionTests(HomeCase):
         self.assertIn("/connectors", self.links())
         self.wait_for(self.deps.flags.put(BindingFlag(bound.name, bound.revision + 1, utc(NOW), "It came back."), ()))
         self.assertNotIn("attention", self.home().text)
-
-    def test_needing(self) -> None:
-        """A credential that needs the operator is named, with why and the command that helps, here and beside it."""
-        bindings = cast("MemoryBindings", self.deps.bindings)
-        key = bindings.add(new_binding())
-        scope = evolve(example_scope(), settings={"token_url": "https://login.example"})
-        signed_in = bindings.add(evolve(new_binding(), kind="oauth2", secret=_DOCUMENT, scope=scope))
-        self.assertNotIn("aileron binding renew", self.home().text)
-        bindings.needing |= {key.name: "It has expired.", signed_in.name: "It was refused."}
-        for text in (self.home().text, read(self.fragment("/connectors").text).text):
-            self.assertIn(f"It has expired. Run: aileron binding replace {key.name}", text)
-            self.assertIn(f"It was refused. Run: aileron binding renew {signed_in.name}", text)
 
     def test_paused(self) -> None:
         """That everything is paused, or a session, is said."""
