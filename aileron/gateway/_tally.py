@@ -141,7 +141,7 @@ class Tally:
 
         :param clock: seconds, never set back.
         :param later: calls what it is given, once, when nothing is in the way.
-        :param note: is told of the calls of sessions, and of what others used; at once: it may wait for nothing.
+        :param note: called with each call of a session that ended, and the usage of other calls; it must not block.
         :param reads: whether answers are read for the tokens that they cost.
         """
         self._clock = clock

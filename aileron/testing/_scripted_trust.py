@@ -42,7 +42,7 @@ class ScriptedTrust(ScriptedLimits):
         moved = [self._on_disk[kind, name] for kind, name, seen in items if self._on_disk[kind, name].digest != seen]
         if moved:
             present = [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in moved]
-            raise Conflict("What lies there is no longer what was shown.", {"items": present})
+            raise Conflict("The file changed since it was shown.", {"items": present})
         for kind, name, seen in items:
             self._trusted[kind, name] = Trusted(kind, name, seen, self._now(), actor.id)
         return tuple(self._item((kind, name)) for kind, name, _ in items)

@@ -72,7 +72,7 @@ class AuditContract(_RecordCase):
         self.assertEqual([self.do(self.audit.at(number)) for number in (1, 2, 3)], [older.hash, newest.hash, None])
 
     def test_news(self) -> None:
-        """What was kept after a record is told at once, oldest first; a reader that is up to date waits for more."""
+        """A reader gets the records after its last one at once, oldest first; one that is up to date waits for more."""
         self.do(self.audit.append(example_event("a"), example_event("b"), example_event("c")))
         told = self.do(self.audit.news(1, 5))
         self.assertEqual([(record.sequence, record.event.type) for record in told], [(2, "b"), (3, "c")])

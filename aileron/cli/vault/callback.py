@@ -87,7 +87,7 @@ class CallbackListener(Resource):
         self._port.stopListening()
 
     def render(self, request: Request) -> bytes:
-        """Answer whoever comes."""
+        """Redirect the browser that returns from this sign-in, and refuse every other request."""
         for name, value in _HEADERS.items():
             request.setHeader(name, value)
         path, _, query = request.uri.decode("latin-1").partition("?")
