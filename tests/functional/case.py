@@ -23,7 +23,7 @@ class FunctionalTestCase(TestCase):
     :cvar timeout: the deadline of a whole test, in seconds, should a wait have none.
     """
 
-    timeout = 180
+    timeout = 300
 
     def setUp(self) -> Any:
         """Make the home.
@@ -73,9 +73,10 @@ class FunctionalTestCase(TestCase):
             await until(self.reactor, lambda: server.status is not None, 30, "the end of a killed server")
         server.process.loseConnection()
 
-    async def run_command(self, command: Command, seconds: float = 60) -> Finished:
+    async def run_command(self, command: Command, seconds: float = 150) -> Finished:
         """Run a command to its end.
 
+        :param seconds: a busy machine of two processors takes a minute for one conversation of a real agent.
         :raises DeadlinePassedError: after killing it, when it takes longer.
         """
         return await self.start(command).finish(seconds)
