@@ -155,6 +155,10 @@ class Operator(BothSites):
         """Settle an C{unknown} run: C{happened} or C{did_not_happen}; or C{run_again}, which answers the new run."""
         return await self._post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
 
+    async def undo_run(self, run_id: str) -> Mapping[str, Any]:
+        """Request what undoes a completed run: the new run, which needs approval."""
+        return await self._post("runs", run_id, "undo")
+
     async def reconcile_run(self, run_id: str) -> Mapping[str, Any]:
         """Have it looked for what became of an C{unknown} run: C{{run, happened, failure}}."""
         return await self._post("runs", run_id, "reconcile")

@@ -70,6 +70,17 @@ class ISubmission(Interface):
         :raises BindingRequired, CapabilityDenied: what it needs is not there.
         """
 
+    async def undo(run_id: str, actor: Actor) -> Run:
+        """Request what undoes a completed run, as its action's file says, and have the operator decide on it.
+
+        :return: the new run, which needs approval in any case; for a run that is being undone, or was, that run.
+        :raises NotFound: no such run; or its action or the one that undoes it is not there, or not trusted.
+        :raises Conflict: it is not completed; or its action changed since, or the one that undoes it is switched off.
+        :raises CapabilityDenied: its action does not say how it is undone.
+        :raises InvalidRequest: what came of the run does not give the arguments.
+        :raises Paused, LimitExceeded, BindingRequired, StoreUnavailable: as of L{submit}; nothing is kept.
+        """
+
     async def wait(run_id: str, seconds: float) -> Run:
         """Return the run once it is settled, at the latest after C{seconds}.
 

@@ -4,7 +4,7 @@ from ._arguments import check_arguments
 from ._directory import DirectoryCatalogue
 from ._parse import MAX_FILE_BYTES, ManifestFault, check, parse
 from ._references import look_up
-from ._resolve import KnownValues, preview_paths, resolve, resolve_preview, uses_outputs
+from ._resolve import KnownValues, preview_paths, resolve, resolve_inverse, resolve_preview, uses_outputs
 from ._tool import input_schema, tool_name
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "parse",
     "preview_paths",
     "resolve",
+    "resolve_inverse",
     "resolve_preview",
     "tool_name",
     "uses_outputs",

@@ -8,11 +8,11 @@ from twisted.logger import Logger
 from aileron.files import Unreadable, printable, read_file
 from aileron.tables import FileFaults, FileTable, TextRule, brief, repeated
 from aileron.toml import NotToml, Toml, read_toml
-from aileron.values import SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes, is_action_name
+from aileron.values import SEMVER, Action, ConnectorPin, Inverse, LoadError, Step, digest_of_bytes, is_action_name
 
 from ._inputs import MAX_INPUTS, read_inputs
 from ._rules import read_approval, read_limits, with_preview
-from ._steps import MAX_STEPS, StepScope, read_steps
+from ._steps import MAX_STEPS, Place, StepScope, read_inputs_of, read_steps
 from ._tool import input_schema, tool_name
 
 MAX_FILE_BYTES = 256 * 1024
@@ -167,6 +167,7 @@ def _read_action(root: FileTable, data: bytes, body: str, path: str) -> Action:
         text=data.decode("utf-8"),
         caps=read_limits(root.table("limits"), {one.name for one in inputs}),
         output_schema=root.output_schema(),
+        inverse=_read_inverse(root, scope, steps),
     )
     root.close()
     return action
@@ -201,6 +202,16 @@ def _read_pin(table: FileTable) -> ConnectorPin:
     )
     table.close()
     return pin
+
+
+def _read_inverse(root: FileTable, scope: StepScope, steps: tuple[Step, ...]) -> Inverse | None:
+    table = root.optional_table("undo")
+    if table is None:
+        return None
+    place = Place("undo", {step.id for step in steps})
+    inverse = Inverse(table.text("action", _NAME), read_inputs_of(table, "args", scope, place))
+    table.close()
+    return inverse
 
 
 def _read_intent(root: FileTable, body: str) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, PreviewRule, Step, canonical, json_pointer, strings_in
+from aileron.values import JSON, Inverse, PreviewRule, Step, canonical, json_pointer, strings_in
 
 from ._references import ArgumentReference, OutputReference, Part, PreviewReference, Reference, template_parts
 
@@ -56,6 +56,11 @@ def resolve(step: Step, known: KnownValues) -> Mapping[str, JSON]:
 def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """Resolve what the operation of a preview is given; otherwise as L{resolve}."""
     return _Values(KnownValues(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
+
+
+def resolve_inverse(rule: Inverse, known: KnownValues) -> Mapping[str, JSON]:
+    """Resolve the arguments of the action that undoes a run; otherwise as L{resolve}."""
+    return _Values(known).fill_table(rule.arguments, ("undo", "args"))
 
 
 def uses_outputs(step: Step) -> bool:

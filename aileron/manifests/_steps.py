@@ -37,8 +37,8 @@ class StepScope:
 class Place:
     """The place where a template stands.
 
-    :ivar kind: C{step} or C{preview}.
-    :ivar earlier: the ids of the steps before, for a step.
+    :ivar kind: C{step}, C{preview} or C{undo}.
+    :ivar earlier: the ids of the steps before.
     """
 
     kind: str
@@ -117,9 +117,11 @@ def _reference_faults(reference: Reference, scope: StepScope, place: Place) -> I
             yield f"`${{args.{name}}}` is not a declared input"
         case OutputReference() | PreviewReference() if place.kind == "preview":
             yield "a preview comes first: only `${args.…}` can be used there"
+        case PreviewReference() if place.kind == "undo":
+            yield "undoing uses what the run was given and what came of it: only `${args.…}` and `${steps.…}`"
         case OutputReference(step) if step not in place.earlier:
             yield f"`${{steps.{step}.…}}` is not an earlier step"
-        case OutputReference() if scope.gated:
+        case OutputReference() if scope.gated and place.kind == "step":
             yield (
                 "a step of an action that needs approval cannot use another step's result: "
                 "what is approved must be known beforehand"

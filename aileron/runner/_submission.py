@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from attrs import define, evolve
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import Cancelled, Conflict, StoreUnavailable
+from aileron.errors import Cancelled, CapabilityDenied, Conflict, StoreUnavailable
 from aileron.interfaces import ISubmission
-from aileron.manifests import check_arguments
+from aileron.manifests import KnownValues, check_arguments, resolve_inverse
 from aileron.runner._executor import Executor
 from aileron.runner._scheduler import RunScheduler
 from aileron.runner.decisions import Decisions
@@ -42,6 +43,7 @@ from aileron.values import (
 )
 
 _PLACEHOLDER = "dry-run"
+_DID_NOTHING = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED, RunState.FAILED))
 _NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the service.").fault())
 
 
@@ -120,9 +122,9 @@ class Submission:
                 return known
             action, arguments = self._find_asked_for(call)  # once more: what was trusted may lie there no longer
         self._limits.admit(call.session, action, arguments)
-        if not action.approval.required:
-            self._limits.effects.require()
         run = self._new_run(call, action, arguments)
+        if not run.gated:
+            self._limits.effects.require()
         plan = self.planner.plan(action, arguments, run.effect_key)
         if run.gated:
             await self._limits.caps.refuse_full(plan, arguments, run.session_id)
@@ -137,6 +139,32 @@ class Submission:
         plan = self.planner.plan(offer.action, checked, run.effect_key, _NO_PREVIEW)
         asked = Approval(run, plan.digest(run), plan.review(), run.received_at)
         return DryRun(asked, offer, tuple(plan.cards()))
+
+    async def undo(self, run_id: str, actor: Actor) -> Run:
+        undone = await self._runs.run(run_id)
+        if undone.state is not RunState.COMPLETED:
+            raise make_conflict(undone)
+        self.planner.offerings.refresh()
+        action = self.planner.offerings.find(undone.action).action
+        if action.inverse is None:
+            raise CapabilityDenied(f"The action {action.name} does not say how it is undone.")
+        if action.digest != undone.manifest_digest:
+            raise Conflict(f"The action {action.name} changed after this run, so it cannot be undone automatically.")
+        outputs = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
+        arguments = resolve_inverse(action.inverse, KnownValues(undone.arguments, outputs))
+        undoing, key = await self._find_undoing(action.inverse.action, f"undo-{run_id}")
+        if undoing is not None:
+            return undoing
+        return await self.submit(Call(action.inverse.action, arguments, actor, idempotency_key=key, gated=True))
+
+    async def _find_undoing(self, action: str, key: str) -> tuple[Run | None, str]:
+        """Find the run that undoes another one, and its idempotency key; those that did nothing are passed over."""
+        for number in count(1):
+            tried = key if number == 1 else f"{key}-{number}"
+            found = await self._runs.table.find_by_key(None, action, tried)
+            if found is None or found.state not in _DID_NOTHING:
+                return found, tried
+        raise AssertionError("unreachable")
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
@@ -184,7 +212,7 @@ class Submission:
             manifest_digest=action.digest,
             arguments=arguments,
             state=RunState.RECEIVED,
-            gated=action.approval.required,
+            gated=action.approval.required or call.gated,
             effect_key=self._runs.events.fresh_id(),
             received_at=now,
             changed_at=now,

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
-from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
+from aileron.errors import ApprovalStale, CapabilityDenied, Conflict, InvalidRequest, NotFound
 from aileron.interfaces import IDecisions, IGrantService, ILimitService, IReconciliation, ISubmission, ITrustService
 from aileron.values import (
     JSON,
@@ -168,6 +168,16 @@ class ScriptedRunner(ScriptedTrust):
         gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(required=True)))
         run = self._start(Call(name, arguments, Actor("human", "operator")), gated)
         return DryRun(self._approvals.pop(self._runs.pop(run.id).id), offer, ())
+
+    async def undo(self, run_id: str, actor: Actor) -> Run:
+        """Request the inverse that the test has given the run's action, with the same arguments."""
+        undone = self._present(run_id)
+        inverse = self._offer(undone.action).action.inverse
+        if undone.state is not RunState.COMPLETED:
+            raise Conflict("It is not completed.", {"state": undone.state.value})
+        if inverse is None:
+            raise CapabilityDenied("The action does not say how it is undone.")
+        return await self.submit(Call(inverse.action, undone.arguments, actor, idempotency_key=f"undo-{run_id}"))
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """Wait until the test settles a run, at most C{seconds} by its clock."""

@@ -122,6 +122,17 @@ class Cap:
 
 
 @frozen
+class Inverse:
+    """The action that undoes another one, and its arguments.
+
+    :ivar arguments: as a step's inputs; C{${args.x}} and C{${steps.<id>.<path>}} of the run that is undone.
+    """
+
+    action: str
+    arguments: Mapping[str, JSON] = field(factory=dict)
+
+
+@frozen
 class Action:
     """One action file, whole.
 
@@ -132,6 +143,7 @@ class Action:
     :ivar body: the Markdown the LLM reads.
     :ivar text: the file's text, whole: what the operator is asked to trust.
     :ivar output_schema: JSON Schema of the last step's output, where the file declares it.
+    :ivar inverse: what undoes a completed run, where the file declares it.
     """
 
     name: str
@@ -151,6 +163,7 @@ class Action:
     text: str = field(default="", repr=False)
     caps: tuple[Cap, ...] = ()
     output_schema: Mapping[str, JSON] | None = None
+    inverse: Inverse | None = None
 
 
 @frozen

@@ -63,6 +63,7 @@ class Call:
 
     :ivar session: L{None} where the operator calls without one.
     :ivar idempotency_key: 1 to 128 visible ASCII, or L{None}.
+    :ivar gated: whether it needs approval even where its action does not.
     """
 
     action: str
@@ -70,6 +71,7 @@ class Call:
     actor: Actor
     session: Session | None = None
     idempotency_key: str | None = None
+    gated: bool = False
 
 
 @frozen

@@ -141,6 +141,10 @@ def _about(offer: Offer) -> Iterator[tuple[str, Cell]]:
     yield "Intended for", action.intent
     yield "Effect", _does(offer)
     yield "Approval", _asks(action.approval)
+    yield (
+        "Undone by",
+        None if action.inverse is None else link(f"/actions/{action.inverse.action}", action.inverse.action),
+    )
     yield "Limits", limits(action.caps)
     yield "Timeout", f"{action.timeout_seconds:g} s"
     yield "File", action.path

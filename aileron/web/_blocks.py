@@ -136,18 +136,23 @@ def filters(path: str, *fields: Tag, given: bool = False) -> Tag:
     return details(open="open") if given else details
 
 
-def act(words: str, what: str, body: Mapping[str, JSON] | None = None, sure: str = "", name: str = "") -> Tag:
+def act(
+    words: str, what: str, body: Mapping[str, JSON] | None = None, *, sure: str = "", name: str = "", leads: str = ""
+) -> Tag:
     """Draw a button that does one thing.
 
     :param what: method and path.
     :param sure: what it says before it means it.
     :param name: its id on the page.
+    :param leads: the path, without the ID, of the page of what it makes; empty: this page stays open.
     """
     attributes = {"data-act": visible(what), "data-body": json.dumps(plain(body or {})), "class": "small"}
     if sure:
         attributes["data-sure"] = visible(sure)
     if name:
         attributes["id"] = visible(name)
+    if leads:
+        attributes["data-leads"] = visible(leads)
     return tags.button(visible(words), type="button", disabled="disabled", **attributes)
 
 

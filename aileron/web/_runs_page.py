@@ -23,6 +23,7 @@ from aileron.values import (
     RunState,
     StepRow,
     set_apart,
+    visible,
 )
 
 from ._blocks import (
@@ -121,17 +122,32 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     run = await deps.submission.run(run_id)
     history = await deps.submission.history(run_id)
     approval = await _approval(deps, run)
-    return Drawing(lambda: _page(run, *history, approval))
+    choices = _choices(run, _find_inverse(deps, run))
+    return Drawing(lambda: _page(run, history, approval, choices))
 
 
-def _page(run: Run, steps: Sequence[StepRow], attempts: Sequence[AttemptRow], approval: Approval | None) -> Tag:
+def _find_inverse(deps: Dependencies, run: Run) -> str | None:
+    """Find the action that undoes a run, where its own has not changed since."""
+    offer = deps.submission.offering().offers.get(run.action)
+    if offer is None or offer.action.digest != run.manifest_digest or offer.action.inverse is None:
+        return None
+    return offer.action.inverse.action
+
+
+def _page(
+    run: Run,
+    history: tuple[Sequence[StepRow], Sequence[AttemptRow]],
+    approval: Approval | None,
+    choices: Sequence[Part],
+) -> Tag:
+    steps, attempts = history
     return page(
         run.action,
         f"{run.action}: {STATES[run.state]}",
         back("/runs", "All runs"),
         heading(run.action, run.action_version),
         tags.p(state_chip(run.state), " ", answer()),
-        *_choices(run),
+        *choices,
         facts(_about(run)),
         *([] if approval is None else [tags.h2("Decision"), facts(_draw_decided(approval))]),
         *_arguments(run),
@@ -188,7 +204,13 @@ def _arguments(run: Run) -> Iterator[Part]:
         yield draw_whole("asked", dict(run.asked), "Arguments as requested")
 
 
-def _choices(run: Run) -> list[Part]:
+def _choices(run: Run, inverse: str | None) -> list[Part]:
+    if run.state is RunState.COMPLETED and inverse is not None:
+        undo = act("Undo", f"POST /v1/runs/{segment(run.id)}/undo", name="undo", leads="/approvals/")
+        return [
+            tags.p(undo, **{"class": "buttons"}),
+            quiet(f"Requests {visible(inverse)} for what this run did. Nothing is sent before you approve it."),
+        ]
     if run.state in _ENDS:
         cancel = act("Cancel run", f"POST /v1/action-approvals/{segment(run.id)}/withdraw", name="withdraw")
         return [tags.p(cancel, **{"class": "buttons"})]

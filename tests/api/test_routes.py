@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable
@@ -13,6 +14,7 @@ from aileron.values import (
     Dialect,
     Finding,
     GatewaySettings,
+    Inverse,
     LoadError,
     Process,
     Provider,
@@ -380,6 +382,20 @@ class RunsTests(ApiCase):
         told = self.operator.ask("GET", "/v1/action-approvals/run-2/result", self.operator_key).json
         self.assertEqual((told["status"], told["failure"]["details"]["run_again"]), ("unknown", heard.json["id"]))
         self.assertIn(heard.json["id"], told["failure"]["message"])
+
+    def test_undone(self) -> None:
+        """The operator requests what undoes a completed run; an agent cannot."""
+        path = "/v1/runs/run-1/undo"
+        self.assertEqual(self.agents.ask("POST", path, self.token, {}).status, 404)
+        self.assertEqual(self.operator.ask("POST", path, self.operator_key, {}).status, 403)
+        offers = self.runner.offering().offers
+        looked_up = offers["look-up"]
+        action = evolve(looked_up.action, inverse=Inverse("ship-update"))
+        self.runner.offer(*{**offers, "look-up": evolve(looked_up, action=action)}.values())
+        heard = self.operator.ask("POST", path, self.operator_key, {})
+        self.assertEqual((heard.status, heard.json["action"], heard.json["session_id"]), (200, "ship-update", None))
+        self.assertEqual(self.operator.ask("POST", path, self.operator_key, {}).json["id"], heard.json["id"])
+        self.assertEqual(self.operator.ask("POST", "/v1/runs/run-2/undo", self.operator_key, {}).status, 409)
 
     def test_reconciled(self) -> None:
         """The operator has it looked for, and is told what was found, and how the run stands then."""

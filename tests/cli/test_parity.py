@@ -62,6 +62,7 @@ SAMPLES = {
     "POST /v1/pause": Sample(("pause",)),
     "POST /v1/resume": Sample(("resume",)),
     "POST /v1/runs/{run_id}/resolve": Sample(("runs", "settle", RUN, "--happened")),
+    "POST /v1/runs/{run_id}/undo": Sample(("runs", "undo", RUN)),
     "POST /v1/runs/{run_id}/reconcile": Sample(("runs", "reconcile", RUN)),
     "POST /v1/sessions/{session_id}/end": Sample(("sessions", "end", "S9")),
     "POST /v1/sessions/{session_id}/deny": Sample(("sessions", "end", "S9", "--deny")),

@@ -97,6 +97,12 @@ class RecordsTests(ServedCase):
         out = self.as_operator("runs", "settle", RUN, "--run-again")[1]
         self.assertEqual(out, "Requested again as R2. Review it: aileron approval show R2\n")
 
+    def test_undo(self) -> None:
+        """Undoing says under which ID it is requested."""
+        self.site.answer("POST", f"/v1/runs/{RUN}/undo", {**RUN_ROW, "id": "R2", "state": "pending_approval"})
+        code, out, _ = self.as_operator("runs", "undo", RUN)
+        self.assertEqual((code, out), (0, "Requested as R2. Review it: aileron approval show R2\n"))
+
     def test_reconcile(self) -> None:
         """Looking for it says what was found, why nothing could be, and how the run stands then."""
         path, fault = f"/v1/runs/{RUN}/reconcile", {"class": "network_error", "message": "Nobody there."}

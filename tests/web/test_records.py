@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.values import (
     Actor,
     Event,
     Fault,
+    Inverse,
     Run,
     RunState,
     SessionEnding,
@@ -102,6 +104,20 @@ class RunPagesTests(WebCase):
         """What is over can neither be taken back nor settled."""
         for state in (RunState.COMPLETED, RunState.DENIED):
             self.assertNotIn("data-act", self.fragment(f"/runs/{self.run_in(state).id}").text)
+
+    def test_undo(self) -> None:
+        """A completed run can be undone where its action, unchanged since, says how; then its approval is shown."""
+        run = self.run_in(RunState.COMPLETED)
+        offer = self.runner.offering().offers[run.action]
+        action = evolve(offer.action, digest=run.manifest_digest, inverse=Inverse("delete-message"))
+        self.runner.offer(evolve(offer, action=action))
+        text = self.fragment(f"/runs/{run.id}").text
+        self.assertIn(f'data-act="POST /v1/runs/{run.id}/undo"', text)
+        self.assertIn('data-leads="/approvals/"', text)
+        self.assertIn("Requests delete-message for what this run did.", text)
+        self.assertNotIn("/undo", self.fragment(f"/runs/{self.run_in(RunState.FAILED).id}").text)
+        self.runner.offer(evolve(offer, action=evolve(action, digest="sha256:another")))
+        self.assertNotIn("/undo", self.fragment(f"/runs/{run.id}").text)
 
 
 class SessionPagesTests(WebCase):

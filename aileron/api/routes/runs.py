@@ -151,6 +151,12 @@ async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) 
     return answer(to_json(await deps.reconciliation.settle(run_id, outcome == "happened", note, actor)))
 
 
+@TABLE.route("POST", "/v1/runs/<run_id>/undo", operators=Who.OPERATOR, body=made_of({}), answers={200: ref("Run")})
+async def undo_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
+    """Request what undoes a completed run, for the operator's approval: the answer is the new run."""
+    return answer(to_json(await deps.submission.undo(run_id, context.caller.actor)))
+
+
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
 async def reconcile_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
     """Look now whether a run whose outcome is unknown happened."""

@@ -140,9 +140,12 @@ def described(cls: Any, **said: Schema) -> Schema:
 
 
 def _optional(cls: Any) -> set[str]:
-    """Name the members that are left out where they are as a rule."""
+    """Name the members that are left out where they are as a rule, of what stands inline too."""
     form = ANSWERS.forms.get(cls)
-    return set() if form is None else {form.name(name) for name, each in form.members.items() if each.optional}
+    if form is None:
+        return set()
+    inline = (_optional(each.type) for each in fields(cls) if each.name in form.inline())
+    return {form.name(name) for name, each in form.members.items() if each.optional}.union(*inline)
 
 
 def _members(cls: Any) -> dict[str, Schema]:
@@ -252,6 +255,7 @@ COMPONENTS: Mapping[str, Schema] = {
             **_says("arguments for the person to say, where the call leaves them out and a form can be shown"),
         },
         destructive=_says("it may change or remove what was there"),
+        undone_by={**TEXT, **_says("the action that undoes a completed run of it")},
         open_world=_says("it talks to something outside of the daemon"),
         output_schema=_says("JSON Schema of its output, where one is declared"),
         preview={

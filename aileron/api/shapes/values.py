@@ -166,6 +166,7 @@ ANSWERS.differ(
     path=OMITTED,
     text=OMITTED,
     output_schema=OMITTED,
+    inverse=Member("undone_by", optional=True, write=lambda inverse: inverse.action),
     computed={"asks": lambda action: [one.name for one in action.inputs if one.ask]},
 )
 ANSWERS.differ(

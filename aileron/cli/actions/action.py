@@ -147,6 +147,8 @@ def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
         rules["undo window"] = f"{item['undo_seconds']:g} s"
+    if item.get("undone_by"):
+        rules["undone by"] = item["undone_by"]
     if item["gated"] and "cool_down_seconds" in item:
         rules["refused after a denial for"] = f"{item['cool_down_seconds']:g} s"
     if item.get("on_cancel") == "withdraw":

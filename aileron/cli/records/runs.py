@@ -87,6 +87,15 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
     say("The run is {state}.", state=found["run"]["state"])
 
 
+@runs.command("undo")
+@click.argument("run_id", metavar="ID")
+@operator_command
+def undo(command: OperatorCommand, run_id: str) -> None:
+    """Request what undoes a completed run, if its action says how. You approve it like any other run."""
+    run = command.ask(lambda operator: operator.undo_run(run_id))
+    command.say(run, "Requested as {id}. Review it: aileron approval show {id}", id=run["id"])
+
+
 @runs.command("cancel")
 @click.argument("run_id", metavar="ID")
 @click.option("--reason", help="Reason; shown to the agent.")

@@ -2,6 +2,7 @@
 //
 // <button data-act="POST /v1/runs/x/resolve" data-body='{"outcome": "happened"}' data-sure="Confirm: mark as completed">
 // <form data-act="POST /v1/x" data-body='…'>, fields by name, and a button that sends it
+// <button data-act="POST /v1/runs/x/undo" data-leads="/approvals/"> opens the page of what was made, by its ID
 // What went wrong is shown in the nearest .answer.
 
 import { call } from "./key.js";
@@ -35,10 +36,11 @@ function placeOfLast(root) {
 }
 
 // One request; what went wrong, in words, or nothing.
-export async function send(method, path, body) {
+export async function send(method, path, body, leads = "") {
   try {
     const answer = await callJSON(method, path, body);
     if (!answer) return "You are no longer logged in. Nothing was changed.";
+    if (answer.ok && leads) location.assign(leads + encodeURIComponent((await answer.json()).id));
     if (answer.ok) return "";
     const { error } = await answer.json();
     return error.details?.passkey && !body.passkey ? await withPasskey(method, path, body) : told(error);
@@ -76,7 +78,7 @@ function arm(element, button, changed, body) {
     button.disabled = true;
     const [method, path] = element.dataset.act.split(" ");
     const place = location.pathname;
-    const trouble = await send(method, path, body());
+    const trouble = await send(method, path, body(), element.dataset.leads);
     last = { place, act: element.dataset.act, trouble };
     const told = placeOfLast(document);
     if (told) told.textContent = trouble;

@@ -1,0 +1,105 @@
+"""A completed run is undone by another action, as its own action's file says, once the operator approves that."""
+
+from __future__ import annotations
+
+from aileron.errors import CapabilityDenied, Conflict, InvalidRequest, NotFound, Paused
+from aileron.values import Outcome, Run, RunState, TrustKind
+
+from .kit import OPERATOR, RunnerCase, manifest, step
+
+UNDO = """
+[undo]
+action = "take-back"
+args = { text = "${steps.only.ts}", times = "${args.times}" }
+"""
+BACK = step("put", inputs='text = "${args.text}"')
+
+
+class InverseCase(RunnerCase):
+    """An action without approval, and the one that undoes it."""
+
+    def setUp(self) -> None:
+        """The service answers with what the inverse needs."""
+        super().setUp()
+        self.write("open", manifest("open", step("post"), UNDO, gated=False))
+        self.offer("take-back", BACK, gated=False)
+        self.connector.script.append(Outcome({"ts": "17.4"}))
+
+    def done(self) -> Run:
+        """A completed run."""
+        run = self.submit("open", {"text": "hello", "times": 2})
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        return run
+
+    def undo(self, run: Run) -> Run:
+        """Request what undoes it."""
+        return self.sync(self.runner.submission.undo(run.id, OPERATOR))
+
+
+class InverseTests(InverseCase):
+    """C{[undo]}."""
+
+    def test_approved(self) -> None:
+        """It needs approval even where its action needs none, and gets arguments and answer of what it undoes."""
+        run = self.done()
+        self.connector.sendings.clear()
+        undoing = self.undo(run)
+        self.assertEqual((undoing.action, undoing.state, undoing.gated), ("take-back", RunState.PENDING, True))
+        self.assertEqual((undoing.arguments, undoing.session_id), ({"text": "17.4", "times": 2}, None))
+        self.assertEqual((undoing.parent_id, self.connector.sendings), (None, []))
+        self.approve(undoing)
+        self.assertIs(self.state(undoing), RunState.COMPLETED)
+        (sent,) = self.connector.sendings
+        self.assertEqual((sent.request.body, sent.effect_key), (b'{"text":"17.4"}', f"{undoing.effect_key}.only"))
+
+    def test_once(self) -> None:
+        """Requested again while it waits, or when it is done, it is the same run; after a denial it is another."""
+        run = self.done()
+        undoing = self.undo(run)
+        self.assertEqual(self.undo(run).id, undoing.id)
+        self.approve(undoing, approved=False)
+        second = self.undo(run)
+        self.assertNotEqual(second.id, undoing.id)
+        self.sync(self.runner.submission.withdraw(second.id, OPERATOR, None))
+        third = self.undo(run)
+        self.assertEqual(len({undoing.id, second.id, third.id}), 3)
+        self.approve(third)
+        self.assertEqual((self.undo(run).id, self.state(third)), (third.id, RunState.COMPLETED))
+
+    def test_not_done(self) -> None:
+        """A run that did not complete has nothing that could be undone."""
+        pending = self.submit("gated")
+        self.fails(self.runner.submission.undo(pending.id, OPERATOR), Conflict)
+        self.fails(self.runner.submission.undo("nobody", OPERATOR), NotFound)
+
+    def test_no_inverse(self) -> None:
+        """An action that says nothing of it cannot be undone."""
+        run = self.submit("gated")
+        self.approve(run)
+        self.fails(self.runner.submission.undo(run.id, OPERATOR), CapabilityDenied)
+
+    def test_changed(self) -> None:
+        """What a newer file says of undoing does not hold for runs of an older one."""
+        run = self.done()
+        self.write("open", manifest("open", step("post"), UNDO, gated=False, body="Says something else."))
+        self.assertIn("changed", self.fails(self.runner.submission.undo(run.id, OPERATOR), Conflict).message)
+
+    def test_not_trusted(self) -> None:
+        """The action that undoes it must be trusted like any other."""
+        run = self.done()
+        self.trust.remove(TrustKind.ACTION, "take-back")
+        self.fails(self.runner.submission.undo(run.id, OPERATOR), NotFound)
+
+    def test_answer_without_it(self) -> None:
+        """An answer that does not have what the inverse needs leaves nothing behind."""
+        self.connector.script[:] = [Outcome({"id": 1})]
+        run = self.done()
+        error = self.fails(self.runner.submission.undo(run.id, OPERATOR), InvalidRequest)
+        self.assertIn("/undo/args/text", error.message)
+        self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(1,)])
+
+    def test_paused(self) -> None:
+        """While everything is paused, nothing is requested."""
+        run = self.done()
+        self.sync(self.runner.limits.pause(None, None, OPERATOR))
+        self.fails(self.runner.submission.undo(run.id, OPERATOR), Paused)
