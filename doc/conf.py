@@ -16,3 +16,5 @@ myst_enable_extensions = ["colon_fence"]
 default_role = "code"
 myst_heading_anchors = 3
 nitpicky = True
+# Quotes and ellipses only: two hyphens in a help text begin an option.
+smartquotes_action = "qe"

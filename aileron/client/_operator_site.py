@@ -175,6 +175,10 @@ class Operator(BothSites):
         """C{{generation, items, load_errors}}."""
         return await self._get("actions")
 
+    async def dry_run(self, name: str, arguments: Mapping[str, JSON]) -> Mapping[str, Any]:
+        """C{{digest, review}}: what an action would send; nothing is sent."""
+        return await self._post("actions", name, "dry-run", body={"args": arguments})
+
     async def set_enabled(self, name: str, enabled: bool) -> Mapping[str, Any]:
         """Switch an action on or off."""
         return (await self._client.ask("PATCH", "v1", "actions", name, body={"enabled": enabled})).body

@@ -15,7 +15,7 @@ from aileron.connectors import read_descriptions
 from aileron.drafting import TYPES, Draft, Wanted, text_of, wanted
 from aileron.errors import ExternalApiError, InvalidRequest
 from aileron.manifests import check
-from tests.cli.daemon import RUN, CommandCase, ServedCase
+from tests.cli.daemon import RUN, CommandCase, ServedCase, approval
 
 SCHEMA = {
     "properties": {
@@ -115,6 +115,19 @@ class RunTests(ServedCase):
         self.site.answer("POST", "/v1/actions/hello/run", {"run_id": RUN, "result": {"output": "hi", "steps": {}}})
         self.assertEqual(self.command("action", "run", "hello", "--arg", "count=3")[:2], (0, "hi\n"))
         self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [{"args": {"count": 3}}])
+
+
+class TryTests(ServedCase):
+    def test_shown(self) -> None:
+        """What would be sent is shown, with the arguments that were given; nothing else is asked of the daemon."""
+        review = approval()["review"]
+        self.site.answer("POST", "/v1/actions/hello/dry-run", {"digest": "sha256:d", "review": review})
+        code, out, _ = self.as_operator("action", "try", "hello", "--args", '{"text": "hi"}')
+        self.assertEqual(code, 0)
+        for part in ("POST https://slack.com/api/chat.postMessage", '{"channel":"#eng"}', "post_message (write)"):
+            self.assertIn(part, out)
+        self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/dry-run"), [{"args": {"text": "hi"}}])
+        self.assertEqual(self.command("action", "try", "hello", "--args", "[]")[0], 2)
 
 
 class FilesTests(CommandCase):

@@ -171,6 +171,22 @@ class ServiceTests(TrustCase):
             self.assertTrue(all(each.about and each.text.endswith("\n") for each in service.actions), name)
 
 
+class CopyTests(TrustCase):
+    """C{aileron connector copy}."""
+
+    def test_copied(self) -> None:
+        """A connector that comes with Aileron becomes one of the user's own, without faults; no file is replaced."""
+        path = self.home.root / "mine.toml"
+        code, out, _ = self.command("connector", "copy", "builtin://sentry", str(path))
+        self.assertEqual(code, 0, out)
+        self.assertIn(f"aileron connector add {path}", out)
+        self.assertIn('name = "local://me/mine"', path.read_text())
+        self.assertEqual(self.command("connector", "check", str(path))[0], 0)
+        code, _, err = self.command("connector", "copy", "builtin://sentry", str(path))
+        self.assertEqual((code, "already exists; nothing was written" in err), (1, True))
+        self.assertEqual(self.command("connector", "copy", "builtin://none", str(path) + "2")[0], 1)
+
+
 class ReplayTests(TrustCase):
     """C{aileron connector test}."""
 

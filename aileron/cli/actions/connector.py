@@ -14,6 +14,7 @@ from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import heading, listed, note, say, table, values
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.copying import Sort, add_command, check_command, tell_fault
+from aileron.cli.actions.services import read_connector
 from aileron.cli.actions.trusting import distrust_command, trust_command
 from aileron.values import LoadError
 
@@ -51,7 +52,7 @@ def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, 
     from aileron.connectors import replay
 
     failed = False
-    for target in targets:
+    for target in (f"builtin://{each}" if each.isidentifier() else each for each in targets):
         replayed = replay(target, cli.home.connectors)
         if replayed is None:
             raise CommandError(f"There is no valid connector {target}.", "List connectors: aileron connector list")
@@ -66,6 +67,23 @@ def test_connector(context: click.Context, cli: CliContext, targets: tuple[str, 
         failed = failed or bool(replayed.problems)
     if failed:
         context.exit(FAILED)
+
+
+@connector.command("copy")
+@click.argument("name", metavar="builtin://NAME")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def copy_connector(name: str, file: Path) -> None:
+    """Copy a connector that comes with Aileron into FILE, as one of your own that you can change. Needs no daemon."""
+    text = read_connector(name)
+    if text is None:
+        raise CommandError(f"No connector {name} comes with Aileron.", "List connectors: aileron connector list")
+    own = f"local://me/{file.stem}"
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text.replace(f'name = "{name}"', f'name = "{own}"', 1))
+    except FileExistsError:
+        raise CommandError(f"{file} already exists; nothing was written.", "Choose another name.") from None
+    say("{file} is written, as the connector {own}. Change it, then: aileron connector add {file}", file=file, own=own)
 
 
 @connector.command("list")

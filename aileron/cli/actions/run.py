@@ -11,8 +11,9 @@ from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING
 from aileron.cli._output import block, in_words, note, progress, say, say_json
-from aileron.cli._session import as_session
-from aileron.values import JSON, loads_strict, set_apart
+from aileron.cli._session import OperatorCommand, as_session, operator_command
+from aileron.cli.approvals.review import show_requests
+from aileron.values import JSON, Review, from_json, loads_strict, set_apart
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, DaemonAnswer
@@ -52,6 +53,17 @@ def run_action(
     _tell(answer.body, as_json)
     if answer.status == _WAITS:
         context.exit(PENDING)
+
+
+@click.command("try")
+@click.argument("name", shell_complete=_completion.actions)
+@click.option("--args", "whole", metavar="JSON", default="{}", help="All arguments as one JSON object.")
+@operator_command
+def try_action(command: OperatorCommand, /, name: str, whole: str) -> None:
+    """Show what an action would send, trusted or not. Nothing is sent or stored."""
+    arguments = _object(whole)
+    found = command.ask(lambda operator: operator.dry_run(name, arguments))
+    command.show(found, lambda _: show_requests(from_json(Review, found["review"])))
 
 
 def typed(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:

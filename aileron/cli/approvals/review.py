@@ -58,6 +58,14 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     for each in cards:
         _show_card(each)
     _show_arguments(review.arguments, run, find_in_cards(review.arguments, cards))
+    show_requests(review)
+    say()
+    values({"digest": approval["digest"]})
+    _show_suggested(approval.get("suggested") or ())
+
+
+def show_requests(review: Review) -> None:
+    """Print the preview, if there is one, and each request as it will leave."""
     if review.preview is not None:
         _show_preview(review.preview)
     for number, step in enumerate(review.steps, 1):
@@ -65,9 +73,6 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     if review.unread is not None:
         heading("This version of Aileron cannot read this review. Stored form")
         block(in_words(review.unread), _IN * 2)
-    say()
-    values({"digest": approval["digest"]})
-    _show_suggested(approval.get("suggested") or ())
 
 
 def _show_session(session: Mapping[str, Any] | None) -> None:

@@ -143,7 +143,7 @@ def _tell(file: Path, opened: bool) -> None:
 async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str) -> str:
     """Ask for the two words until some are typed, and check meanwhile that the hand-over has not ended."""
     note(
-        "A browser opened the file. If yours does not show two words at {url}, press Ctrl-C: another program did.",
+        "A browser opened the file. If yours shows no two words at {url}, another program opened it: press Ctrl-C.",
         url=url,
     )
     while True:
