@@ -14,6 +14,8 @@ from tests.functional.operated import GATED, PASSPHRASE, AgentSession, OperatedT
 from tests.functional.process import Running
 from tests.functional.reactor import until
 
+PICTURES = os.environ.get("AILERON_TEST_PICTURES")
+
 
 class BrowsedTestCase(OperatedTestCase):
     """A user with a daemon, an agent that asks for a gated action, and a browser.
@@ -114,9 +116,8 @@ class BrowsedTestCase(OperatedTestCase):
 
     async def keep(self, page: Page, name: str, *, whole: bool = True) -> None:
         """Keep a picture, if pictures are wanted: of the whole page, or of the window."""
-        directory = os.environ.get("AILERON_TEST_PICTURES")
-        if directory:
-            await page.picture(Path(directory) / f"{name}.png", whole=whole)
+        if PICTURES:
+            await page.picture(Path(PICTURES) / f"{name}.png", whole=whole)
 
     async def call(self, page: Page, path: str, **options: Any) -> Any:
         """Status and text of a request that the page signs; L{None}: it is nobody's."""

@@ -4,18 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.functional import install, slack
-from tests.functional.browsed import PagesTestCase
+from tests.functional.browsed import PICTURES, PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED
+from tests.installed import is_all
 
 SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
 """The height of a window by its width, in pixels."""
 
 STYLES: Mapping[str, Mapping[str, Any]] = {
     f"{width}-{scheme}": {"width": width, "height": height, "dark": scheme == "dark"}
-    for width, height in SIZES.items()
-    for scheme in ("light", "dark")
+    for at, (width, height) in enumerate(SIZES.items())
+    for scheme in (("light", "dark") if is_all() or PICTURES else (("light", "dark")[at % 2],))
 }
+"""Every width and both schemes; each width in both where everything is wanted, or pictures are."""
+
 FAULTS = """axe.run(document).then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
