@@ -79,8 +79,9 @@ def replay_file(file: ConnectorFile) -> Replayed:
 
 
 def _replay_all(spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
-    base_url = document.text("base_url", required=spec.description.base_url is None)
-    base_url = base_url or spec.description.base_url or ""
+    template = spec.description.template
+    usual = spec.description.base_url if template is None else template.example
+    base_url = document.text("base_url", required=usual is None) or usual or ""
     operations = document.table("operations", required=True)
     seen = {}
     for name in operations.values:
@@ -128,7 +129,8 @@ class _Replay:
             answer = _read_answer(table.table("answer", required=True), scope)
             request = prepare(self.spec, operation, self.base_url, scope)
             if expected is not None:
-                _compare_request(expected, request, self.base_url, scope)
+                base_url = self.spec.description.url_of(operation.place, self.base_url)
+                _compare_request(expected, request, base_url, scope)
         except AileronError as error:
             table.fault("inputs", f"make no request: {error.fault().message}")
             return None

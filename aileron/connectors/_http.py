@@ -47,7 +47,8 @@ from ._answer import (
 )
 from ._classify import Reader
 from ._headers import header_value
-from ._prepare import not_declared, own_base_url, prepare
+from ._places import own_base_url
+from ._prepare import not_declared, prepare
 from ._spec import HttpOperation, HttpSpec
 from ._template import ReferenceScope
 
@@ -126,7 +127,7 @@ class HttpConnector:
             own_base_url(origin.url, private_network=self.spec.private_network)
         except ValueError as error:
             raise CapabilityDenied(f"The URL of the request {error}.") from error
-        if not self.spec.allows(origin.host_and_port) or not self.spec.leads_to(origin):
+        if not self.spec.leads_to(operation.place, origin):
             raise not_declared(self.spec, origin.host_and_port)
         return operation
 

@@ -33,36 +33,25 @@ _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 _LONE = re.compile(r"\$\{[^{}]*\}")
 
 
-def read_operation(name: str, table: FileTable, credential: CredentialNeed | None) -> HttpOperation:
+def read_operation(
+    name: str, table: FileTable, credential: CredentialNeed | None, places: Collection[str] = ()
+) -> HttpOperation:
     """Read the table of one operation; faults go where the table's go.
 
     :param credential: what it fills, the operation may not set.
+    :param places: the names of other hosts.
     """
     method = table.choice("method", _METHODS)
     effect = table.choice("effect", (READ, WRITE), WRITE)
-    idempotent = table.flag("idempotent", default=effect == READ)
     segments, query = _path(table), _query(table, credential)
     headers, body = _header_templates(table, credential), _body(table, method)
     answer = table.choice("answer", ("json", "text", "file", "none"), "json")
     result = read_parts(table.optional_table("result"))
     error = _error(table.table("error"))
     inputs = _inputs([*segments, query, headers, body.template if body else None])
-    timeout = table.number("timeout_seconds", LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
     lookup = read_lookup(table.optional_table("reconcile"), inputs)
-    precondition = read_precondition(table, inputs, effect)
     operation = HttpOperation(
-        operation=Operation(
-            name,
-            effect,
-            idempotent,
-            table.text("description", ANY_TEXT, required=False),
-            timeout or DEFAULT_TIMEOUT_SECONDS,
-            precondition,
-            reconcilable=lookup is not None,
-            destructive=table.flag("destructive", default=effect == WRITE),
-            output_schema=table.output_schema(),
-            presentation=_presentation(table.optional_table("present"), inputs),
-        ),
+        operation=_declared(name, table, effect, inputs, reconcilable=lookup is not None),
         method=method,
         segments=segments,
         query=query,
@@ -77,6 +66,7 @@ def read_operation(name: str, table: FileTable, credential: CredentialNeed | Non
         inputs=inputs,
         lookup=lookup,
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
+        place=table.choice("host", places, "") or None,
     )
     if answer == "file" and operation.max_response_bytes > MOST_ATTACHED_BYTES:
         table.fault("max_response_bytes", f"must be at most {MOST_ATTACHED_BYTES} for a file")
@@ -88,6 +78,23 @@ def read_operation(name: str, table: FileTable, credential: CredentialNeed | Non
         table.fault("output", "is for an answer without attachments")
     table.close()
     return operation
+
+
+def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:
+    """Read what the rest of the program knows of it."""
+    return Operation(
+        name,
+        effect,
+        idempotent=table.flag("idempotent", default=effect == READ),
+        description=table.text("description", ANY_TEXT, required=False),
+        timeout_seconds=table.number("timeout_seconds", LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
+        or DEFAULT_TIMEOUT_SECONDS,
+        precondition=read_precondition(table, inputs, effect),
+        reconcilable=reconcilable,
+        destructive=table.flag("destructive", default=effect == WRITE),
+        output_schema=table.output_schema(),
+        presentation=_presentation(table.optional_table("present"), inputs),
+    )
 
 
 def _path(table: FileTable) -> tuple[str, ...]:

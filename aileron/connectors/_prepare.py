@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from aileron.addresses import BaseUrl, read_base_url
+from aileron.addresses import BaseUrl
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request, canonical
 
 from ._headers import header_value
+from ._places import own_base_url
 from ._spec import HttpOperation, HttpSpec, RequestBody
 from ._template import Omitted, ReferenceScope, Template, problem, references, render, scalar, text
 
@@ -27,7 +28,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     :raises InvalidRequest: the inputs make no request.
     :raises CapabilityDenied: the host is not declared.
     """
-    base = _find_allowed(spec, base_url)
+    base = _find_allowed(spec, operation, base_url)
     _no_strangers(operation, scope.inputs)
     body = None if operation.body is None else _encode(operation.body, scope)
     description, need = spec.description, spec.description.credential
@@ -45,26 +46,20 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     )
 
 
-def own_base_url(text: str, *, private_network: bool) -> BaseUrl:
-    """Read the base URL of a connector; digests bind it as it is.
-
-    :param private_network: whether the connector declares one, without which it speaks plain http to nobody.
-    :raises ValueError: what it must be.
-    """
-    base = read_base_url(text, exact=True)
-    if base.origin.scheme == "http" and not private_network:
-        raise ValueError("must begin with https:// (plain http is for loopback, where private_network is declared)")
-    return base
-
-
-def _find_allowed(spec: HttpSpec, text: str) -> BaseUrl:
+def _find_allowed(spec: HttpSpec, operation: HttpOperation, base_url: str) -> BaseUrl:
+    """Find where C{operation} goes, if its connector is at C{base_url}."""
+    description = spec.description
     try:
-        base = own_base_url(text, private_network=spec.private_network)
+        base = own_base_url(base_url, private_network=spec.private_network)
+        if description.template is not None:
+            description.template.values_of(base_url)
+        elif description.base_url_problem(base_url) is not None:
+            raise not_declared(spec, base.origin.host_and_port)
+        if operation.place is None:
+            return base
+        return own_base_url(description.url_of(operation.place, base_url), private_network=spec.private_network)
     except ValueError as error:
-        raise CapabilityDenied(f"The base URL of {spec.description.fqn} {error}.") from error
-    if not spec.allows(base.origin.host_and_port):
-        raise not_declared(spec, base.origin.host_and_port)
-    return base
+        raise CapabilityDenied(f"The base URL of {description.fqn} {error}.") from error
 
 
 def not_declared(spec: HttpSpec, host_and_port: str) -> CapabilityDenied:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from attrs import frozen
 
-from aileron.addresses import BaseUrl, read_host_and_port
-from aileron.credentials import KINDS, PRIVATE_NETWORK, CredentialKind
+from aileron.credentials import KINDS, PRIVATE_NETWORK, CredentialKind, SettingRule
 from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
-from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
+from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
 
 from ._headers import credential_format, header_name
 from ._lookup import Lookup
 from ._operation import read_operation
-from ._prepare import own_base_url
+from ._places import read_places
 from ._spec import HttpOperation, HttpSpec
 
 BOUNDARY = "connector_manifest"
@@ -62,18 +61,20 @@ def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReadi
 def _connector(document: FileTable, content_hash: str, scheme: str | None) -> HttpSpec:
     head = document.table("connector", required=True)
     private_network = head.flag("private_network", default=False)
-    need = _credential(document.optional_table("credential"), private_network=private_network)
-    operations = _operations(document, need)
-    chosen, bindable = _base_url(head, private_network=private_network)
+    places = read_places(document, head, private_network=private_network)
+    need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
+    operations = _operations(document, need, places.others)
     description = ConnectorDescription(
         fqn=_name(head, scheme),
         version=head.text("version", _VERSION),
         content_hash=content_hash,
-        base_url=chosen.url if chosen else None,
-        bindable=bindable,
-        hosts=_hosts(head, chosen, bindable=bindable),
+        base_url=places.base_url,
+        bindable=places.bindable,
+        hosts=places.hosts,
         operations={name: each.operation for name, each in operations.items()},
         credential=need,
+        template=places.template,
+        places=places.others,
     )
     head.text("description", ANY_TEXT, required=False)  # for people who read the file
     head.close()
@@ -88,40 +89,16 @@ def _name(head: FileTable, scheme: str | None) -> str:
     return name
 
 
-def _base_url(head: FileTable, *, private_network: bool) -> tuple[BaseUrl | None, bool]:
-    table = head.optional_table("base_url", required=True)
-    if table is None:
-        return None, False
-    bindable = table.flag("bindable", default=False)
-    chosen = table.read("default", lambda text: own_base_url(text, private_network=private_network), None)
-    if "default" not in table.values and not bindable:
-        table.fault("default", "is missing, and no binding may choose one")
-    table.close()
-    return chosen, bindable
-
-
-def _hosts(head: FileTable, chosen: BaseUrl | None, *, bindable: bool) -> tuple[str, ...]:
-    hosts = []
-    for each in head.texts("hosts", required=False):
-        try:
-            hosts.append(read_host_and_port(each))
-        except ValueError as error:
-            head.fault("hosts", f"has {each!r}, which {error}")
-    if chosen is not None and chosen.origin.host_and_port not in hosts:
-        head.fault("hosts", f"must list the host of the base URL, {chosen.origin.host_and_port}")
-    if not hosts and not bindable:
-        head.fault("hosts", "must list at least one host:port")
-    return tuple(hosts)
-
-
-def _credential(table: FileTable | None, *, private_network: bool) -> CredentialNeed | None:
+def _credential(
+    table: FileTable | None, variables: Mapping[str, str], *, private_network: bool
+) -> CredentialNeed | None:
     if table is None:
         return None
     kind = KINDS.get(table.choice("kind", KINDS))
     if kind is None:
         table.skip(*table.values)  # which keys there are, the kind says
         return None
-    settings = _settings(table, kind)
+    settings = _settings(table, kind, variables)
     if kind.exchanges and private_network:
         settings[PRIVATE_NETWORK] = "true"
     header, credential = kind.header, kind.format
@@ -137,18 +114,32 @@ def _credential(table: FileTable | None, *, private_network: bool) -> Credential
     return CredentialNeed(kind.name, header, credential, settings)
 
 
-def _settings(table: FileTable, kind: CredentialKind) -> dict[str, str]:
-    """Read the keys that are the kind's own."""
+def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, str]) -> dict[str, str]:
+    """Read the keys that are the kind's own.
+
+    :param variables: what the variables of the base URL, to which they may refer, are for example.
+    """
     found = {}
     for name, rule in kind.settings.items():
         if rule.several:
             found[name] = " ".join(table.texts(name, required=rule.required))
         else:
-            found[name] = table.read(name, rule.read, "", required=rule.required)
+            found[name] = table.read(name, _reading(rule, variables), "", required=rule.required)
     return {name: text for name, text in found.items() if text}
 
 
-def _operations(document: FileTable, need: CredentialNeed | None) -> Mapping[str, HttpOperation]:
+def _reading(rule: SettingRule, variables: Mapping[str, str]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        example = fill(text, variables)
+        found = rule.read(example)
+        return found if example == text else text
+
+    return read
+
+
+def _operations(
+    document: FileTable, need: CredentialNeed | None, places: Collection[str]
+) -> Mapping[str, HttpOperation]:
     table = document.optional_table("operations", required=True)
     if table is None:
         return {}
@@ -160,7 +151,7 @@ def _operations(document: FileTable, need: CredentialNeed | None) -> Mapping[str
         if not _OPERATION.fullmatch(name):
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         if inside is not None:
-            found[name] = read_operation(name, inside, need)
+            found[name] = read_operation(name, inside, need, places)
     for name, operation in found.items():
         if operation.lookup is not None and operation.lookup.operation:
             _check_lookup(operation.lookup, FileTable({}, (*table.path, name, "reconcile"), table.faults), found)

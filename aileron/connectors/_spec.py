@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from aileron.addresses import Origin, read_origin
-from aileron.values import ConnectorDescription, Operation
+from aileron.addresses import Origin
+from aileron.values import ConnectorDescription, Operation, UrlTemplate
 
 from ._lookup import Lookup
 from ._result import Parts
@@ -56,6 +56,7 @@ class HttpOperation:
     :ivar follows: whether a redirect to the same origin is followed.
     :ivar lookup: how its effect is looked for, if it can be.
     :ivar answer_headers: which headers of the answer are part of the result, under which names.
+    :ivar place: the name of another host that it goes to; L{None}: the base URL's.
     """
 
     operation: Operation
@@ -73,6 +74,7 @@ class HttpOperation:
     inputs: frozenset[str] = frozenset()
     lookup: Lookup | None = None
     answer_headers: Mapping[str, str] = field(factory=dict)
+    place: str | None = None
 
 
 @frozen
@@ -86,14 +88,19 @@ class HttpSpec:
     operations: Mapping[str, HttpOperation]
     private_network: bool = False
 
-    def allows(self, host_and_port: str) -> bool:
-        """Tell whether a request may go to that host and port.
+    def leads_to(self, place: str | None, origin: Origin) -> bool:
+        """Tell whether an operation may go there.
 
-        A declared one, or any that a binding chose where it may.
+        :param place: the host that it names; L{None}: the base URL's own, or any that a binding chose where it may.
         """
-        return self.description.bindable or host_and_port in self.description.hosts
-
-    def leads_to(self, origin: Origin) -> bool:
-        """Tell whether a base URL of this connector is there: its own, or any that a binding chose where it may."""
-        own = self.description.base_url
-        return self.description.bindable or (own is not None and read_origin(own) == origin)
+        about = self.description
+        template = about.template or UrlTemplate(about.base_url or "", ())
+        if place is not None:
+            template = UrlTemplate(about.places[place], template.variables)
+        elif about.template is None and about.bindable:
+            return True
+        try:
+            template.origin.values_of(origin.url)
+        except ValueError:
+            return False
+        return True

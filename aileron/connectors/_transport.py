@@ -31,7 +31,7 @@ from aileron.waiting import given_up_at_once
 
 from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
-from ._prepare import own_base_url
+from ._places import own_base_url
 
 _EXCHANGE_SECONDS = 20.0
 _MOST_EXCHANGED_BYTES = 64 * 1024

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from attrs import define, evolve, frozen
 
-from aileron.values import JSON
+from aileron.values import JSON, compile_pattern
 
-from ._formats import FORMATS, MOST_CHARACTERS, compiled
+from ._formats import FORMATS, MOST_CHARACTERS
 
 MOST_STEPS = 100_000
 """What one call may cause, all its arguments together that have a schema of the author's: a tenth of a second."""
@@ -163,7 +163,7 @@ def _divides(step: float, value: float) -> bool:
 
 def _pattern(wanted: str, schema: _Schema) -> _Question:
     """Make the question of a pattern; a text that is too long is not searched: C{maxLength} refuses it."""
-    found, most = compiled(wanted), schema.get("maxLength", MOST_CHARACTERS)
+    found, most = compile_pattern(wanted), schema.get("maxLength", MOST_CHARACTERS)
 
     def holds(value: str, work: Work) -> bool:
         if len(value) > most:

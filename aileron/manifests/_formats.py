@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import re2  # type: ignore[import-untyped]
-
+from aileron.values import compile_pattern
 
 _HOST_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"[^\s@<>(),;:\\\"\[\]\x00-\x20\x7f]{{1,64}}@{_HOST_LABEL}(?:\.{_HOST_LABEL})*")
@@ -61,35 +57,15 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
 MOST_CHARACTERS = 65_536
 """On no longer text is a pattern tried."""
 
-_MEMORY_BYTES = 256 * 1024
 _MOST_INSTRUCTIONS = 2_000
 _MOST_WORK = 150 * MOST_CHARACTERS
 """Instructions times characters: 50 milliseconds at the worst."""
 
 
-@lru_cache(maxsize=256)
-def compiled(pattern: str) -> re2._Regexp:
-    """Compile the pattern, ready to be looked for in a text.
-
-    :raises ValueError: it is none, or needs too much; as RE2 says it.
-    """
-    import re2  # two megabytes, and few actions have a pattern
-
-    options = re2.Options()
-    options.max_mem = _MEMORY_BYTES
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        said = error.args[0] if error.args else ""
-        raise ValueError(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
-
-
 def pattern_problem(pattern: str, most_characters: int) -> str | None:
     """Why C{pattern} is not to be tried on texts of up to so many characters, or L{None}."""
     try:
-        size: int = compiled(pattern).programsize
+        size: int = compile_pattern(pattern).programsize
     except ValueError as error:
         return f"has the `pattern` {pattern!r}, which is none of RE2's: {error}"
     if size > _MOST_INSTRUCTIONS:
@@ -102,5 +78,5 @@ def pattern_problem(pattern: str, most_characters: int) -> str | None:
 
 
 def size_of(pattern: str) -> int:
-    """Count the instructions of a pattern that L{compiled} takes."""
-    return int(compiled(pattern).programsize)
+    """Count the instructions of a pattern that L{compile_pattern} takes."""
+    return int(compile_pattern(pattern).programsize)

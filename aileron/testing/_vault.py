@@ -34,6 +34,7 @@ from aileron.vault import (
     check_binding,
     check_scope,
     check_secret,
+    check_target,
     client_proof,
 )
 from aileron.waiting import Waiting
@@ -184,6 +185,7 @@ class _KeptCredential:
         return self._bindings.secret_of(self._binding, self._scope)
 
     async def authorize(self, request: Request) -> Authorization:
+        check_target(self._binding, self._scope, request.url)
         return place((await self.reveal()).decode("ascii"), self._scope)
 
     async def make_ready(self) -> None:

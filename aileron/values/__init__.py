@@ -70,6 +70,15 @@ from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._passkeys import Passkey, PasskeyRule, approval_statement
+from ._places import (
+    MOST_PATTERN_CHARACTERS,
+    UrlTemplate,
+    UrlVariable,
+    compile_pattern,
+    fill,
+    misplaced,
+    variables_in,
+)
 from ._queries import MOST_PAGE_BYTES, AuditQuery, DailyWait, Page, RunQuery
 from ._reviews import (
     NOT_YET,
@@ -149,6 +158,7 @@ __all__ = [
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
     "MOST_PAGE_BYTES",
+    "MOST_PATTERN_CHARACTERS",
     "MOST_USES",
     "MOST_VALUES",
     "NOTICE",
@@ -285,6 +295,8 @@ __all__ = [
     "TrustState",
     "Trusted",
     "UpstreamSource",
+    "UrlTemplate",
+    "UrlVariable",
     "Usage",
     "UsageSum",
     "VaultState",
@@ -295,10 +307,12 @@ __all__ = [
     "cautions",
     "compact",
     "comparing_steps",
+    "compile_pattern",
     "differences",
     "digest",
     "digest_of_bytes",
     "edits",
+    "fill",
     "find_in_cards",
     "fits",
     "from_json",
@@ -310,6 +324,7 @@ __all__ = [
     "json_problems",
     "loads_strict",
     "media_type_of",
+    "misplaced",
     "place",
     "plain",
     "regular_base64",
@@ -319,6 +334,7 @@ __all__ = [
     "timestamp",
     "to_json",
     "utc",
+    "variables_in",
     "violation",
     "visible",
     "what_then",

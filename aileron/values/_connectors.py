@@ -7,8 +7,11 @@ from datetime import datetime
 
 from attrs import field, frozen
 
+from aileron.addresses import read_origin
+
 from ._faults import Fault
 from ._json import JSON
+from ._places import UrlTemplate, fill
 from ._vault import Scope
 
 READ, WRITE = "read", "write"
@@ -93,8 +96,10 @@ class ConnectorDescription:
     :ivar fqn: C{builtin://slack}, C{local://me/tracker}, …
     :ivar content_hash: C{sha256:…} of the content that would run.
     :ivar base_url: where it talks to unless a binding says otherwise; L{None}: a binding must say.
-    :ivar bindable: whether a binding may choose another base URL.
-    :ivar hosts: C{host:port} that may be talked to.
+    :ivar bindable: whether a binding may choose another base URL: any, or one of C{template}.
+    :ivar hosts: C{host:port} that may be talked to; of a template with its variables in braces.
+    :ivar template: what the base URL is made of, where it has variables.
+    :ivar places: the base URLs of other hosts, by the names that operations know them by.
     """
 
     fqn: str
@@ -105,11 +110,41 @@ class ConnectorDescription:
     hosts: tuple[str, ...]
     operations: Mapping[str, Operation]
     credential: CredentialNeed | None = None
+    template: UrlTemplate | None = None
+    places: Mapping[str, str] = field(factory=dict)
 
     def scope(self, base_url: str) -> Scope | None:
-        """Return where its credential may go when it talks to C{base_url}; L{None}: it needs none."""
+        """Return where its credential may go when it talks to C{base_url}; L{None}: it needs none.
+
+        A base URL that its template does not make leaves the variables as they stand, and so nothing that opens.
+        """
         need = self.credential
-        return None if need is None else Scope(self.hosts, base_url, need.header, need.format, need.settings)
+        if need is None:
+            return None
+        values = self._values(base_url)
+        hosts = tuple(fill(each, values) for each in self.hosts)
+        settings = {name: fill(text, values) for name, text in need.settings.items()}
+        return Scope(hosts, base_url, need.header, need.format, settings)
+
+    def url_of(self, place: str | None, base_url: str) -> str:
+        """Return the base URL of one of its hosts, with the variables as in C{base_url}; L{None}: that itself."""
+        return base_url if place is None else fill(self.places[place], self._values(base_url))
+
+    def base_url_problem(self, base_url: str) -> str | None:
+        """Tell why it cannot talk there, as the end of a sentence that begins with the base URL."""
+        if self.template is None:
+            declared = self.bindable or read_origin(base_url).host_and_port in self.hosts
+            return None if declared else "must be on a host that the connector declares"
+        try:
+            self.template.values_of(base_url)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def _values(self, base_url: str) -> Mapping[str, str]:
+        if self.template is None or self.base_url_problem(base_url) is not None:
+            return {}
+        return self.template.values_of(base_url)
 
 
 @frozen

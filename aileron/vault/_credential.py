@@ -21,7 +21,7 @@ from aileron.waiting import uncancelled
 from ._cipher import DataKey
 from ._document import VaultDocument, VaultEntry
 from ._errors import VaultDamaged
-from ._names import check_address, check_scope, check_secret
+from ._names import check_address, check_scope, check_secret, check_target
 from ._sealing import seal_entry, unseal_entry
 from ._vault_file import OpenVault
 
@@ -60,6 +60,8 @@ class Credential:
         return await self._in_turn(lambda kind, use: kind.reveal(use))
 
     async def authorize(self, request: Request) -> Authorization:
+        check_address(self._binding)
+        check_target(self._binding, self._scope, request.url)
         return await self._in_turn(lambda kind, use: kind.authorize(use, request))
 
     async def make_ready(self) -> None:

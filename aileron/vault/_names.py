@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from aileron.addresses import read_origin
 from aileron.credentials import KINDS, CredentialKind
 from aileron.errors import BindingFailed, InvalidRequest
 from aileron.values import Binding, NewBinding, Scope, to_json
@@ -114,6 +115,19 @@ def check_scope(binding: Binding, scope: Scope) -> None:
                 "sealed_for": sealed_for,
                 "in_force": to_json(scope),
             },
+        )
+
+
+def check_target(binding: Binding, scope: Scope, url: str) -> None:
+    """Refuse to send C{binding} to a host that its scope does not name.
+
+    :raises BindingFailed: C{details["host"]} says which.
+    """
+    host = read_origin(url).host_and_port
+    if host != read_origin(scope.base_url).host_and_port and host not in scope.hosts:
+        raise BindingFailed(
+            f"The request goes to {host}, for which {binding.name} is not bound.",
+            {"binding": binding.name, "connector": binding.connector, "host": host},
         )
 
 

@@ -81,17 +81,24 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
 
 def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
     """Draw how a credential is added: the scope that it will be sealed for, and the command that asks for it."""
-    chosen = () if about.base_url else ("--base-url", "URL")
+    chosen: Sequence[str] = () if about.base_url else ("--base-url", "URL")
+    if about.template is not None:
+        asked = [each for each in about.template.variables if each.default is None]
+        chosen = [part for each in asked for part in ("--set", f"{each.name}={each.example}")]
     if about.fqn.startswith(_BUILTIN):
         yield quiet("This shows where to get the credential, adds ready actions, and checks that it works:")
         yield command("aileron", "connect", about.fqn.removeprefix(_BUILTIN))
         yield quiet("To add only the credential:")
     yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
     yield command("aileron", "binding", "setup", about.fqn, *chosen)
-    if about.bindable and about.base_url:
+    if about.template is not None:
+        yield quiet("Its base URL is ", tags.code(about.template.text), ": set your own values.")
+    elif about.bindable and about.base_url:
         yield quiet("To use another base URL, add ", tags.code("--base-url URL"), ".")
     yield quiet("To show whose credential it is, add ", tags.code("--account NAME"), ". It can be used only for:")
-    yield facts(_in_words(about.scope(about.base_url or "The one that you set")))
+    yield facts(
+        _in_words(about.scope(about.template.text if about.template else about.base_url or "The one that you set"))
+    )
 
 
 def _side(title: str, scope: Scope | None, other: Scope | None) -> Tag:

@@ -10,7 +10,18 @@ from zope.interface import implementer
 
 from aileron.interfaces import IBindingFlags
 from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
-from aileron.values import ANTHROPIC, OPENAI, BindingFlag, CredentialNeed, Event, GatewaySettings, TrustKind, utc
+from aileron.values import (
+    ANTHROPIC,
+    OPENAI,
+    BindingFlag,
+    CredentialNeed,
+    Event,
+    GatewaySettings,
+    TrustKind,
+    UrlTemplate,
+    UrlVariable,
+    utc,
+)
 
 from .case import NOW, ApiCase, Heard
 
@@ -145,6 +156,29 @@ class ScopeTests(BindingCase):
         self.assertEqual(self.deps.bindings.list(), ())
         made = self.set_up(base_url="https://mine.invalid").json
         self.assertEqual((made["scope"]["base_url"], made["fits"]), ("https://mine.invalid", True))
+
+    def test_template(self) -> None:
+        """A base URL with variables is one that these can make, and the scope has the hosts that follow."""
+        template = UrlTemplate("https://{site}.mine.invalid", (UrlVariable("site", "Site", "[a-z]+", "acme"),))
+        hosts = ("{site}.mine.invalid:443", "up-{site}.invalid:443")
+        self.connecting(base_url=None, bindable=True, template=template, hosts=hosts)
+        self.assertEqual(self.set_up().status, 400)
+        for url in (
+            "https://mine.invalid",
+            "https://evil.invalid",
+            "https://a.b.mine.invalid",
+            "https://1.mine.invalid",
+        ):
+            heard = self.set_up(base_url=url)
+            self.assertEqual((heard.status, "/base_url" in str(heard.json["error"]["details"])), (400, True), url)
+        self.assertEqual(self.deps.bindings.list(), ())
+        made = self.set_up(base_url="https://acme.mine.invalid").json
+        self.assertEqual(made["scope"]["hosts"], ["acme.mine.invalid:443", "up-acme.invalid:443"])
+        self.assertTrue(made["fits"])
+        (listed,) = self.operator.ask("GET", "/v1/connectors", self.key).json["items"]
+        self.assertEqual(listed["template"]["variables"][0]["example"], "acme")
+        self.connecting(hosts=(*hosts, "more.invalid:443"))
+        self.assertFalse(self.shown()["fits"])
 
     def test_untrusted_connector(self) -> None:
         """Nothing is bound to a connector's file that is new, or was changed since it was trusted."""

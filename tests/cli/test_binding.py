@@ -52,6 +52,30 @@ class BindingTests(ServedCase):
         code, _, err = self.command("binding", "setup", "local://")
         self.assertEqual((code, "--service" in err), (1, True))
 
+    def test_variables(self) -> None:
+        """Variables of the base URL are set by an option, or asked for; a wrong one is refused."""
+        self.site.answer("POST", "/v1/bindings/target", {"connector": "builtin://jira", "scope": SCOPE})
+        self.site.answer("POST", "/v1/bindings/setup", binding())
+        setup = ("binding", "setup", "builtin://jira")
+        self.typed = [PASSPHRASE, "canary"]
+        self.assertEqual(self.command(*setup, "--set", "site=acme")[0], 0)
+        self.typed = ["other", PASSPHRASE, "canary"]
+        self.assertEqual(self.command(*setup)[0], 0)
+        sent = [body["base_url"] for body in self.site.bodies("POST", "/v1/bindings/setup")]
+        self.assertEqual(sent, ["https://acme.atlassian.net", "https://other.atlassian.net"])
+        for option, words in (
+            ("site=a.b", "must match [a-z0-9-]+"),
+            ("place=a", "no variable 'place'"),
+            ("site", "NAME=VALUE"),
+        ):
+            self.typed = ["acme", PASSPHRASE, "canary"]
+            code, _, err = self.command(*setup, "--set", option)
+            self.assertEqual((code != 0, words in err), (True, True), err)
+        self.typed = [PASSPHRASE, "canary"]
+        code, _, err = self.command("binding", "setup", "builtin://slack", "--set", "site=acme")
+        self.assertEqual((code, "has no variables" in err), (1, True))
+        self.assertEqual(len(self.site.bodies("POST", "/v1/bindings/setup")), 2)
+
     def test_provider(self) -> None:
         """Where a provider's key will go is shown before it is asked for, and then what config.yaml must say."""
         provider = {"connector": "gateway://openai", "scope": {**SCOPE, "header": "authorization"}}

@@ -79,6 +79,15 @@ class ConnectTests(TrustCase):
         asked = [each["base_url"] for each in self.site.bodies("POST", "/v1/bindings/target")]
         self.assertEqual(asked, [None, "https://git.example"])
 
+    def test_variables(self) -> None:
+        """For a service whose base URL has variables these are asked for, until they can be some."""
+        self.site.answer("POST", "/v1/actions/check-jira/run", {"result": {"output": {"name": "Ada"}}})
+        more = ("acme.evil.example/", "Acme", "acme", "", "ada@example.com:canary")
+        code, _, err = self.connected("1", PASSPHRASE, "y", *more, service="jira", actions=("check-jira",))
+        self.assertEqual((code, self.typed, err.count("must match [a-z0-9-]+")), (0, [], 2), err)
+        (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
+        self.assertEqual(bound["base_url"], "https://acme.atlassian.net")
+
     def test_without_check(self) -> None:
         """A service that has no harmless read is bound all the same, and nothing is run."""
         more = ("", "https://hooks.example", "", "canary")

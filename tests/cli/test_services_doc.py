@@ -41,7 +41,7 @@ _ADDRESS = re.compile(r"https://[A-Za-z0-9./?=_-]*[A-Za-z0-9]")
 
 def _link(found: re.Match[str]) -> str:
     """Write an address as a link, or, of an example, as code."""
-    return f"`{found[0]}`" if "example" in found[0] else f"<{found[0]}>"
+    return f"`{found[0]}`" if "example" in found[0] or "acme" in found[0] else f"<{found[0]}>"
 
 
 def index() -> str:
@@ -61,6 +61,9 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
     yield from (f"# {service.title}", "", f"{about[0].upper()}{about[1:]}.", "", "```console")
     yield from (f"$ aileron connect {name}", "```", "", f"## Get the credential: {service.secret}", "")
     yield from (f"{number}. {_ADDRESS.sub(_link, step)}" for number, step in enumerate(service.steps, 1))
+    for variable in service.template.variables if service.template else ():
+        yield ""
+        yield f"You are asked for: {variable.title[0].lower()}{variable.title[1:]}, such as `{variable.example}`."
     if service.address is not None:
         usual = f", or press Enter for {service.address}" if service.address else ""
         yield from ("", f"You are asked for the address of the service: enter your own{usual}.")

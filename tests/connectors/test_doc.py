@@ -18,7 +18,7 @@ OTHER = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
     headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
-    precondition answer_headers media_type file
+    precondition answer_headers media_type file host title pattern example [hosts] [variables.<name>]
     error.when error.message error.class reconcile op inputs items match absent after_seconds complete absent_statuses
 """
 
@@ -67,6 +67,14 @@ class PageTests(SynchronousTestCase):
         drawing = (operations["draw"].result or {})["drawing"]
         self.assertEqual(("image/png", True), (drawing.media_type, drawing.encoded))
 
+    def test_variables(self) -> None:
+        """The connector with variables loads, and its upload goes to its other host."""
+        (listing,) = [each for each in OTHER.findall(self.page) if each.startswith("[connector]") and "{site}" in each]
+        request = (
+            Service().connector(spec_of(listing)).prepare("upload", {"text": "x"}, "https://a.chat.example/api", "k")
+        )
+        self.assertEqual("https://upload-a.chat.example/files", request.url)
+
     def test_comparisons(self) -> None:
         """Every comparison of the table is one."""
         for text in ("ok == false", 'status != "done"', "issue.number missing"):
@@ -76,4 +84,4 @@ class PageTests(SynchronousTestCase):
     def test_every_key_is_there(self) -> None:
         """No key is left unexplained."""
         for word in KEYS.split():
-            self.assertIn(f"`{word}`", self.page)
+            self.assertTrue(re.search(rf"[` ]{re.escape(word)}`", self.page), word)

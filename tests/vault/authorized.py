@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.credentials import DEFAULT_KIND
-from aileron.errors import InvalidRequest, NotFound
+from aileron.errors import BindingFailed, InvalidRequest, NotFound
 from aileron.interfaces import IBindings
 from aileron.testing import example_scope, new_binding, opened
 from aileron.testing._vault_contract import CANARY, BindingsContract
@@ -47,6 +48,24 @@ class AuthorizedContract(BindingsContract):
         self.assertIsNone(self.successResultOf(Deferred.fromCoroutine(credential.make_ready())))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(credential.refused(sent))))
         self.assertNotIn("canary", repr(sent))
+
+    def test_other_host(self) -> None:
+        """It opens for requests to the hosts and ports that its scope names, and for no other."""
+        bindings = self.make_bindings()
+        scope = evolve(example_scope(), hosts=("slack.com:443", "files.slack.com:443"))
+        made = self.set_up(bindings, evolve(new_binding(), scope=scope))
+        for url, opens in (
+            ("https://slack.com/", True),
+            ("https://files.slack.com/x", True),
+            ("https://slack.com:444/", False),
+            ("https://evil.invalid/slack.com:443", False),
+        ):
+            request = Request("builtin://slack", "post", "write", False, "POST", url)
+            sending = Deferred.fromCoroutine(bindings.credential(made, scope).authorize(request))
+            if opens:
+                self.assertTrue(self.successResultOf(sending).headers)
+            else:
+                self.assertNotIn("canary", str(self.failureResultOf(sending, BindingFailed).value))
 
     def test_state(self) -> None:
         """A key is ready, gone once it is revoked, and of unknown state while the vault is locked."""

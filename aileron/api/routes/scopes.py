@@ -64,8 +64,10 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
         raise wrong("/connector", "names no connector that loaded")
     if base_url is not None and not description.bindable:
         raise wrong("/base_url", "must be left out: this connector lets no binding choose")
-    if base_url is not None and (problem := base_url_problem(base_url)) is not None:
-        raise wrong("/base_url", problem)
+    if base_url is not None:
+        problem = base_url_problem(base_url) or description.base_url_problem(base_url)
+        if problem is not None:
+            raise wrong("/base_url", problem)
     target = _target(description, base_url)
     if target is None:
         raise wrong("/base_url", "is required: this connector has none of its own")

@@ -195,6 +195,8 @@ ANSWERS.differ(
     ConnectorDescription,
     fqn=Member("name"),
     operations=Member(write=lambda operations: [to_json(each) for each in operations.values()]),
+    template=Member(optional=True),
+    places=Member(optional=True),
 )
 ANSWERS.differ(Operation, destructive=OMITTED, output_schema=OMITTED, presentation=OMITTED)
 ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))

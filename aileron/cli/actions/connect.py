@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,16 +18,14 @@ from aileron.cli.actions.connector import CONNECTORS
 from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_services, read_service
-from aileron.cli.actions.trusting import TrustRequest, tell, trust
-from aileron.cli.vault.binding import service_of, show_parts
+from aileron.cli.actions.trusting import TrustRequest, ask, tell, trust
+from aileron.cli.vault.binding import ask_base_url, service_of, show_parts
 from aileron.cli.vault.command import make_vault
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
 from aileron.home import live_discovery, prepare
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
-
-T = TypeVar("T")
 
 
 @click.command()
@@ -140,16 +138,6 @@ def connect_service(cli: CliContext, service: ReadyService, key: bytes | None) -
     cli.drive(work)
 
 
-def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | None = None) -> T:
-    """Ask until the answer is one that C{read} takes, whose C{ValueError} ends the sentence that begins with it."""
-    question = f"{what}: " if default is None else f"{what} [{default}]: "
-    while True:
-        try:
-            return read(cli.ask(question).strip() or default or "")
-        except ValueError as error:
-            note("The answer {problem}.", problem=str(error))
-
-
 def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
     if len(service.actions) == 1:
         return service.actions
@@ -175,7 +163,10 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
                 note("  See the difference: aileron binding rebind {name}", name=each["name"])
             return str(each["name"])
     body: dict[str, str] = {"connector": service.connector, "service": service_of(service.connector)}
-    if service.address is not None:
+    if service.template is not None:
+        chosen = ask_base_url(cli, service.template, {})
+        body |= {} if chosen == service.template.default else {"base_url": chosen}
+    elif service.address is not None:
         usual = service.address or None
         address = ask(cli, "Address of the service", lambda text: read_base_url(text, exact=True).url, usual)
         body |= {} if address == usual else {"base_url": address}

@@ -143,7 +143,9 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
     :param state: how its file stands to what is trusted, or L{None}: it comes with the program.
     """
     heading("{name} {version}", name=found["name"], version=found["version"])
-    chosen = " (a binding can set another)" if found["bindable"] else ""
+    chosen, template = " (a binding can set another)" if found["bindable"] else "", found.get("template")
+    if template is not None:
+        chosen = f" (set {', '.join(each['name'] for each in template['variables'])} in {template['text']})"
     values(
         {
             "state": state or "built in, or from a plugin",

@@ -9,6 +9,8 @@ from typing import Any
 
 from attrs import frozen
 
+from aileron.values import UrlTemplate, UrlVariable
+
 READ, ASKED, DESTRUCTIVE = "not needed", "asks you", "asks you; changes or deletes"
 
 _BUILTIN = files("aileron").joinpath("connectors", "builtin")
@@ -39,6 +41,7 @@ class ReadyService:
     :ivar chosen: the names of the actions that a person gets who does not choose.
     :ivar check: the action that shows whether it works; it needs no arguments.  Empty: none does.
     :ivar address: its base URL; empty: a binding must name one.  L{None}: a binding can name no other.
+    :ivar template: its base URL, if that has variables.
     :ivar connector_file: name and text of the connector's file, where it does not come with the program.
     """
 
@@ -50,6 +53,7 @@ class ReadyService:
     chosen: Sequence[str]
     check: str = ""
     address: str | None = None
+    template: UrlTemplate | None = None
     connector_file: tuple[str, str] | None = None
 
 
@@ -88,8 +92,14 @@ def read_service(name: str) -> ReadyService:
         actions=tuple(_read_actions(name, data["actions"], connector["operations"])),
         chosen=data["chosen"],
         check=data["check"],
-        address=base_url.get("default", "") if base_url["bindable"] else None,
+        address=base_url.get("default", "") if isinstance(base_url, dict) and base_url["bindable"] else None,
+        template=_read_template(base_url, connector.get("variables", {})),
     )
+
+
+def _read_template(base_url: Any, variables: Mapping[str, Any]) -> UrlTemplate | None:
+    found = tuple(UrlVariable(name=name, **each) for name, each in variables.items())
+    return UrlTemplate(base_url, found) if found else None
 
 
 def _read_actions(service: str, names: Sequence[str], operations: Mapping[str, Any]) -> Iterator[ReadyAction]:

@@ -7,9 +7,10 @@ import click
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
-from aileron.cli.actions.connect import ask, connect_service, open_vault, tell_agents
+from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
 from aileron.cli.actions.samples import make_sample, read_address, read_fields, read_header, read_name, read_sentence
 from aileron.cli.actions.services import ReadyService, find_services, read_service
+from aileron.cli.actions.trusting import ask
 from aileron.home import prepare
 
 

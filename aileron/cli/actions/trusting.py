@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from attrs import field, frozen
@@ -21,6 +21,8 @@ from aileron.values import JSON
 
 if TYPE_CHECKING:
     from aileron.client import Operator
+
+T = TypeVar("T")
 
 Item = Mapping[str, Any]
 
@@ -156,6 +158,16 @@ def _how(item: Item) -> str:
     if item["state"] == "new":
         return f"new, {size}"
     return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
+
+
+def ask(cli: CliContext, what: str, read: Callable[[str], T], default: str | None = None) -> T:
+    """Ask until the answer is one that C{read} takes, whose C{ValueError} ends the sentence that begins with it."""
+    question = f"{what}: " if default is None else f"{what} [{default}]: "
+    while True:
+        try:
+            return read(cli.ask(question).strip() or default or "")
+        except ValueError as error:
+            note("The answer {problem}.", problem=str(error))
 
 
 def confirm(cli: CliContext, question: str, done: str, hint: str = "To skip the question, add --yes.") -> None:

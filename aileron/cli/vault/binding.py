@@ -14,9 +14,17 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
-from aileron.cli.actions.trusting import confirm, refuse_unasked
-from aileron.cli.vault.signing_in import as_signed_in, device_option, port_option, renewal, sign_in, signs_in
-from aileron.values import GATEWAY, JSON
+from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
+from aileron.cli.vault.signing_in import (
+    as_signed_in,
+    device_option,
+    find_description,
+    port_option,
+    renewal,
+    sign_in,
+    signs_in,
+)
+from aileron.values import GATEWAY, JSON, UrlTemplate
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -79,6 +87,14 @@ def _show_binding(found: Mapping[str, Any]) -> None:
 @click.option("--service", help="Name of the service.  [default: the last part of CONNECTOR]")
 @click.option("--kind", help="Kind of credential.  [default: what CONNECTOR asks for]")
 @click.option("--base-url", help="URL of the service, if the connector lets a binding set it.")
+@click.option(
+    "--set",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=lambda _context, _option, given: _read_variables(given),
+    help="Set a variable of the connector's base URL, such as site=acme.  [default: ask]",
+)
 @click.option("--account", help="Account name to display.")
 @click.option(
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
@@ -94,6 +110,7 @@ def setup(
     secret_fd: int | None,
     callback_port: int,
     device: bool,
+    variables: Mapping[str, str],
     **more: str | None,
 ) -> None:
     """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
@@ -101,6 +118,8 @@ def setup(
     Shows what the secret can be used for, then reads it from the terminal without showing it, or from --secret-fd.
     If CONNECTOR uses OAuth 2, you sign in at its service instead.
     """
+    if more["base_url"] is None:
+        more["base_url"] = _base_url(command.cli, connector, variables)
     body: dict[str, JSON] = {
         "connector": connector,
         "service": service or service_of(connector),
@@ -189,6 +208,40 @@ def revoke(command: OperatorCommand, name: str) -> None:
     """Delete a binding and its secret. Pending requests that use it become stale."""
     gone = command.ask(lambda operator: operator.revoke_binding(name))
     command.say(gone, "{name} is revoked. If the key may have leaked, revoke it at the service too.", name=gone["name"])
+
+
+def _read_variables(given: Sequence[str]) -> Mapping[str, str]:
+    pairs = [each.partition("=") for each in given]
+    if not all(equals for _, equals, _ in pairs):
+        raise click.BadParameter("must be NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _base_url(cli: CliContext, connector: str, given: Mapping[str, str]) -> str | None:
+    """Return the base URL that C{--set} and the answers make; L{None}: the connector's own."""
+    found = find_description(cli, connector)
+    if found is None or found.template is None:
+        if given:
+            raise CommandError(f"The base URL of {connector} has no variables; nothing was bound.")
+        return None
+    chosen = ask_base_url(cli, found.template, given)
+    return None if chosen == found.template.default else chosen
+
+
+def ask_base_url(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) -> str:
+    """Make a base URL of its variables; those that are not given are asked for, where somebody can be asked.
+
+    :raises CommandError: they make none.
+    """
+    values = dict(given)
+    for each in template.variables if cli.interactive() else ():
+        if each.name not in values:
+            what = f"{each.title} (such as {each.example})"
+            values[each.name] = ask(cli, what, each.check, each.default)
+    try:
+        return template.filled(values)
+    except ValueError as error:
+        raise CommandError(f"{error} Nothing was bound.", "Set it: --set NAME=VALUE") from None
 
 
 async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:

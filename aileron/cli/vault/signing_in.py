@@ -15,7 +15,7 @@ from aileron.cli._output import note, when
 from aileron.cli._session import quietly
 from aileron.cli.actions.trusting import confirm
 from aileron.errors import AileronError, InvalidRequest, NetworkError
-from aileron.values import timestamp, utc
+from aileron.values import ConnectorDescription, timestamp, utc
 
 from .callback import WAIT_SECONDS, CallbackListener
 from .open import open_file, sweep, write_link
@@ -41,10 +41,15 @@ device_option = click.option("--device", is_flag=True, help="Sign in on another 
 
 def signs_in(cli: CliContext, connector: str) -> bool:
     """Tell whether a connector file asks for a credential that is obtained by signing in."""
+    found = find_description(cli, connector)
+    return found is not None and found.credential is not None and found.credential.kind == KIND
+
+
+def find_description(cli: CliContext, connector: str) -> ConnectorDescription | None:
+    """Return what a connector's file says, as far as it is one; the daemon need not go by it."""
     from aileron.connectors import read_descriptions
 
-    found = (each for each, _ in read_descriptions(cli.home.connectors) if each.fqn == connector)
-    return any(each.credential is not None and each.credential.kind == KIND for each in found)
+    return next((each for each, _ in read_descriptions(cli.home.connectors) if each.fqn == connector), None)
 
 
 def renewal(item: Mapping[str, Any]) -> str:

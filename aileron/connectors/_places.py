@@ -1,0 +1,180 @@
+"""Reads where a connector talks to: its base URL, the variables in it, and its other hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from aileron.addresses import BaseUrl, read_base_url, read_host_and_port
+from aileron.tables import FileTable, quote
+from aileron.values import (
+    MOST_PATTERN_CHARACTERS,
+    UrlTemplate,
+    UrlVariable,
+    compile_pattern,
+    fill,
+    misplaced,
+    variables_in,
+)
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@frozen
+class Places:
+    """The base URLs and hosts that a file declares.
+
+    :ivar hosts: C{host:port}, with variables in braces.
+    :ivar others: base URLs by the names that operations know them by, with variables in braces.
+    """
+
+    base_url: str | None
+    bindable: bool
+    hosts: tuple[str, ...]
+    template: UrlTemplate | None
+    others: Mapping[str, str]
+
+    @property
+    def examples(self) -> Mapping[str, str]:
+        """Return an example of each variable's value."""
+        return {} if self.template is None else _examples(self.template.variables)
+
+
+def own_base_url(text: str, *, private_network: bool) -> BaseUrl:
+    """Read the base URL of a connector; digests bind it as it is.
+
+    :param private_network: whether the connector declares one, without which it speaks plain http to nobody.
+    :raises ValueError: what it must be.
+    """
+    base = read_base_url(text, exact=True)
+    if base.origin.scheme == "http" and not private_network:
+        raise ValueError("must begin with https:// (plain http is for loopback, where private_network is declared)")
+    return base
+
+
+def read_places(document: FileTable, head: FileTable, *, private_network: bool) -> Places:
+    """Read C{[connector]}, C{[variables]} and C{[hosts]} as far as they say where to; faults go where theirs go."""
+    variables = tuple(_variables(document.table("variables")))
+    reader = _BaseUrlReader(_examples(variables), private_network)
+    base_url, bindable = reader.base_url(head)
+    for name in sorted(set(reader.examples) - set(variables_in(base_url or ""))):
+        document.fault("variables", f"has {name!r}, which is not in the base URL")
+    others = reader.others(document.table("hosts"))
+    template = UrlTemplate(base_url, variables) if variables_in(base_url or "") and base_url else None
+    declared = [each for each in (base_url, *others.values()) if each]
+    return Places(
+        base_url=base_url if template is None else template.default,
+        bindable=bindable or template is not None,
+        hosts=_hosts(head, declared, reader.examples, bindable=bindable),
+        template=template,
+        others=others,
+    )
+
+
+@frozen
+class _BaseUrlReader:
+    """Reads base URLs with variables.
+
+    :ivar examples: what these are for example.
+    """
+
+    examples: Mapping[str, str]
+    private_network: bool
+
+    def base_url(self, head: FileTable) -> tuple[str | None, bool]:
+        """Return the base URL, and whether a binding may choose any."""
+        if not isinstance(head.values.get("base_url"), dict):
+            return head.read("base_url", self.read, None, required=True), False
+        table = head.table("base_url")
+        bindable = table.flag("bindable", default=False)
+        chosen = table.read("default", lambda text: own_base_url(text, private_network=self.private_network), None)
+        if "default" not in table.values and not bindable:
+            table.fault("default", "is missing, and no binding may choose one")
+        table.close()
+        return None if chosen is None else chosen.url, bindable
+
+    def others(self, table: FileTable) -> Mapping[str, str]:
+        """Return the base URLs of the other hosts, by name."""
+        for name in table.values:
+            if not _NAME.fullmatch(name):
+                table.fault(name, "must be named in a-z, 0-9 and '_'")
+        found = {name: table.read(name, self.read, "", required=True) for name in table.values}
+        return {name: url for name, url in found.items() if url}
+
+    def read(self, text: str) -> str:
+        """Read one, and return it in its plainest form.
+
+        :raises ValueError: what it must be.
+        """
+        if (problem := misplaced(text)) is not None:
+            raise ValueError(problem)
+        example = fill(text, self.examples)
+        if unknown := variables_in(example):
+            raise ValueError(f"has the variable {quote(unknown[0])}, which [variables] does not declare")
+        base = own_base_url(example, private_network=self.private_network)
+        if example not in (text, base.url):
+            raise ValueError(f"must be written so that it can be {base.url}")
+        return base.url if example == text else text
+
+
+def _examples(variables: tuple[UrlVariable, ...]) -> Mapping[str, str]:
+    return {each.name: each.default or each.example for each in variables}
+
+
+def _variables(table: FileTable) -> Iterator[UrlVariable]:
+    for name in table.values:
+        inside = table.table(name)
+        if not _NAME.fullmatch(name):
+            table.fault(name, "must be named in a-z, 0-9 and '_'")
+        pattern = inside.read("pattern", _pattern, "", required=True)
+        default = inside.text("default", required=False) or None
+        found = UrlVariable(name, inside.text("title"), pattern, inside.text("example"), default)
+        for key in ("example", "default"):
+            if pattern:
+                inside.read(key, found.check, "")
+        inside.close()
+        yield found
+
+
+def _pattern(text: str) -> str:
+    if len(text) > MOST_PATTERN_CHARACTERS:
+        raise ValueError(f"must have {MOST_PATTERN_CHARACTERS} characters at most")
+    try:
+        compile_pattern(text)
+    except ValueError as error:
+        raise ValueError(f"must be a regular expression as RE2 has it: {error}") from None
+    return text
+
+
+def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *, bindable: bool) -> tuple[str, ...]:
+    """Read C{hosts}; if they are left out, they are those of the base URLs.
+
+    :param declared: these, with variables in braces.
+    """
+    needed = list(dict.fromkeys(_host(each, examples) for each in declared))
+    if "hosts" not in head.values:
+        return tuple(needed)
+    hosts = []
+    for each in head.texts("hosts", required=False):
+        try:
+            found = read_host_and_port(fill(each, examples))
+            hosts.append(each if variables_in(each) else found)
+        except ValueError as error:
+            head.fault("hosts", f"has {each!r}, which {error}")
+    for each in needed:
+        if each not in hosts:
+            head.fault("hosts", f"must list the host of the base URL, {each}")
+    if not hosts and not bindable:
+        head.fault("hosts", "must list at least one host:port")
+    return tuple(hosts)
+
+
+def _host(url: str, examples: Mapping[str, str]) -> str:
+    """Return C{host:port} of a base URL, its variables in braces."""
+    origin = read_base_url(fill(url, examples)).origin
+    if not variables_in(url):
+        return origin.host_and_port
+    authority = url.partition("://")[2].partition("/")[0]
+    return authority if origin.authority == origin.host_and_port else f"{authority}:{origin.port}"
