@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
+from twisted.internet.defer import Deferred
 
 from aileron.errors import AileronError
 from aileron.files import Unreadable
@@ -20,6 +21,7 @@ from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical,
 from ._answer import ServiceAnswer
 from ._classify import Reader
 from ._files import ConnectorFile, name_fixtures, of_directory, one_file, read_fixtures, shipped
+from ._pages import Page, PageReader
 from ._prepare import prepare
 from ._schema import read_file
 from ._spec import HttpOperation, HttpSpec
@@ -126,7 +128,8 @@ class _Replay:
         scope = ReferenceScope(inputs, _KEY)
         expected = table.optional_table("request")
         try:
-            answer = _read_answer(table.table("answer", required=True), scope)
+            more = table.tables("more_answers", 20, required=False)
+            answers = [_read_answer(each, scope) for each in (table.table("answer", required=True), *more)]
             request = prepare(self.spec, operation, self.base_url, scope)
             if expected is not None:
                 base_url = self.spec.description.url_of(operation.place, self.base_url)
@@ -134,7 +137,10 @@ class _Replay:
         except AileronError as error:
             table.fault("inputs", f"make no request: {error.fault().message}")
             return None
-        return Reader(self.spec.description.fqn, operation, Redactor.of()).outcome(answer, _NOW)
+        outcome, asked = _read_all(self.spec.description.fqn, operation, request, answers)
+        if asked != len(answers):
+            table.fault("more_answers", f"must hold the answers of all pages: {asked} are asked for")
+        return outcome
 
     def _compare_output(self, table: FileTable, operation: HttpOperation, outcome: Outcome) -> None:
         _compare(table, "output", table.json("output"), outcome.output)
@@ -156,6 +162,27 @@ class _Replay:
             _compare(table, "finding", expected, _FINDINGS[finding.happened])
             _compare(table, "output", table.json("output"), finding.output)
         table.close()
+
+
+def _read_all(
+    fqn: str, operation: HttpOperation, request: Request, answers: Sequence[ServiceAnswer]
+) -> tuple[Outcome, int]:
+    """Read the answer, or as many pages as are asked for, and count these; what is not recorded is empty."""
+    if operation.pages is None:
+        return Reader(fqn, operation, Redactor.of()).outcome(answers[0], _NOW), 1
+    one, left, asked = Reader(fqn, evolve(operation, result=None), Redactor.of()), iter(answers), list[Request]()
+
+    async def ask(following: Request, _most_bytes: int) -> Page:
+        asked.append(following)
+        answer = next(left, ServiceAnswer(200, {}, b""))
+        return Page(one.outcome(answer, _NOW), answer.headers)
+
+    reader, found = (
+        PageReader(fqn, operation.pages, operation.result, operation.max_response_bytes, ask),
+        list[Outcome](),
+    )
+    Deferred.fromCoroutine(reader.read(request)).addCallback(found.append)
+    return found[0], len(asked)
 
 
 def _name_outcome(outcome: Outcome) -> str:

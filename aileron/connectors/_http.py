@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from urllib.parse import quote, urlencode, urljoin
+from urllib.parse import quote, urlencode
 
 from attrs import evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -47,6 +47,7 @@ from ._answer import (
 )
 from ._classify import Reader
 from ._headers import header_value
+from ._pages import Page, PageReader, find_on_origin
 from ._places import own_base_url
 from ._prepare import not_declared, prepare
 from ._spec import HttpOperation, HttpSpec
@@ -87,12 +88,21 @@ class HttpConnector:
         operation = self._own(request)
         if operation.operation.effect != READ:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
-        return await self._send(request, operation, credential, seconds)
+        if operation.pages is None:
+            return (await self._send(request, operation, credential, seconds)).outcome
+        until, one = self.clock.seconds() + seconds, evolve(operation, result=None)
+
+        async def ask(following: Request, most_bytes: int) -> Page:
+            page = evolve(one, max_response_bytes=max(most_bytes, 1))
+            return await self._send(following, page, credential, max(until - self.clock.seconds(), 0.0))
+
+        fqn, most_bytes = self.spec.description.fqn, operation.max_response_bytes
+        return await PageReader(fqn, operation.pages, operation.result, most_bytes, ask).read(request)
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        return await self._send(request, self._own(request), credential, seconds, late_seconds)
+        return (await self._send(request, self._own(request), credential, seconds, late_seconds)).outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Read where the file says, and find it there by the key."""
@@ -138,7 +148,7 @@ class HttpConnector:
         credential: ICredential | None,
         seconds: float,
         late_seconds: float = 0.0,
-    ) -> Outcome:
+    ) -> Page:
         within = min(seconds, operation.operation.timeout_seconds)
         until = self.clock.seconds() + within
         sent = await self._authorize(request, credential, within)
@@ -153,10 +163,11 @@ class HttpConnector:
         )
         attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
         headers = (*request.headers, *sent.headers)
-        outcome = await attempt.outcome(evolve(plain, url=_with_query(request.url, sent.query), headers=headers))
+        page = await attempt.page(evolve(plain, url=_with_query(request.url, sent.query), headers=headers))
+        outcome = page.outcome
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
-            return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
-        return outcome
+            return evolve(page, outcome=evolve(outcome, fault=evolve(outcome.fault, retriable=True)))
+        return page
 
     async def _authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
         """Open the credential for C{request}; nothing where none is wanted.
@@ -221,7 +232,7 @@ class _Attempt:
     plain: OutgoingRequest
     flight: Flight = field(factory=Flight)
 
-    async def outcome(self, message: OutgoingRequest) -> Outcome:
+    async def page(self, message: OutgoingRequest) -> Page:
         """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
         name = self.connector.spec.description.fqn
         deadline = self.connector.clock.seconds() + self.seconds
@@ -238,10 +249,10 @@ class _Attempt:
         except TooLarge as error:
             most = self.operation.max_response_bytes
             large = ResourceLimitExceeded(f"The answer of {name} is larger than {most} bytes.")
-            return self._fail(large.fault(), error.status)
+            return evolve(self._fail(large.fault(), error.status), too_large=True)
         except ServiceUnreachable:
             return self._fail(self._make_broken_fault(name))
-        return await self._read(name, answer)
+        return Page(await self._read(name, answer), answer.headers, len(answer.body))
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
         """Read what an answer means, without an echo; one that is long is read while others are served."""
@@ -257,8 +268,8 @@ class _Attempt:
             return evolve(broken, retriable=self.operation.operation.idempotent)
         return NetworkError(f"{name} could not be reached.").fault()
 
-    def _fail(self, fault: Fault, status: int | None = None) -> Outcome:
-        return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
+    def _fail(self, fault: Fault, status: int | None = None) -> Page:
+        return Page(self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)))
 
     async def _judge(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         answer, message = await self._once(message, deadline), self.plain
@@ -291,15 +302,4 @@ class _Attempt:
 def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:
     if answer.status not in _REDIRECTS or "location" not in answer.headers:
         return None
-    return _find_redirect(message.url, answer.headers["location"])
-
-
-def _find_redirect(url: str, location: str) -> str | None:
-    """Find where C{location} leads from C{url}, if that is of the same origin and proper; else L{None}."""
-    if not all("!" <= character <= "~" for character in location):
-        return None
-    try:
-        target = urljoin(url, location).partition("#")[0]
-        return target if read_origin(target) == read_origin(url) else None
-    except ValueError:
-        return None
+    return find_on_origin(message.url, answer.headers["location"])

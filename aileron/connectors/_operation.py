@@ -12,6 +12,7 @@ from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation
 from . import _template
 from ._headers import header_name, header_value
 from ._lookup import read_lookup
+from ._pages import read_pages
 from ._result import has_attachments, read_answer_headers, read_parts, read_precondition
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
@@ -66,6 +67,7 @@ def read_operation(
         inputs=inputs,
         lookup=lookup,
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
+        pages=read_pages(table, body.template if body and body.kind == "json" else None, query, result),
         place=table.choice("host", places, "") or None,
     )
     if answer == "file" and operation.max_response_bytes > MOST_ATTACHED_BYTES:

@@ -10,6 +10,7 @@ from aileron.addresses import Origin
 from aileron.values import ConnectorDescription, Operation, UrlTemplate
 
 from ._lookup import Lookup
+from ._pages import Pages
 from ._result import Parts
 from ._template import Template
 from ._when import Condition, Steps
@@ -56,6 +57,7 @@ class HttpOperation:
     :ivar follows: whether a redirect to the same origin is followed.
     :ivar lookup: how its effect is looked for, if it can be.
     :ivar answer_headers: which headers of the answer are part of the result, under which names.
+    :ivar pages: how what it reads is divided; L{None}: it is not.
     :ivar place: the name of another host that it goes to; L{None}: the base URL's.
     """
 
@@ -74,6 +76,7 @@ class HttpOperation:
     inputs: frozenset[str] = frozenset()
     lookup: Lookup | None = None
     answer_headers: Mapping[str, str] = field(factory=dict)
+    pages: Pages | None = None
     place: str | None = None
 
 

@@ -19,6 +19,7 @@ KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
     headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
     precondition answer_headers media_type file host title pattern example [hosts] [variables.<name>]
+    pages items cursor parameter until size first most_pages most_items more more_answers
     error.when error.message error.class reconcile op inputs items match absent after_seconds complete absent_statuses
 """
 
