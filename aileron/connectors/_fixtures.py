@@ -21,7 +21,7 @@ from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical,
 from ._answer import ServiceAnswer
 from ._classify import Reader
 from ._files import ConnectorFile, name_fixtures, of_directory, one_file, read_fixtures, shipped
-from ._pages import Page, PageReader
+from ._pages import FetchedPage, PageReader
 from ._prepare import prepare
 from ._schema import read_file
 from ._spec import HttpOperation, HttpSpec
@@ -172,10 +172,10 @@ def _read_all(
         return Reader(fqn, operation, Redactor.of()).outcome(answers[0], _NOW), 1
     one, left, asked = Reader(fqn, evolve(operation, result=None), Redactor.of()), iter(answers), list[Request]()
 
-    async def ask(following: Request, _most_bytes: int) -> Page:
+    async def ask(following: Request, _most_bytes: int) -> FetchedPage:
         asked.append(following)
         answer = next(left, ServiceAnswer(200, {}, b""))
-        return Page(one.outcome(answer, _NOW), answer.headers)
+        return FetchedPage(one.outcome(answer, _NOW), answer.headers)
 
     reader, found = (
         PageReader(fqn, operation.pages, operation.result, operation.max_response_bytes, ask),

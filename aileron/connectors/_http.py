@@ -47,7 +47,7 @@ from ._answer import (
 )
 from ._classify import Reader
 from ._headers import header_value
-from ._pages import Page, PageReader, find_on_origin
+from ._pages import FetchedPage, PageReader, find_on_origin
 from ._places import own_base_url
 from ._prepare import not_declared, prepare
 from ._spec import HttpOperation, HttpSpec
@@ -92,7 +92,7 @@ class HttpConnector:
             return (await self._send(request, operation, credential, seconds)).outcome
         until, one = self.clock.seconds() + seconds, evolve(operation, result=None)
 
-        async def ask(following: Request, most_bytes: int) -> Page:
+        async def ask(following: Request, most_bytes: int) -> FetchedPage:
             page = evolve(one, max_response_bytes=max(most_bytes, 1))
             return await self._send(following, page, credential, max(until - self.clock.seconds(), 0.0))
 
@@ -148,7 +148,7 @@ class HttpConnector:
         credential: ICredential | None,
         seconds: float,
         late_seconds: float = 0.0,
-    ) -> Page:
+    ) -> FetchedPage:
         within = min(seconds, operation.operation.timeout_seconds)
         until = self.clock.seconds() + within
         sent = await self._authorize(request, credential, within)
@@ -232,7 +232,7 @@ class _Attempt:
     plain: OutgoingRequest
     flight: Flight = field(factory=Flight)
 
-    async def page(self, message: OutgoingRequest) -> Page:
+    async def page(self, message: OutgoingRequest) -> FetchedPage:
         """Send C{message}, and return what came of it; every failure of the network or a limit is an outcome."""
         name = self.connector.spec.description.fqn
         deadline = self.connector.clock.seconds() + self.seconds
@@ -252,7 +252,7 @@ class _Attempt:
             return evolve(self._fail(large.fault(), error.status), too_large=True)
         except ServiceUnreachable:
             return self._fail(self._make_broken_fault(name))
-        return Page(await self._read(name, answer), answer.headers, len(answer.body))
+        return FetchedPage(await self._read(name, answer), answer.headers, len(answer.body))
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
         """Read what an answer means, without an echo; one that is long is read while others are served."""
@@ -268,8 +268,10 @@ class _Attempt:
             return evolve(broken, retriable=self.operation.operation.idempotent)
         return NetworkError(f"{name} could not be reached.").fault()
 
-    def _fail(self, fault: Fault, status: int | None = None) -> Page:
-        return Page(self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)))
+    def _fail(self, fault: Fault, status: int | None = None) -> FetchedPage:
+        return FetchedPage(
+            self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
+        )
 
     async def _judge(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         answer, message = await self._once(message, deadline), self.plain

@@ -29,7 +29,7 @@ _REL = re.compile(r";\s{0,9}rel=\"?([A-Za-z -]{1,100})")
 
 
 @frozen
-class Page:
+class FetchedPage:
     """The outcome of asking for one page.
 
     :ivar headers: of the answer, by lower-case name.
@@ -43,7 +43,7 @@ class Page:
     too_large: bool = False
 
 
-AskPage = Callable[[Request, int], Awaitable[Page]]
+AskPage = Callable[[Request, int], Awaitable[FetchedPage]]
 """Asks for one page, of so many bytes at most; its output is the whole content."""
 
 
@@ -78,7 +78,7 @@ class Pages:
     most_items: int = DEFAULT_MOST_ITEMS
     more: str = ""
 
-    def follow(self, request: Request, page: Page) -> Request | None:
+    def follow(self, request: Request, page: FetchedPage) -> Request | None:
         """Return the request for the page behind C{page}; L{None}: that is the last.
 
         :raises NoNextPage: it is on another host.
@@ -152,7 +152,7 @@ class PageReader:
         """
         alone, asked, items, size = self.pages.is_chosen(request), list[Request](), list[JSON](), 0
         following: Request | None = request
-        last, echoed = Page(Outcome()), dict[str, JSON]()
+        last, echoed = FetchedPage(Outcome()), dict[str, JSON]()
         while following is not None and not self._is_enough(len(asked), len(items), alone=alone):
             page = await self.ask(following, self.most_bytes - size)
             if page.too_large and asked:
