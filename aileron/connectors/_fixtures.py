@@ -193,14 +193,16 @@ def _name_outcome(outcome: Outcome) -> str:
 
 def _compare_request(table: FileTable, request: Request, base_url: str, scope: ReferenceScope) -> None:
     path, _, query = request.url.removeprefix(base_url).partition("?")
-    body = (request.body or b"").decode("utf-8")
+    body = "" if request.parts else (request.body or b"").decode("utf-8")
     _compare(table, "method", table.text("method"), request.method)
     _compare(table, "path", table.text("path"), path)
     _compare(table, "query", _listed(render(table.object("query") or {}, scope)), _parsed(query))
     sent = {name.lower(): text for name, text in request.headers}
     for name, text in (table.object("headers") or {}).items():
         _compare(table, "headers", render(text, scope), sent.get(name.lower()))
-    if "json" in table.values:
+    if request.parts:
+        _compare(table, "parts", render(table.json("parts"), scope), [each.review() for each in request.parts])
+    elif "json" in table.values:
         _compare(table, "json", _rendered(table, scope).decode("utf-8"), body)
     elif "form" in table.values:
         _compare(table, "form", _listed(render(table.object("form") or {}, scope)), _parsed(body))

@@ -12,6 +12,7 @@ from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation
 from . import _template
 from ._headers import header_name, header_value
 from ._lookup import read_lookup
+from ._multipart import FILE, MULTIPART, read_upload
 from ._pages import read_pages
 from ._result import has_attachments, read_answer_headers, read_parts, read_precondition
 from ._spec import (
@@ -28,6 +29,7 @@ from ._spec import (
 from ._template import Template
 from ._when import condition, dotted
 
+BODIES = ("json", "form", "text", MULTIPART, FILE)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _WITHOUT_BODY = ("GET", "HEAD")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
@@ -155,7 +157,7 @@ def _header_templates(table: FileTable, credential: CredentialNeed | None) -> Ma
 
 
 def _body(table: FileTable, method: str) -> RequestBody | None:
-    given = [key for key in ("json", "form", "text") if key in table.values]
+    given = [key for key in BODIES if key in table.values]
     table.skip(*given)
     if len(given) > 1:
         table.fault(given[1], f"must not stand beside {given[0]}")
@@ -164,6 +166,10 @@ def _body(table: FileTable, method: str) -> RequestBody | None:
     if not given:
         return None
     kind = given[0]
+    if kind in (MULTIPART, FILE):
+        if "content-type" in {name.lower() for name in table.table("headers").values}:
+            table.fault("headers", f"must not say the Content-Type, which follows from {kind}")
+        return RequestBody(kind, read_upload(table, kind))
     if kind == "form":
         return RequestBody(kind, _templates(table, kind))
     template = table.text(kind, ANY_TEXT) if kind == "text" else table.json(kind)

@@ -7,9 +7,10 @@ from urllib.parse import quote, urlencode
 
 from aileron.addresses import BaseUrl
 from aileron.errors import CapabilityDenied, InvalidRequest
-from aileron.values import JSON, Request, canonical
+from aileron.values import JSON, BodyPart, Request, canonical
 
 from ._headers import header_value
+from ._multipart import FILE, MULTIPART, encode_upload
 from ._places import own_base_url
 from ._spec import HttpOperation, HttpSpec, RequestBody
 from ._template import Omitted, ReferenceScope, Template, problem, references, render, scalar, text
@@ -30,7 +31,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
     """
     base = _find_allowed(spec, operation, base_url)
     _no_strangers(operation, scope.inputs)
-    body = None if operation.body is None else _encode(operation.body, scope)
+    body, media_type, parts = _encode(operation.body, scope)
     description, need = spec.description, spec.description.credential
     return Request(
         connector=description.fqn,
@@ -39,10 +40,11 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
         idempotent=operation.operation.idempotent,
         method=operation.method,
         url=base.url + _path(operation, scope) + _query(operation, scope),
-        headers=tuple(_headers(operation, scope)),
+        headers=tuple(_headers(operation, media_type, scope)),
         body=body,
         credential_header=(need.header or None) if need else None,
         credential_query=need.query if need else None,
+        parts=tuple(parts),
     )
 
 
@@ -129,12 +131,12 @@ def _pairs(name: str, template: Template, scope: ReferenceScope) -> Iterator[tup
             yield name, scalar(each, name)
 
 
-def _headers(operation: HttpOperation, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
+def _headers(operation: HttpOperation, media_type: str, scope: ReferenceScope) -> Iterator[tuple[str, str]]:
     named = {name.lower() for name in operation.headers}
     if "accept" not in named:
         yield "Accept", _ACCEPTS[operation.answer]
-    if operation.body is not None and "content-type" not in named:
-        yield "Content-Type", _CONTENT_TYPES[operation.body.kind]
+    if media_type and "content-type" not in named:
+        yield "Content-Type", media_type
     for name, template in operation.headers.items():
         value = _header(name, template, scope)
         if value is not None:
@@ -151,7 +153,16 @@ def _header(name: str, template: str, scope: ReferenceScope) -> str | None:
         raise InvalidRequest(f"The header {name} {error}.") from error
 
 
-def _encode(body: RequestBody, scope: ReferenceScope) -> bytes:
+def _encode(body: RequestBody | None, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[BodyPart]]:
+    """Return the body, its type, and the parts of one that carries files."""
+    if body is None:
+        return None, "", ()
+    if body.kind in (MULTIPART, FILE) and isinstance(body.template, Mapping):
+        return encode_upload(body.kind, body.template, scope)
+    return _encode_text(body, scope), _CONTENT_TYPES[body.kind], ()
+
+
+def _encode_text(body: RequestBody, scope: ReferenceScope) -> bytes:
     if body.kind == "form" and isinstance(body.template, Mapping):
         return _url_encoded(body.template, scope).encode("ascii")
     try:

@@ -10,11 +10,13 @@ from attrs import field, frozen
 from aileron.addresses import read_origin
 
 from ._faults import Fault
-from ._json import JSON
+from ._json import JSON, digest_of_bytes
 from ._places import UrlTemplate, fill
 from ._vault import Scope
 
 READ, WRITE = "read", "write"
+
+_ESCAPED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 
 PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
     "message": ("to", "text"),
@@ -148,12 +150,45 @@ class ConnectorDescription:
 
 
 @frozen
+class BodyPart:
+    """A part of a body that carries files.
+
+    :ivar name: of the field; empty: the part is the whole body.
+    :ivar media_type: empty: it is a field of a form, and no file.
+    """
+
+    name: str
+    content: bytes
+    media_type: str = ""
+    filename: str | None = None
+
+    @property
+    def head(self) -> bytes:
+        """The lines before its content in C{multipart/form-data}, as browsers escape them."""
+        pairs = [("name", self.name), *([("filename", self.filename)] if self.filename is not None else [])]
+        named = "".join(f'; {key}="{text.translate(_ESCAPED)}"' for key, text in pairs)
+        kind = f"Content-Type: {self.media_type}\r\n" if self.media_type else ""
+        return f"Content-Disposition: form-data{named}\r\n{kind}".encode()
+
+    def review(self) -> dict[str, JSON]:
+        """Return what is shown of it: its text where it is one, and size and digest in any case."""
+        shown: dict[str, JSON] = {"name": self.name, "filename": self.filename, "type": self.media_type}
+        try:
+            shown["text"] = self.content.decode("utf-8")  # whatever its type says
+        except UnicodeDecodeError:
+            shown["text"] = None
+        more: dict[str, JSON] = {"size": len(self.content), "digest": digest_of_bytes(self.content)}
+        return {**{key: text for key, text in shown.items() if text}, **more}
+
+
+@frozen
 class Request:
     """A request as it will be built, but for the credential: pure data, shown to the operator and bound by the digest.
 
     :ivar headers: name and value, in order, without the credential's.
     :ivar credential_header: the header that the credential will fill, or L{None}: none.
     :ivar credential_query: the query parameter that it will fill, or L{None}: none.
+    :ivar parts: of which the body is made, where it carries files.
     """
 
     connector: str
@@ -166,6 +201,7 @@ class Request:
     body: bytes | None = None
     credential_header: str | None = None
     credential_query: str | None = None
+    parts: tuple[BodyPart, ...] = ()
 
 
 @frozen

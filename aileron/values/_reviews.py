@@ -67,7 +67,7 @@ class ReviewedBinding:
 class ReviewedRequest:
     """A request as it will leave, but for the credential.
 
-    :ivar body: its text; where it is no UTF-8, C{{"base64": …}}.
+    :ivar body: its text; where it is no UTF-8, C{{"base64": …}}; where it carries files, C{{"parts": […]}}.
     :ivar credential_header: the header that the credential will fill, or L{None}: none.
     :ivar credential_query: the query parameter that it will fill, or L{None}: none.
     """
@@ -92,7 +92,7 @@ class ReviewedRequest:
             method=request.method,
             url=request.url,
             headers=request.headers,
-            body=_text(request.body),
+            body={"parts": [each.review() for each in request.parts]} if request.parts else _text(request.body),
             credential_header=request.credential_header,
             credential_query=request.credential_query,
         )

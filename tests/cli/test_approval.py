@@ -40,6 +40,23 @@ class ShowTests(ApprovalCase):
         ):
             self.assertIn(part, out)
 
+    def test_parts(self) -> None:
+        """Each part of an upload is shown by name, type, size and digest, with its text; other bytes as base64."""
+        given = approval()
+        request = given["review"]["steps"][0]["request"]
+        size = {"size": 7, "digest": "sha256:d"}
+        text = {"name": "report", "filename": "r.csv", "type": "text/csv", "text": "a,b\n1,2\u202e", **size}
+        for body, parts in (
+            ({"parts": [text, {"type": "image/png", **size}]}, ("Part report:", "r.csv", "│ a,b\n", "│ 1,2\\u202e\n")),
+            ({"parts": [text, {"type": "image/png", **size}]}, ("Part (the whole body):", "image/png", "sha256:d")),
+            ({"base64": "AAEC"}, ("Binary body, 4 characters", "│ AAEC")),
+        ):
+            request["body"] = body
+            self.site.answer("GET", ONE, given)
+            out = self.as_operator("approval", "show", RUN)[1]
+            for part in parts:
+                self.assertIn(part, out)
+
     def test_cards(self) -> None:
         """A message is shown as that, its values not twice; the request is shown too, with --raw every argument."""
         parts = [{"name": "to", "values": ["#eng"]}, {"name": "text", "values": ["one\ntwo\u202e"]}]

@@ -19,6 +19,7 @@ KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
     headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
     precondition answer_headers media_type file host title pattern example [hosts] [variables.<name>]
+    multipart file filename base64 parts
     pages items cursor parameter until size first most_pages most_items more more_answers
     error.when error.message error.class reconcile op inputs items match absent after_seconds complete absent_statuses
 """
@@ -75,6 +76,14 @@ class PageTests(SynchronousTestCase):
             Service().connector(spec_of(listing)).prepare("upload", {"text": "x"}, "https://a.chat.example/api", "k")
         )
         self.assertEqual("https://upload-a.chat.example/files", request.url)
+
+    def test_uploads(self) -> None:
+        """The uploads are ones, and carry what they are given."""
+        (listing,) = [each for each in OTHER.findall(self.page) if ".multipart]" in each]
+        connector = Service().connector(spec_of(LISTING.findall(self.page)[0] + listing))
+        form = connector.prepare("upload", {"name": "a.csv", "report": "1"}, "https://tracker.example", "k")
+        file = connector.prepare("replace", {"id": 1, "type": "a/b", "content": "AA"}, "https://tracker.example", "k")
+        self.assertEqual([[each.content for each in made.parts] for made in (form, file)], [[b"1"], [b"\0"]])
 
     def test_comparisons(self) -> None:
         """Every comparison of the table is one."""

@@ -57,6 +57,7 @@ class AccountedTests(SynchronousTestCase):
             body(**{str(each): KEY for each in range(11)}),
             "channel=%23general",
             {"base64": "/w=="},
+            {"parts": [{"name": "text", "text": "#general"}]},
         ):
             self.assertFalse(self.accounted(content), content)
         self.assertFalse(self.accounted(None, headers=(("X-New", "x" * 1000),)))
@@ -98,6 +99,21 @@ class DrawnTests(WebCase):
         self.assertEqual(self.marks(shown, "sent-1"), {})
         box = self.marks(shown, "request-1")
         self.assertEqual((box["data-must-read"], box["data-label"]), ("yes", "request 1"))
+
+    def test_parts(self) -> None:
+        """An upload stands open, each part with its type, size, digest and text."""
+        part: JSON = {
+            "name": "report",
+            "filename": "r.csv",
+            "type": "text/csv",
+            "text": "a\u202eb",
+            "size": 5,
+            "digest": "d",
+        }
+        shown = self.shown({"parts": [part]})
+        self.assertEqual(self.marks(shown, "sent-1"), {})
+        for text in ("r.csv", "text/csv", "a\\u202eb"):
+            self.assertIn(text, shown.text)
 
     def test_preview(self) -> None:
         """What the preview shows counts as shown, but not what it has cut."""

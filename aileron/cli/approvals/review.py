@@ -7,6 +7,7 @@ from typing import Any
 
 from aileron.cli._output import block, heading, in_words, say, value, values, when
 from aileron.values import (
+    JSON,
     Card,
     PreviewField,
     PreviewStatus,
@@ -154,12 +155,23 @@ def _show_request(request: ReviewedRequest) -> None:
         say("    {name}: (the credential, added when the request is sent)", name=request.credential_header)
     if request.credential_query:
         say("    query {name}=(the credential, added when the request is sent)", name=request.credential_query)
-    if isinstance(request.body, Mapping):
+    if isinstance(request.body, Mapping) and isinstance(parts := request.body.get("parts"), Sequence):
+        for part in parts:
+            _show_part(dict(part) if isinstance(part, Mapping) else {})
+    elif isinstance(request.body, Mapping):
         data = str(request.body.get("base64"))
         say("    Binary body, {length} characters of base64:", length=len(data))
         block(data, _IN * 2)
     elif request.body is not None:
         block(str(request.body), _IN * 2)
+
+
+def _show_part(part: dict[str, JSON]) -> None:
+    text = part.pop("text", None)
+    say("    Part {name}:", name=part.pop("name", None) or "(the whole body)")
+    values(part, _IN * 2)
+    if text is not None:
+        block(str(text), _IN * 3)
 
 
 def _binding(binding: ReviewedBinding | None) -> str:
