@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from attrs import evolve
+
 from aileron.credentials import KINDS
 from aileron.tables import ANY_TEXT, FileTable, quote
 from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation, Presentation
@@ -12,6 +14,7 @@ from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation
 from . import _template
 from ._headers import header_name, header_value
 from ._lookup import read_lookup
+from ._mail import read_mail
 from ._multipart import FILE, MULTIPART, read_upload
 from ._pages import read_pages
 from ._result import has_attachments, read_answer_headers, read_parts, read_precondition
@@ -29,7 +32,7 @@ from ._spec import (
 from ._template import Template
 from ._when import condition, dotted
 
-BODIES = ("json", "form", "text", MULTIPART, FILE)
+BODIES = ("json", "form", "text", "mail", MULTIPART, FILE)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _WITHOUT_BODY = ("GET", "HEAD")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
@@ -54,7 +57,9 @@ def read_operation(
     inputs = _inputs([*segments, query, headers, body.template if body else None])
     lookup = read_lookup(table.optional_table("reconcile"), inputs)
     operation = HttpOperation(
-        operation=_declared(name, table, effect, inputs, reconcilable=lookup is not None),
+        operation=evolve(
+            _declared(name, table, effect, inputs, reconcilable=lookup is not None), scopes=_scopes(table, credential)
+        ),
         method=method,
         segments=segments,
         query=query,
@@ -172,7 +177,10 @@ def _body(table: FileTable, method: str) -> RequestBody | None:
         return RequestBody(kind, read_upload(table, kind))
     if kind == "form":
         return RequestBody(kind, _templates(table, kind))
-    template = table.text(kind, ANY_TEXT) if kind == "text" else table.json(kind)
+    if kind == "mail":
+        template: Template = read_mail(table.table(kind))
+    else:
+        template = table.text(kind, ANY_TEXT) if kind == "text" else table.json(kind)
     _check_references(table, kind, template)
     return RequestBody(kind, template)
 
@@ -212,6 +220,16 @@ def _inputs_shown(table: FileTable, part: str, inputs: Collection[str]) -> tuple
     for name in filter(None, names):
         if name not in inputs:
             table.fault(part, f"names {quote(name)}, which is not an input of the operation")
+    return names
+
+
+def _scopes(table: FileTable, credential: CredentialNeed | None) -> tuple[str, ...]:
+    """Read the scopes that the operation needs, which are some of the credential's."""
+    names = table.texts("scopes", required=False)
+    asked = () if credential is None else credential.settings.get("scopes", "").split()
+    for name in names:
+        if name not in asked:
+            table.fault("scopes", f"has {quote(name)}, which the scopes of [credential] do not list")
     return names
 
 

@@ -10,6 +10,7 @@ from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, BodyPart, Request, canonical
 
 from ._headers import header_value
+from ._mail import write_mail
 from ._multipart import FILE, MULTIPART, encode_upload
 from ._places import own_base_url
 from ._spec import HttpOperation, HttpSpec, RequestBody
@@ -19,6 +20,7 @@ _CONTENT_TYPES = {
     "json": "application/json",
     "form": "application/x-www-form-urlencoded",
     "text": "text/plain; charset=utf-8",
+    "mail": "message/rfc822",
 }
 _ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "file": "*/*", "none": "*/*"}
 
@@ -165,6 +167,8 @@ def _encode(body: RequestBody | None, scope: ReferenceScope) -> tuple[bytes | No
 def _encode_text(body: RequestBody, scope: ReferenceScope) -> bytes:
     if body.kind == "form" and isinstance(body.template, Mapping):
         return _url_encoded(body.template, scope).encode("ascii")
+    if body.kind == "mail" and isinstance(body.template, Mapping):
+        return write_mail(body.template, scope)
     try:
         if body.kind == "text":
             return text(str(body.template), scope).encode("utf-8")

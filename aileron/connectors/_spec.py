@@ -26,7 +26,7 @@ LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS = 0.001, 300.0
 class RequestBody:
     """The body of a request, as the file declares it.
 
-    :ivar kind: C{json}, C{form}, C{text}, C{multipart} or C{file}.
+    :ivar kind: C{json}, C{form}, C{text}, C{mail}, C{multipart} or C{file}.
     """
 
     kind: str

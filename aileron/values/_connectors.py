@@ -53,6 +53,7 @@ class Operation:
     :ivar destructive: whether it may change or remove what was there; else it only adds.  Counts for writes.
     :ivar output_schema: JSON Schema of its output, where it is declared.
     :ivar presentation: as what its inputs are shown; L{None}: as they are.
+    :ivar scopes: that its credential must have been given, where the service has such; empty: nothing is known.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Operation:
     destructive: bool = True
     output_schema: Mapping[str, JSON] | None = None
     presentation: Presentation | None = None
+    scopes: tuple[str, ...] = ()
 
 
 @frozen
