@@ -20,7 +20,7 @@ from aileron.values import READ, Action
 
 BUILTIN = Path(str(files("aileron.connectors"))) / "builtin"
 FACTS = json.loads((Path(__file__).parent / "facts.json").read_text("utf-8"))
-"""For some services: each path's query parameters and members of its body, as the providers publish them."""
+"""For some services: each path's query parameters, members of its body and scopes, as the providers publish them."""
 BEYOND = {("slack", "client_msg_id")}
 """Members that Slack takes, although its published specification is older."""
 NAMES = sorted(path.stem for path in BUILTIN.glob("*.toml") if path.name.count(".") == 1)
@@ -99,14 +99,17 @@ class BuiltinTests(SynchronousTestCase):
         self.assertEqual([each for each, count in named.items() if count > 1], [])
 
     def test_published(self) -> None:
-        """Paths, parameters and members of bodies are among those that the providers publish."""
+        """Paths, parameters, members of bodies and scopes are among those that the providers publish."""
         for name, facts in FACTS.items():
             for operation, each in spec(name).operations.items():
                 segments = ("{}" if "${" in segment else segment for segment in each.segments)
                 published = facts[f"{each.method} /{'/'.join(segments)}"]
                 self.assertLessEqual(set(each.query), set(published["query"]), f"{name}.{operation}")
-                template = each.body.template if each.body else {}
+                template = each.body.template if each.body and each.body.kind != "mail" else {}
                 body = (
                     {key for key in template if (name, key) not in BEYOND} if isinstance(template, Mapping) else set()
                 )
                 self.assertLessEqual(body, set(published["body"]), f"{name}.{operation}")
+                scopes = set(published.get("scopes", ()))
+                self.assertLessEqual(set(each.operation.scopes), scopes, f"{name}.{operation}")
+                self.assertEqual(bool(each.operation.scopes), bool(scopes), f"{name}.{operation}")
