@@ -16,7 +16,7 @@ from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
-from .routes.scopes import current_target
+from .routes.scopes import current_target, needed_scopes
 from .shapes.gateway import proxy_shown
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "failure",
     "keep_place",
     "mint",
+    "needed_scopes",
     "operator_site",
     "peer_uid",
     "peer_uid_lookup",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -152,8 +152,12 @@ class CredentialKind(ABC):
         """Tell whether it can be used."""
         return CredentialState(CredentialStatus.READY)
 
-    def limit(self, kept: bytes, scope: Scope) -> str | None:
-        """Return what it cannot do of what its connector asks for, in a sentence; L{None}: nothing is known."""
+    def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
+        """Say which of the C{scopes} that are needed it lacks, in a sentence; L{None}: none is known."""
+        return None
+
+    def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
+        """Say which scopes it has beside the C{scopes} that are needed, in a sentence; L{None}: none is known."""
         return None
 
 

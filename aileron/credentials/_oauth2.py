@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -12,13 +12,17 @@ from attrs import evolve, field, frozen
 
 from aileron.addresses import is_loopback, read_origin
 from aileron.errors import NetworkError
-from aileron.values import JSON, Scope, loads_strict
+from aileron.values import JSON, loads_strict
 
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest
 from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
 
 CODE, CLIENT, DEVICE = "authorization_code", "client_credentials", "device_code"
 POST, BASIC, NONE = "client_secret_post", "client_secret_basic", "none"
+OFFLINE = "offline_access"
+"""Asks for a refresh token; not every service that gives one says that it gave this."""
+
+_IDENTITY = frozenset({OFFLINE, "openid", "profile", "email"})
 _MOST_SECONDS = 10 * 365 * 86400
 _ENDED = frozenset(
     {
@@ -121,10 +125,15 @@ class OAuth2(RenewedKind[OAuth2Document]):
         found = self.read(kept)
         return tuple(each for each in (found.refresh_token, found.client_secret) if each)
 
-    def limit(self, kept: bytes, scope: Scope) -> str | None:
-        """Name the scopes that its connector asks for and that it was not given."""
-        missing = missing_scopes(self.read(kept), scope.settings)
+    def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
+        """Name those of C{scopes} that it was not given."""
+        missing = missing_scopes(self.read(kept), scopes)
         return f"It was not given: {', '.join(missing)}." if missing else None
+
+    def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
+        """Name the scopes that it was given beside C{scopes}."""
+        more = surplus_scopes(self.read(kept), scopes)
+        return f"It was given more than your trusted actions need: {', '.join(more)}." if more else None
 
     async def renew(self, found: OAuth2Document, use: CredentialUse) -> OAuth2Document:
         """Ask the token endpoint once."""
@@ -142,10 +151,24 @@ class OAuth2(RenewedKind[OAuth2Document]):
             raise NetworkError(f"The token endpoint {error}.") from None
 
 
-def missing_scopes(found: OAuth2Document, settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the scopes that a connector asks for and that were not given, where it is known which were."""
-    asked = settings.get("scopes", "").split() if found.scopes else ()
-    return tuple(each for each in asked if each not in found.scopes)
+def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the scopes C{asked} that were not given, where it is known which were."""
+    if not found.scopes:
+        return ()
+    given = (*found.scopes, *((OFFLINE,) if found.refresh_token else ()))
+    return tuple(each for each in asked if not any(_is_same(each, one) for one in given))
+
+
+def surplus_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the scopes that were given and are none of C{asked}, without those that only say who signed in."""
+    more = (each for each in found.scopes if each.lower() not in _IDENTITY)
+    return tuple(each for each in more if not any(_is_same(one, each) for one in asked))
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Compare two scopes as services write them back: in other case, or behind the address of what they are for."""
+    short, long = sorted((one.lower(), other.lower()), key=len)
+    return short == long or long.endswith(f"/{short}")
 
 
 def with_tokens(found: OAuth2Document, told: Mapping[str, JSON], now: datetime) -> OAuth2Document:

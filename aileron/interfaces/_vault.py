@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
@@ -87,8 +89,11 @@ class IBindings(Interface):
         :raises InvalidRequest: a malformed secret.
         """
 
-    def credential_state(binding: Binding) -> CredentialState:
-        """Tell whether its credential can be used; works while locked, but is not known then."""
+    def credential_state(binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
+        """Tell whether its credential can be used; works while locked, but is not known then.
+
+        :param needed: the scopes that it is needed for; L{None}: those that it was sealed for.
+        """
 
     def bindings_generation() -> int:
         """Return a number that grows whenever a binding or its secret is set up, replaced, rebound or revoked."""

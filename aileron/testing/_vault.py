@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -12,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
-from aileron.credentials import place
+from aileron.credentials import KINDS, place
 from aileron.errors import BindingFailed, Conflict, CredentialNeedsYou, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import (
@@ -124,13 +125,17 @@ class MemoryBindings:
         self._changes += 1
         return binding
 
-    def credential_state(self, binding: Binding) -> CredentialState:
+    def credential_state(self, binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
         if self._vault.state() is not VaultState.UNLOCKED:
             return CredentialState(CredentialStatus.LOCKED)
         if binding.name not in self._kept:
             return CredentialState(CredentialStatus.REVOKED)
         reason = self.needing.get(binding.name)
-        return CredentialState(CredentialStatus.NEEDS_YOU if reason else CredentialStatus.READY, reason=reason)
+        if reason is not None or needed is None:
+            return CredentialState(CredentialStatus.NEEDS_YOU if reason else CredentialStatus.READY, reason=reason)
+        kind, kept = KINDS[binding.kind], self._kept[binding.name][1]
+        limit, surplus = kind.limit(kept, needed), kind.surplus(kept, needed)
+        return CredentialState(CredentialStatus.READY, reason=limit, surplus=surplus)
 
     def bindings_generation(self) -> int:
         return self._changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from attrs import evolve
 from twisted.internet.defer import DeferredLock
@@ -88,7 +89,7 @@ class FileBindings:
     def bindings_generation(self) -> int:
         return self._changes
 
-    def credential_state(self, binding: Binding) -> CredentialState:
+    def credential_state(self, binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
         try:
             key, document = self._file.opened()
         except VaultLocked:
@@ -101,9 +102,11 @@ class FileBindings:
         except VaultDamaged:
             return CredentialState(CredentialStatus.NEEDS_YOU, reason="Its entry in the vault was altered.")
         state = kind.state(kept, utc(self._clock.seconds()))
-        if state.reason is None and binding.scope is not None:
-            return evolve(state, reason=kind.limit(kept, binding.scope))
-        return state
+        if state.reason is not None or binding.scope is None:
+            return state
+        scopes = binding.scope.settings.get("scopes", "").split() if needed is None else needed
+        surplus = None if needed is None else kind.surplus(kept, scopes)
+        return evolve(state, reason=kind.limit(kept, scopes), surplus=surplus)
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
         return Credential(self._file, binding, scope, self._turns[binding.name], self._clock, self._renewals)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 from twisted.web.template import Tag, tags
 
-from aileron.api import Dependencies, current_target
+from aileron.api import Dependencies, current_target, needed_scopes
 from aileron.values import Binding, BindingFlag, ConnectorDescription, CredentialState, Scope, visible
 
 from ._blocks import Part, act, command, facts, quiet
@@ -39,7 +39,7 @@ async def read_credentials(deps: Dependencies) -> Sequence[ComparedBinding]:
 def _compare(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> ComparedBinding:
     target = current_target(deps, binding)
     wanted = None if target is None else target.scope
-    state, problem = deps.bindings.credential_state(binding), ""
+    state, problem = deps.bindings.credential_state(binding, needed_scopes(deps, binding.connector)), ""
     if flag is not None and flag.revision == binding.revision:
         problem = flag.reason
     elif binding.address_problem is not None:
@@ -66,6 +66,9 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
     yield tags.h3(visible(binding.name))
     if credential.problem:
         yield tags.p(visible(credential.problem), **{"class": "warning"})
+    if credential.state.surplus:
+        yield quiet(visible(credential.state.surplus), " To sign in again for less:")
+        yield command("aileron", "binding", "renew", binding.name)
     known = [("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)]
     known += [("Expires", credential.state.expires_at)] if credential.state.expires_at else []
     if wanted not in (None, binding.scope) and binding.address_problem is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -94,11 +95,32 @@ class BindingTests(BindingCase):
 
     def test_state(self) -> None:
         """Whether the credential can be used is told; of a revoked one that it is gone."""
-        state = {"status": "ready", "expires_at": None, "reason": None}
+        state = {"status": "ready", "expires_at": None, "reason": None, "surplus": None}
         self.assertEqual(self.set_up().json["state"], state)
         self.assertEqual(self.shown()["state"], state)
         revoked = self.operator.ask("DELETE", f"/v1/bindings/{NAME}", self.key).json
         self.assertEqual(revoked["state"], {**state, "status": "revoked"})
+
+    def test_scopes(self) -> None:
+        """It is told which scopes the trusted actions need, with those that no operation names, and compared."""
+        settings = {"token_url": "https://login.invalid/token", "scopes": "read offline_access send admin"}
+        operations = {
+            name: evolve(self.description.operations["post"], name=name, scopes=scopes)
+            for name, scopes in (("post", ("send",)), ("get", ("read",)), ("drop", ("admin",)))
+        }
+        need = CredentialNeed("oauth2", "Authorization", "Bearer {key}", settings)
+        self.connecting(credential=need, operations=operations)
+        target = self.operator.ask("POST", "/v1/bindings/target", self.key, {"connector": FQN}).json
+        self.assertEqual((target["scopes"], target["scope"]["settings"]), (["offline_access", "send"], settings))
+        given = {"client_id": "c", "token_url": "https://login.invalid/token", "access_token": "a"}
+        secret = json.dumps({"grant": "authorization_code", **given, "scopes": ["read", "send"]})
+        made = self.set_up(kind="oauth2", secret=secret).json
+        self.assertEqual(made["scopes"], ["offline_access", "send"])
+        self.assertEqual(made["state"]["reason"], "It was not given: offline_access.")
+        self.assertEqual(made["state"]["surplus"], "It was given more than your trusted actions need: read.")
+        self.connecting(operations={name: evolve(each, scopes=()) for name, each in operations.items()})
+        (unknown,) = self.operator.ask("GET", "/v1/bindings", self.key).json["items"]
+        self.assertEqual((unknown["scopes"], unknown["state"]["surplus"]), (None, None))
 
     def test_unrecorded(self) -> None:
         """A binding that cannot be put on record is not there."""
@@ -249,8 +271,8 @@ class ProviderTests(BindingCase):
 
     def test_shown_before(self) -> None:
         """For what a credential would be sealed is told beforehand, of providers and connectors, and binds nothing."""
-        self.assertEqual(self.target(self.FQN).json, {"connector": self.FQN, "scope": self.SCOPE})
-        self.assertEqual(self.target(FQN).json, {"connector": FQN, "scope": SCOPE})
+        self.assertEqual(self.target(self.FQN).json, {"connector": self.FQN, "scope": self.SCOPE, "scopes": None})
+        self.assertEqual(self.target(FQN).json, {"connector": FQN, "scope": SCOPE, "scopes": None})
         self.assertEqual((self.target("gateway://other").status, self.target("builtin://other").status), (400, 400))
         self.assertEqual((self.events(), self.deps.bindings.list()), ([], ()))
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from aileron.cli.actions import connect
 from aileron.cli.actions.services import DESTRUCTIVE, READ, find_services, read_service
+from aileron.cli.vault.signing_in import SignInChoice
 from aileron.errors import ExternalApiError
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
@@ -54,6 +58,26 @@ class ConnectTests(TrustCase):
             self.assertIn(part, out)
         self.assertNotIn("canary", out + err)
         self.assertEqual((self.site.logins, self.site.sessions), ([], []))
+
+    def test_signed_in(self) -> None:
+        """For a service with OAuth 2 one signs in, for what the daemon says is needed, and no browser is started."""
+        asked: list[object] = []
+
+        async def sign_in(_cli: object, target: Mapping[str, object], choice: SignInChoice) -> str:
+            asked.extend((target["scopes"], choice.opens_browser))
+            return "canary-document"
+
+        self.patch(connect, "sign_in", sign_in)
+        target = {"scope": {"hosts": ["gmail.googleapis.com:443"]}, "scopes": ["read"]}
+        self.site.answer("POST", "/v1/bindings/target", target)
+        self.site.answer("POST", "/v1/actions/check-gmail/run", {"result": {"output": {"address": "ada@example.org"}}})
+        chosen = tuple(read_service("gmail").chosen)
+        code, out, err = self.connected("", PASSPHRASE, "y", "", service="gmail", actions=chosen)
+        self.assertEqual((code, self.typed, asked), (0, [], [["read"], False]), err)
+        (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
+        self.assertEqual((bound["connector"], bound["secret"]), ("builtin://gmail", "canary-document"))
+        self.assertIn("ada@example.org", out)
+        self.assertNotIn("canary", out + err)
 
     def test_chosen(self) -> None:
         """Actions are chosen by their numbers, or all; an answer that names none is asked for again."""

@@ -185,6 +185,15 @@ class BrowserTests(SigningInCase):
         self.assertIn("read, write", err)
         self.assert_nothing_left(out, err)
 
+    def test_needed_scopes(self) -> None:
+        """Only the scopes that the daemon says are needed are asked for, though it is sealed for all."""
+        target = {"connector": FQN, "scope": scope(self.settings), "scopes": ["read"]}
+        self.site.answer("POST", "/v1/bindings/target", target)
+        self.answers = [{**TOKENS, "scope": "read"}]
+        code, _, err = self.setup_with("my-client", "y")
+        self.assertEqual((code, self.query["scope"], self.kept()[0]["scopes"]), (0, "read", ["read"]), err)
+        self.assertNotIn("Not given", err)
+
     def test_not_confirmed(self) -> None:
         """Without a yes nothing is kept."""
         code, out, err = self.setup_with("my-client", "")

@@ -26,7 +26,7 @@ from aileron.credentials import (
     missing_scopes,
     write,
 )
-from tests.credentials.kind import NOW, scope_of
+from tests.credentials.kind import NOW
 
 SETTINGS = {
     "token_url": "https://login.example/token",
@@ -236,16 +236,37 @@ class TokenTests(SynchronousTestCase):
         """Scopes that were not given are known from then on, however the service separates them."""
         for told in ("read", "read,extra", "read extra"):
             document = client().read_tokens(CODE, answer(access_token="a", scope=told), NOW)
-            self.assertEqual(missing_scopes(document, SETTINGS), ("write",))
+            self.assertEqual(missing_scopes(document, ("read", "write")), ("write",))
             kind, kept = KINDS["oauth2"], write(document)
-            self.assertEqual(kind.limit(kept, scope_of(kind, **SETTINGS)), "It was not given: write.")
-            self.assertIsNone(kind.limit(kept, scope_of(kind, scopes="read")))
+            self.assertEqual(kind.limit(kept, ("read", "write")), "It was not given: write.")
+            self.assertIsNone(kind.limit(kept, ("read",)))
 
     def test_unknown_scopes(self) -> None:
         """A credential of which nobody knows what it was given is not called limited."""
         document = client(scopes="").read_tokens(CODE, answer(access_token="a"), NOW)
         kind = KINDS["oauth2"]
-        self.assertIsNone(kind.limit(write(document), scope_of(kind, **SETTINGS)))
+        self.assertIsNone(kind.limit(write(document), ("read", "write")))
+        self.assertIsNone(kind.surplus(write(document), ("read",)))
+
+    def test_more_scopes(self) -> None:
+        """What was given beyond what is needed is named, without what only says who signed in."""
+        told = answer(access_token="a", scope="read openid email mail.send", refresh_token="r")
+        kind, kept = KINDS["oauth2"], write(client().read_tokens(CODE, told, NOW))
+        more = "It was given more than your trusted actions need: mail.send."
+        self.assertEqual(kind.surplus(kept, ("read",)), more)
+        self.assertIsNone(kind.surplus(kept, ("read", "Mail.Send")))
+        self.assertIsNone(KINDS["api_key"].surplus(b"k", ("read",)))
+
+    def test_rewritten_scopes(self) -> None:
+        """A scope counts as given in other case, behind an address, and as offline where there is a refresh token."""
+        asked = ("Mail.Send", "offline_access")
+        told = answer(access_token="a", scope="https://graph.example/mail.send", refresh_token="r")
+        kind, kept = KINDS["oauth2"], write(client().read_tokens(CODE, told, NOW))
+        self.assertIsNone(kind.limit(kept, asked))
+        self.assertIsNone(kind.surplus(kept, asked))
+        self.assertEqual(kind.limit(kept, ("Mail.Read", "l.send")), "It was not given: Mail.Read, l.send.")
+        lone = client().read_tokens(CODE, answer(access_token="a", scope="mail.send"), NOW)
+        self.assertEqual(missing_scopes(lone, asked), ("offline_access",))
 
     def test_own(self) -> None:
         """A client that asks for itself keeps the scopes that it asks for, and its secret."""

@@ -17,7 +17,7 @@ from aileron.api.shapes.values import optional_json
 from aileron.errors import Conflict, NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding
 
-from .scopes import binding_payload, current_target, trusted_target, wrong
+from .scopes import binding_payload, current_target, needed_scopes, trusted_target, wrong
 
 TABLE = EndpointTable()
 
@@ -88,13 +88,15 @@ async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
     "/v1/bindings/target",
     operators=Who.OPERATOR,
     body=made_of({"connector": _NAME}, {"base_url": _TEXT_OR_NULL}),
-    answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope"))})},
+    answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope")), "scopes": or_null(list_of(TEXT))})},
 )
 async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
     """Show the scope that a credential bound now would be sealed for; C{null}: the connector needs none."""
     connector = str(context.body["connector"])
     target = await trusted_target(deps, connector, context.text("base_url"))
-    return answer({"connector": connector, "scope": optional_json(target.scope)})
+    scopes = needed_scopes(deps, connector)
+    needed: JSON = None if scopes is None else list(scopes)
+    return answer({"connector": connector, "scope": optional_json(target.scope), "scopes": needed})
 
 
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})

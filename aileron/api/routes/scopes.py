@@ -88,17 +88,38 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
     return _target(description, binding.base_url if description.bindable else None)
 
 
+def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
+    """Return the scopes that the trusted actions need of a connector, among those that it asks for, in its order.
+
+    L{None}: no trusted action uses it, or its operations do not say what they need.
+    """
+    description = _describe(deps, fqn)
+    if description is None or description.credential is None:
+        return None
+    pins = (pin for offer in deps.submission.offering().offers.values() for pin in offer.action.requires)
+    used = {each for pin in pins if pin.name == fqn for each in pin.capabilities}
+    operations = description.operations
+    declared = {scope for each in operations.values() for scope in each.scopes}
+    needed = {scope for name in used if name in operations for scope in operations[name].scopes}
+    if not needed:
+        return None
+    asked = description.credential.settings.get("scopes", "").split()
+    return tuple(each for each in asked if each in needed or each not in declared)
+
+
 def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> dict[str, JSON]:
     """C{Binding}, with whether it opens as things are."""
     target = current_target(deps, binding)
     told = flag if flag is not None and flag.revision == binding.revision else None
     now = None if target is None else target.scope
+    scopes = needed_scopes(deps, binding.connector)
     return {
         **to_json(binding),
         "in_force": optional_json(now),
         "fits": target is not None and binding.scope == now and binding.address_problem is None,
         "flag": optional_json(told),
-        "state": to_json(deps.bindings.credential_state(binding)),
+        "scopes": scopes if scopes is None else list(scopes),
+        "state": to_json(deps.bindings.credential_state(binding, scopes)),
     }
 
 

@@ -299,6 +299,7 @@ COMPONENTS: Mapping[str, Schema] = {
         in_force=or_null(ref("Scope")),
         fits=BOOLEAN,
         flag=or_null(described(BindingFlag)),
+        scopes=or_null(list_of(TEXT)),
         state=described(CredentialState, reason=_says("why it works again only after a person has renewed it")),
     ),
     "Connector": described(

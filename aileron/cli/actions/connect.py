@@ -21,6 +21,7 @@ from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_s
 from aileron.cli.actions.trusting import TrustRequest, ask, tell, trust
 from aileron.cli.vault.binding import ask_base_url, service_of, show_parts
 from aileron.cli.vault.command import make_vault
+from aileron.cli.vault.signing_in import SignInChoice, sign_in, signs_in
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
 from aileron.home import live_discovery, prepare
 
@@ -176,10 +177,17 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
     target = await client.binding_target(service.connector, body.get("base_url"))
     say("The secret can be used only for {fqn}:", fqn=service.connector)
     show_parts(target["scope"])
-    secret = cli.secret(f"{service.secret} for {service.connector}", None)
+    secret = await _obtain(cli, service, target)
     made = await client.set_up_binding({**body, "secret": secret})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
     return str(made["name"])
+
+
+async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, Any]) -> str:
+    """Sign in at the service, or ask for its secret; no browser is started, since this process held the passphrase."""
+    if signs_in(cli, service.connector):
+        return await sign_in(cli, target, SignInChoice(opens_browser=False))
+    return cli.secret(f"{service.secret} for {service.connector}", None)
 
 
 async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:

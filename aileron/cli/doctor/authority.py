@@ -133,6 +133,8 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
     if binding["state"]["reason"] is not None:
         how = "cannot be used" if binding["state"]["status"] == "needs_you" else "is limited"
         yield waits(f"{name} {how}: {binding['state']['reason']}", f"Renew it: {renewal(binding)}")
+    if binding["state"].get("surplus") is not None:
+        yield remark(f"{name}: {binding['state']['surplus']}", f"Sign in again for less: {renewal(binding)}")
     if binding["flag"] is not None:
         yield wrong(
             f"{name}: {binding['flag']['reason']} ({when(binding['flag']['since'], relative=False)})",

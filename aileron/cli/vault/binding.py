@@ -16,6 +16,7 @@ from aileron.cli._output import heading, note, say, values, when
 from aileron.cli._session import OperatorCommand, operator_command
 from aileron.cli.actions.trusting import ask, confirm, refuse_unasked
 from aileron.cli.vault.signing_in import (
+    SignInChoice,
     as_signed_in,
     device_option,
     find_description,
@@ -134,7 +135,7 @@ def setup(
             say("The secret can be used only for {fqn}:", fqn=connector)
             show_parts(target["scope"])
         if by_signing_in:
-            given = await sign_in(command.cli, target["scope"], callback_port, device=device)
+            given = await sign_in(command.cli, target, SignInChoice(callback_port, device))
         else:
             given = command.cli.secret(f"Secret for {connector}", secret_fd)
         return await operator.set_up_binding({**body, "secret": given})
@@ -194,7 +195,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
                 f"See the difference: aileron binding rebind {name}",
             )
         return await operator.replace_secret(
-            name, await sign_in(command.cli, shown["scope"], callback_port, device=device)
+            name, await sign_in(command.cli, shown, SignInChoice(callback_port, device))
         )
 
     made = as_signed_in(command.cli, command.passphrase_fd, work)
@@ -317,6 +318,9 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
             how = "cannot be used" if item["state"]["status"] == "needs_you" else "is limited"
             note("{name} {how}: {reason}", name=item["name"], how=how, reason=item["state"]["reason"])
             note("  Renew it: {command}", command=renewal(item))
+        if item["state"].get("surplus") is not None:
+            note("{name}: {surplus}", name=item["name"], surplus=item["state"]["surplus"])
+            note("  Sign in again for less: {command}", command=renewal(item))
         if (problem := _address_problem(item)) is not None:
             note("{name} cannot be used: its address {problem}.", name=item["name"], problem=problem)
             note("  Revoke it: aileron binding revoke {name}", name=item["name"])

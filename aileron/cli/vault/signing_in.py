@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from attrs import evolve
+from attrs import evolve, frozen
 
 from aileron.addresses import read_origin
 from aileron.cli._context import CliContext, Links
@@ -74,16 +74,32 @@ def as_signed_in(cli: CliContext, passphrase_fd: int | None, work: Callable[[Ope
     return cli.drive(whole)
 
 
-async def sign_in(cli: CliContext, scope: Mapping[str, Any] | None, port: int, *, device: bool) -> str:
-    """Sign in for a credential of C{scope}, and return what is to be kept of it, once the person has confirmed it.
+@frozen
+class SignInChoice:
+    """The way in which a person signs in.
 
-    :param port: where the browser comes back to; 0: to any that is free.
-    :param device: whether the person signs in on another device.
+    :ivar port: where the browser comes back to; 0: to any that is free.
+    :ivar device: whether on another device.
+    :ivar opens_browser: whether a browser may be started; else its address is only shown.
+    """
+
+    port: int = 0
+    device: bool = False
+    opens_browser: bool = True
+
+
+async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoice) -> str:
+    """Sign in for a credential, and return what is to be kept of it, once the person has confirmed it.
+
+    :param target: as the daemon shows it: its scope, and the scopes that trusted actions need, if that is known.
     :raises CommandError: it came to nothing, and nothing is kept.
     """
     from aileron.credentials import SignInRefused, write
 
-    settings = {} if scope is None else scope.get("settings", {})
+    settings = {} if target["scope"] is None else {**target["scope"].get("settings", {})}
+    if target.get("scopes"):
+        settings["scopes"] = " ".join(target["scopes"])
+    device = choice.device
     if "token_url" not in settings:
         raise CommandError(
             "The connector file does not say where to sign in (token_url), so nothing was done.",
@@ -98,7 +114,7 @@ async def sign_in(cli: CliContext, scope: Mapping[str, Any] | None, port: int, *
         if "device_url" in settings and (device or "authorize_url" not in settings):
             document = await _on_device(cli, client, exchange)
         elif "authorize_url" in settings:
-            document = await _in_browser(cli, client, exchange, port)
+            document = await _in_browser(cli, client, exchange, choice)
         else:
             document = await _as_client(cli, client, exchange)
     except (SignInRefused, AileronError) as failed:
@@ -125,16 +141,18 @@ def _ask_for_secret(cli: CliContext, client: SignInClient) -> SignInClient:
     return evolve(client, client_secret=cli.secret("Client secret", None) or None)
 
 
-async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExchange, port: int) -> OAuth2Document:
+async def _in_browser(
+    cli: CliContext, client: SignInClient, exchange: TokenExchange, choice: SignInChoice
+) -> OAuth2Document:
     from aileron.credentials import CODE, BrowserSignIn
 
-    listener = CallbackListener(cli.reactor(), port)
+    listener = CallbackListener(cli.reactor(), choice.port)
     begun = BrowserSignIn.begin(client, listener.redirect_uri, cli.randomness)
     sweep(cli.home)
     file = write_link(cli.home, begun.authorize_url)
     try:
         note("Redirect URI of this sign-in: {uri}", uri=listener.redirect_uri)
-        opened = open_file(file, cli.environ)
+        opened = choice.opens_browser and open_file(file, cli.environ)
         note("If no page opens, open this address:" if opened else "Open this address in a browser on this machine:")
         note("  {url}", url=begun.authorize_url)
         note("Waiting for you to sign in, {minutes} minutes at most.", minutes=WAIT_SECONDS // 60)
@@ -186,7 +204,7 @@ def _show(client: SignInClient, document: OAuth2Document) -> None:
 
     given = ", ".join(document.scopes) or "none stated"
     note("Signed in as the client {id}. Scopes: {scopes}.", id=client.client_id, scopes=given)
-    if missing := missing_scopes(document, client.settings):
+    if missing := missing_scopes(document, client.scopes):
         note("Not given, although the connector asks for them: {scopes}.", scopes=", ".join(missing))
     if document.refresh_token is None and document.grant != CLIENT:
         ends = "nobody says when" if document.expires_at is None else when(timestamp(document.expires_at))
