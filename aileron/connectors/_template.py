@@ -1,4 +1,7 @@
-"""Templates of a connector file: C{${in.<name>}}, C{${effect.key}} and C{${effect.uuid}} in strings, tables, arrays."""
+"""Templates of a connector file: C{${in.<name>}}, C{${effect.key}} and C{${effect.uuid}} in strings, tables, arrays.
+
+A table C{{ each = "${in.to}", as = … }} makes an array of one C{as} for each element of the input, which is C{${item}}.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import re
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TypeGuard
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, canonical, strings_in, timestamp
@@ -16,6 +20,9 @@ Template = JSON
 """A value of a connector file whose strings may hold references."""
 
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+_ITEM = "item"
+_EACH = frozenset({"each", "as"})
+_LONE_INPUT = re.compile(r"\$\{in\.[A-Za-z_][A-Za-z0-9_-]*\}")
 _KNOWN = re.compile(r"in\.[A-Za-z_][A-Za-z0-9_-]*|effect\.key|effect\.uuid")
 _NAMESPACE = uuid.UUID("3f6a1b1e-6d0c-5e57-9a0b-0d3a5f6c7e21")
 
@@ -33,14 +40,18 @@ class ReferenceScope:
 
     :ivar effect_key: minted by the daemon for this run and step.
     :ivar since: a moment before the effect, where it is looked for.
+    :ivar item: the element of an input for which a part is made.
     """
 
     inputs: Mapping[str, JSON]
     effect_key: str = field()
     since: datetime | None = None
+    item: JSON | Omitted = OMITTED
 
     def value(self, reference: str) -> JSON | Omitted:
         """Return what C{reference} stands for."""
+        if reference == _ITEM:
+            return self.item
         if reference == "effect.key":
             return self.effect_key
         if reference == "effect.uuid":
@@ -60,12 +71,34 @@ def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
 
     :param more: references that are known here beside those of a request.
     """
-    for text in strings_in(template):
-        for name in _REFERENCE.findall(text):
-            if not _KNOWN.fullmatch(name) and name not in more:
-                yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"
-        if "${" in _REFERENCE.sub("", text):
-            yield f"a reference without end in {text!r}"
+    if _is_each(template):
+        yield from _each_faults(template)
+    elif isinstance(template, str):
+        yield from _text_faults(template, more)
+    elif isinstance(template, Mapping | Sequence):
+        for part in template.values() if isinstance(template, Mapping) else template:
+            yield from faults(part, more)
+
+
+def _text_faults(text: str, more: Collection[str]) -> Iterator[str]:
+    for name in _REFERENCE.findall(text):
+        if not _KNOWN.fullmatch(name) and name not in more:
+            yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"
+    if "${" in _REFERENCE.sub("", text):
+        yield f"a reference without end in {text!r}"
+
+
+def _is_each(template: Template) -> TypeGuard[Mapping[str, Template]]:
+    return isinstance(template, Mapping) and template.keys() == _EACH
+
+
+def _each_faults(template: Mapping[str, Template]) -> Iterator[str]:
+    """Find what is wrong with an C{each}; C{as} knows nothing but the element, so that the array grows as the input."""
+    if not isinstance(template["each"], str) or not _LONE_INPUT.fullmatch(template["each"]):
+        yield "`each` must be exactly one ${in.<name>}"
+    for name in sorted(references(template["as"]) - {_ITEM}):
+        yield f"`as` can refer to ${{item}} only, and not to ${{{name}}}"
+    yield from faults(template["as"], {_ITEM, *references(template["as"])})
 
 
 def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
@@ -76,6 +109,8 @@ def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
     if isinstance(template, str):
         lone = _REFERENCE.fullmatch(template)
         return scope.value(lone[1]) if lone else text(template, scope)
+    if _is_each(template):
+        return _each(template, scope)
     if isinstance(template, Mapping):
         rendered = ((key, render(value, scope)) for key, value in template.items())
         return {key: value for key, value in rendered if not isinstance(value, Omitted)}
@@ -83,6 +118,16 @@ def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
         elements = (render(value, scope) for value in template)
         return [value for value in elements if not isinstance(value, Omitted)]
     return template
+
+
+def _each(template: Mapping[str, Template], scope: ReferenceScope) -> JSON | Omitted:
+    items = render(template["each"], scope)
+    if items is None or isinstance(items, Omitted):
+        return items
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        (reference,) = references(template["each"])
+        raise problem(reference.removeprefix("in."), "must be an array")
+    return [each for item in items if not isinstance(each := render(template["as"], evolve(scope, item=item)), Omitted)]
 
 
 def text(template: str, scope: ReferenceScope) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors._schema import read_file
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request
 from tests.connectors.service import Service, spec_of
@@ -49,6 +50,49 @@ class PrepareCase(SynchronousTestCase):
     def prepared(self, operation: str, inputs: Mapping[str, JSON], base_url: str = BASE, key: str = "k1") -> Request:
         """One request."""
         return Service().connector(spec_of(SPEC)).prepare(operation, inputs, base_url, key)
+
+
+_EACH = """
+[operations.invite]
+method = "POST"
+path = "/invite"
+json.plain = { each = 1 }
+json.who = { each = "${in.who}", as = { mail = { address = "${item}" }, kind = "to ${item}" } }
+"""
+
+
+class EachTests(SynchronousTestCase):
+    """A part made for each element of an input."""
+
+    def body(self, **inputs: JSON) -> object:
+        """The body of one request."""
+        connector = Service().connector(spec_of(SPEC + _EACH))
+        return json.loads(connector.prepare("invite", inputs, BASE, "k1").body or b"")
+
+    def test_each(self) -> None:
+        """There is one for each element, none for none, and no key where the input was not given."""
+        one = {"mail": {"address": "a"}, "kind": "to a"}
+        two = {"mail": {"address": 2}, "kind": "to 2"}
+        self.assertEqual(self.body(who=["a", 2]), {"who": [one, two], "plain": {"each": 1}})
+        self.assertEqual(self.body(who=[]), {"who": [], "plain": {"each": 1}})
+        self.assertEqual(self.body(), {"plain": {"each": 1}})
+        for wrong in ("a", 7, {"a": 1}, [["a"]]):
+            with self.assertRaises(InvalidRequest):
+                self.body(who=wrong)
+
+    def test_faults(self) -> None:
+        """It goes over one input, and knows nothing but its element, which is known nowhere else."""
+        for right, wrong, told in (
+            ('each = "${in.who}"', 'each = "${item}"', "`each` must be exactly one"),
+            ('each = "${in.who}"', 'each = "x ${in.who}"', "`each` must be exactly one"),
+            ("to ${item}", "${in.who} ${item}", "not to ${in.who}"),
+            ("to ${item}", "${item", "without end"),
+        ):
+            problems = read_file((SPEC + _EACH.replace(right, wrong)).encode(), "x.toml").problems
+            self.assertTrue(any(told in each.message for each in problems), (wrong, problems))
+        elsewhere = _EACH.replace("{ each = 1 }", '"${item}"')
+        (problem,) = read_file((SPEC + elsewhere).encode(), "x.toml").problems
+        self.assertIn("unknown reference ${item}", problem.message)
 
 
 class TemplateTests(PrepareCase):
