@@ -163,7 +163,7 @@ class HttpConnector:
         )
         attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
         headers = (*request.headers, *sent.headers)
-        page = await attempt.page(evolve(plain, url=_with_query(request.url, sent.query), headers=headers))
+        page = await attempt.page(evolve(plain, url=_with_credential(request.url, sent), headers=headers))
         outcome = page.outcome
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(page, outcome=evolve(outcome, fault=evolve(outcome.fault, retriable=True)))
@@ -210,11 +210,14 @@ def _redactor(sent: Authorization) -> Redactor:
     return Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
 
 
-def _with_query(url: str, query: tuple[tuple[str, str], ...]) -> str:
-    """Write parameters behind those that are there, which end a URL of ours."""
-    if not query:
+def _with_credential(url: str, sent: Authorization) -> str:
+    """Write what goes into the path behind the host, and parameters behind those that are there."""
+    if sent.prefix:
+        origin = read_origin(url).url
+        url = f"{origin}{sent.prefix}{url.removeprefix(origin)}"
+    if not sent.query:
         return url
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote, safe='')}"
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(sent.query, quote_via=quote, safe='')}"
 
 
 @frozen

@@ -47,6 +47,7 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Refe
         credential_header=(need.header or None) if need else None,
         credential_query=need.query if need else None,
         parts=tuple(parts),
+        credential_path=need.path if need else None,
     )
 
 

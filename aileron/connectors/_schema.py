@@ -102,11 +102,12 @@ def _credential(
     if kind.exchanges and private_network:
         settings[PRIVATE_NETWORK] = "true"
     header, credential = kind.header, kind.format
-    if "query" in kind.settings and "query" in table.values:
+    in_url = [key for key in ("query", "path") if key in kind.settings and key in table.values]
+    if in_url:
         header = ""
-        for key in {"header", "format"} & table.values.keys():
+        for key in sorted({"header", "format", *in_url[1:]} & table.values.keys()):
             table.skip(key)
-            table.fault(key, "must not stand beside `query`")
+            table.fault(key, f"must not stand beside `{in_url[0]}`")
     elif kind.placed:
         header = table.read("header", header_name, header, required=not header)
         credential = table.read("format", credential_format, credential)

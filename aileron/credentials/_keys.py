@@ -13,6 +13,7 @@ MAX_KEPT_BYTES = 8192
 """Most that is kept of one credential that a person enters."""
 
 _PARAMETER = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
+_SEGMENT = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~-]{1,128}").fullmatch
 
 
 def _check_size(kept: bytes) -> None:
@@ -26,13 +27,23 @@ def _read_parameter(text: str) -> str:
     return text
 
 
+def _read_prefix(text: str) -> str:
+    before, key, after = text.partition("{key}")
+    if not (key and text.startswith("/") and all(map(_SEGMENT, (before + "-" + after)[1:].split("/")))):
+        raise ValueError("must be the beginning of a path with {key} in it once, such as /bot{key}")
+    return text
+
+
 class ApiKey(CredentialKind):
-    """A key that is sent as it is, in a header or in a parameter of the query."""
+    """A key that is sent as it is, in a header, in a parameter of the query or at the beginning of the path."""
 
     name: ClassVar[str] = "api_key"
     header: ClassVar[str] = ""
     format: ClassVar[str] = "{key}"
-    settings: ClassVar[Mapping[str, SettingRule]] = {"query": SettingRule(_read_parameter)}
+    settings: ClassVar[Mapping[str, SettingRule]] = {
+        "query": SettingRule(_read_parameter),
+        "path": SettingRule(_read_prefix),
+    }
 
     def check(self, kept: bytes) -> None:
         """Refuse what could not be one header's value."""

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
+from urllib.parse import quote
 
 from attrs import define, field, frozen
 
-from aileron.errors import NetworkError
+from aileron.errors import BindingFailed, NetworkError
 from aileron.values import Authorization, CredentialState, CredentialStatus, Request, Scope
 
 PRIVATE_NETWORK = "private_network"
@@ -162,8 +163,16 @@ class CredentialKind(ABC):
 
 
 def place(key: str, scope: Scope, *secrets: str) -> Authorization:
-    """Put C{key} where its scope says; secret are it and C{secrets}."""
-    query = scope.settings.get("query")
+    """Put C{key} where its scope says; secret are it and C{secrets}.
+
+    :raises BindingFailed: it would be no part of a path.
+    """
+    query, path = scope.settings.get("query"), scope.settings.get("path")
     if query is not None:
         return Authorization(query=((query, key),), secrets=(key, *secrets))
+    if path is not None:
+        prefix = path.replace("{key}", quote(key, safe=":"))
+        if {".", ".."} & {*prefix.split("/")}:
+            raise BindingFailed("The credential would lead to another path.")
+        return Authorization(prefix=prefix, secrets=(key, *secrets))
     return Authorization(headers=((scope.header, scope.format.replace("{key}", key)),), secrets=(key, *secrets))

@@ -47,7 +47,8 @@ class MemoryCredential:
     async def authorize(self, request: Request) -> Authorization:
         """Put the secret where the request says."""
         key = (await self.reveal()).decode("latin-1")
-        settings = {} if request.credential_query is None else {"query": request.credential_query}
+        placed = {"query": request.credential_query, "path": request.credential_path}
+        settings = {name: text for name, text in placed.items() if text is not None}
         return place(key, Scope((), request.url, request.credential_header or "", self.format, settings))
 
     async def make_ready(self) -> None:

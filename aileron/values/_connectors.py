@@ -88,8 +88,15 @@ class CredentialNeed:
         return self.settings.get("query")
 
     @property
+    def path(self) -> str | None:
+        """The beginning of the path that it fills, with C{{key}} in it, if it does."""
+        return self.settings.get("path")
+
+    @property
     def place(self) -> str:
         """Its place in a request, in words."""
+        if self.path is not None:
+            return f"path {self.path}"
         return f"header {self.header}" if self.query is None else f"query parameter {self.query}"
 
 
@@ -191,6 +198,7 @@ class Request:
     :ivar credential_header: the header that the credential will fill, or L{None}: none.
     :ivar credential_query: the query parameter that it will fill, or L{None}: none.
     :ivar parts: of which the body is made, where it carries files.
+    :ivar credential_path: what it will put in front of the path, with C{{key}} in it, or L{None}: nothing.
     """
 
     connector: str
@@ -204,6 +212,7 @@ class Request:
     credential_header: str | None = None
     credential_query: str | None = None
     parts: tuple[BodyPart, ...] = ()
+    credential_path: str | None = None
 
 
 @frozen

@@ -70,6 +70,7 @@ class ReviewedRequest:
     :ivar body: its text; where it is no UTF-8, C{{"base64": …}}; where it carries files, C{{"parts": […]}}.
     :ivar credential_header: the header that the credential will fill, or L{None}: none.
     :ivar credential_query: the query parameter that it will fill, or L{None}: none.
+    :ivar credential_path: what it will put in front of the path, with C{{key}} in it, or L{None}: nothing.
     """
 
     connector: str
@@ -81,6 +82,7 @@ class ReviewedRequest:
     body: JSON = None
     credential_header: str | None = None
     credential_query: str | None = None
+    credential_path: str | None = None
 
     @classmethod
     def of(cls, request: Request) -> ReviewedRequest:
@@ -95,6 +97,7 @@ class ReviewedRequest:
             body={"parts": [each.review() for each in request.parts]} if request.parts else _text(request.body),
             credential_header=request.credential_header,
             credential_query=request.credential_query,
+            credential_path=request.credential_path,
         )
 
 
@@ -280,7 +283,12 @@ def _read_preview(value: JSON) -> Preview:
     return found
 
 
-differ(ReviewedRequest, credential_header=Member("credential"), credential_query=Member(optional=True))
+differ(
+    ReviewedRequest,
+    credential_header=Member("credential"),
+    credential_query=Member(optional=True),
+    credential_path=Member(optional=True),
+)
 differ(Cut, size=Member("bytes"))
 differ(PreviewField, cut=Member(optional=True))
 differ(PreviewFault, kind=Member("class"))

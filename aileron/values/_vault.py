@@ -103,11 +103,13 @@ class Authorization:
 
     :ivar headers: name and value.
     :ivar query: parameters, not encoded yet.
+    :ivar prefix: what stands between the host and the path, encoded.
     :ivar secrets: everything secret in it, to be found in what comes back.
     """
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    prefix: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 

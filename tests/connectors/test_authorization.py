@@ -15,6 +15,7 @@ from tests.connectors.test_http import BASE, INPUTS, TRACKER
 
 SECRET = "s3cret/va+lue=42&x"
 ENCODED = "s3cret%2Fva%2Blue%3D42%26x"
+IN_PATH = TRACKER.replace('header = "X-Key"\nformat = "Token {key}"', 'path = "/v1/bot{key}"')
 IN_QUERY = TRACKER.replace('header = "X-Key"\nformat = "Token {key}"', 'query = "access"')
 
 
@@ -62,6 +63,36 @@ class AuthorizationTests(SynchronousTestCase):
         self.assertNotIn(b"X-Key", self.service.requests[-1])
         self.outcome(json_answer({}), "create", IN_QUERY)
         self.assertEqual(self.target(), f"/api/projects/p%2F1/items?access={ENCODED}")
+
+    def test_path(self) -> None:
+        """A key in the path stands behind the host, encoded, and in no request that is shown or follows a redirect."""
+        connector = self.service.connector(spec_of(IN_PATH))
+        request = connector.prepare("show", INPUTS, BASE, "effect-1")
+        self.assertEqual((request.credential_path, request.credential_header), ("/v1/bot{key}", None))
+        self.service.replies.append(answer(b"", 302, {"Location": "/api/other"}))
+        outcome = self.outcome(json_answer({"path": f"/bot{ENCODED}", "key": SECRET}), "show", IN_PATH)
+        first, second = self.service.requests
+        self.assertTrue(first.startswith(f"GET /v1/bot{ENCODED}/api/projects/p%2F1?q=".encode()))
+        self.assertTrue(second.startswith(b"GET /api/other HTTP"))
+        self.assertEqual(outcome.output, {"path": "/bot[redacted]", "key": "[redacted]"})
+        refused = self.outcome(json_answer({"error": f"no /bot{ENCODED}/x"}, 400), "create", IN_PATH)
+        for shown in (repr(outcome), repr(refused), repr(request)):
+            self.assertNotIn(ENCODED, shown)
+            self.assertNotIn(SECRET, shown)
+
+    def test_misplaced(self) -> None:
+        """A key has one place, and a path that begins with one is a path."""
+        for line, told in (
+            ('path = "bot{key}"', "must be the beginning of a path"),
+            ('path = "/bot"', "must be the beginning of a path"),
+            ('path = "/{key}/{key}"', "must be the beginning of a path"),
+            ('path = "/../{key}"', "must be the beginning of a path"),
+            ('path = "/bot{key}?a"', "must be the beginning of a path"),
+            ('path = "/bot{key}"\nquery = "key"', "must not stand beside `query`"),
+            ('path = "/bot{key}"\nheader = "X-Key"', "must not stand beside `path`"),
+        ):
+            (problem,) = read_file(IN_PATH.replace('path = "/v1/bot{key}"', line).encode(), "x.toml").problems
+            self.assertIn(told, problem.message)
 
     def test_not_shown(self) -> None:
         """Of the parameter a review shows the name alone, and a request without one looks as it always did."""

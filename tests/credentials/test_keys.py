@@ -7,6 +7,8 @@ import base64
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
+from aileron.credentials import place
+from aileron.errors import BindingFailed
 from aileron.values import CredentialStatus
 from tests.credentials.kind import KindCase, KindContract
 
@@ -29,6 +31,16 @@ class ApiKeyTests(KindCase, KindContract):
         self.held.scope = evolve(self.held.scope, header="", settings={"query": "key"})
         sent = self.authorized()
         self.assertEqual((sent.query, sent.headers), ((("key", "canary-k3y"),), ()))
+
+    def test_path(self) -> None:
+        """Where its connector says how the path begins, it is there, encoded, and cannot lead to another path."""
+        self.held.scope = evolve(self.held.scope, header="", settings={"path": "/bot{key}"})
+        sent = self.authorized()
+        self.assertEqual((sent.prefix, sent.query, sent.headers), ("/botcanary-k3y", (), ()))
+        self.assertEqual(place("1:A/b?", self.held.scope).prefix, "/bot1:A%2Fb%3F")
+        for key in (".", ".."):
+            with self.assertRaises(BindingFailed):
+                place(key, evolve(self.held.scope, settings={"path": "/v1/{key}"}))
 
     def test_never_renewed(self) -> None:
         """Refused, it stays what it is, and is ready."""

@@ -187,6 +187,10 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
         {**_REQUEST_JSON, "credential": None, "credential_query": "key"},
     ),
     (
+        ReviewedRequest.of(evolve(_REQUEST, credential_header=None, credential_path="/bot{key}")),
+        {**_REQUEST_JSON, "credential": None, "credential_path": "/bot{key}"},
+    ),
+    (
         evolve(_SCOPE, header="", settings={"query": "key"}),
         {
             "hosts": ["slack.com:443"],

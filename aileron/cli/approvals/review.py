@@ -155,6 +155,9 @@ def _show_request(request: ReviewedRequest) -> None:
         say("    {name}: (the credential, added when the request is sent)", name=request.credential_header)
     if request.credential_query:
         say("    query {name}=(the credential, added when the request is sent)", name=request.credential_query)
+    if request.credential_path:
+        shown = request.credential_path.replace("{key}", "(the credential, added when the request is sent)")
+        say("    in front of the path: {shown}", shown=shown)
     if isinstance(request.body, Mapping) and isinstance(parts := request.body.get("parts"), Sequence):
         for part in parts:
             _show_part(dict(part) if isinstance(part, Mapping) else {})

@@ -144,6 +144,8 @@ def _head(request: ReviewedRequest) -> Iterator[tuple[str, str]]:
         yield request.credential_header, "(the credential, added by the daemon)"
     if request.credential_query:
         yield f"Query parameter {request.credential_query}", "(the credential, added by the daemon)"
+    if request.credential_path:
+        yield "In front of the path", request.credential_path.replace("{key}", "(the credential, added by the daemon)")
 
 
 def _plain_text(request: ReviewedRequest) -> str:
