@@ -17,6 +17,7 @@ from ._decode import decode, show_safely
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
 from ._when import ABSENT, MissingPath, at
+from ._xml import decode_xml
 
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
 _MOST_DIGITS = 12
@@ -72,7 +73,10 @@ class Reader:
             return self.echo.text(answer.body.decode("utf-8"))
         if not answer.body and self._may_be_empty():
             return None
-        return self.echo.value(decode(answer.body))
+        return self.echo.value(self._decode(answer.body))
+
+    def _decode(self, body: bytes) -> JSON:
+        return decode_xml(body, self.operation.lists) if self.operation.answer == "xml" else decode(body)
 
     def _attachment(self, answer: ServiceAnswer) -> JSON:
         if not answer.body:
@@ -122,7 +126,7 @@ class Reader:
 
     def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
         try:
-            return self.echo.value(decode(answer.body))
+            return self.echo.value(self._decode(answer.body))
         except ValueError:
             self._listen(answer)
             return ABSENT

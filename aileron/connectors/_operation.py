@@ -34,6 +34,7 @@ from ._when import condition, dotted
 
 BODIES = ("json", "form", "text", "mail", MULTIPART, FILE)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_NAMED = ("json", "xml")
 _WITHOUT_BODY = ("GET", "HEAD")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 _LONE = re.compile(r"\$\{[^{}]*\}")
@@ -51,7 +52,7 @@ def read_operation(
     effect = table.choice("effect", (READ, WRITE), WRITE)
     segments, query = _path(table), _query(table, credential)
     headers, body = _header_templates(table, credential), _body(table, method)
-    answer = table.choice("answer", ("json", "text", "file", "none"), "json")
+    answer = table.choice("answer", ("json", "xml", "text", "file", "none"), "json")
     result = read_parts(table.optional_table("result"))
     error = _error(table.table("error"))
     inputs = _inputs([*segments, query, headers, body.template if body else None])
@@ -76,17 +77,37 @@ def read_operation(
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
         pages=read_pages(table, body.template if body and body.kind == "json" else None, query, result),
         place=table.choice("host", places, "") or None,
+        slashes=_slashes(table, segments),
+        lists=frozenset(table.texts("lists", required=False)),
     )
-    if answer == "file" and operation.max_response_bytes > MOST_ATTACHED_BYTES:
-        table.fault("max_response_bytes", f"must be at most {MOST_ATTACHED_BYTES} for a file")
-    if lookup is not None and effect == READ:
-        table.fault("reconcile", "is for what has an effect")
-    if answer != "json" and (result is not None or error.when is not None or error.message is not None):
-        table.fault("answer", "must be json where parts of the answer are named")
-    if operation.operation.output_schema is not None and (answer == "file" or has_attachments(result)):
-        table.fault("output", "is for an answer without attachments")
+    _check_answer(table, operation)
     table.close()
     return operation
+
+
+def _check_answer(table: FileTable, operation: HttpOperation) -> None:
+    """Check what is said of the answer against how it is read."""
+    answer, result, error = operation.answer, operation.result, operation.error
+    if answer == "file" and operation.max_response_bytes > MOST_ATTACHED_BYTES:
+        table.fault("max_response_bytes", f"must be at most {MOST_ATTACHED_BYTES} for a file")
+    if operation.lookup is not None and operation.operation.effect == READ:
+        table.fault("reconcile", "is for what has an effect")
+    named = result is not None or error.when is not None or error.message is not None
+    if answer not in _NAMED and named:
+        table.fault("answer", "must be json or xml where parts of the answer are named")
+    if answer != "xml" and operation.lists:
+        table.fault("lists", "is for an answer that is xml")
+    if operation.operation.output_schema is not None and (answer == "file" or has_attachments(result)):
+        table.fault("output", "is for an answer without attachments")
+
+
+def _slashes(table: FileTable, segments: Collection[str]) -> frozenset[str]:
+    """Read which inputs of the path may be of several segments."""
+    names = table.texts("slashes", required=False)
+    for name in names:
+        if f"${{in.{name}}}" not in segments:
+            table.fault("slashes", f"names {quote(name)}, which is not an input of the path")
+    return frozenset(names)
 
 
 def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:

@@ -22,7 +22,13 @@ _CONTENT_TYPES = {
     "text": "text/plain; charset=utf-8",
     "mail": "message/rfc822",
 }
-_ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "file": "*/*", "none": "*/*"}
+_ACCEPTS = {
+    "json": "application/json",
+    "xml": "application/xml",
+    "text": "text/*, */*;q=0.1",
+    "file": "*/*",
+    "none": "*/*",
+}
 
 
 def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: ReferenceScope) -> Request:
@@ -83,17 +89,18 @@ def _no_strangers(operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
 
 
 def _path(operation: HttpOperation, scope: ReferenceScope) -> str:
-    return "".join("/" + _segment(each, scope) for each in operation.segments)
+    return "".join("/" + _segment(each, operation, scope) for each in operation.segments)
 
 
-def _segment(template: str, scope: ReferenceScope) -> str:
+def _segment(template: str, operation: HttpOperation, scope: ReferenceScope) -> str:
     if not references(template):
         return template
     (reference,) = references(template)
+    name, value = reference.removeprefix("in."), scalar(scope.value(reference), reference)
     try:
-        return _render_segment(scalar(scope.value(reference), reference))
+        return "/".join(map(_render_segment, value.split("/") if name in operation.slashes else [value]))
     except ValueError as error:
-        raise problem(reference.removeprefix("in."), str(error)) from error
+        raise problem(name, str(error)) from error
 
 
 def _render_segment(text: str) -> str:

@@ -51,8 +51,10 @@ class HttpOperation:
     """One operation.
 
     :ivar segments: the path; a segment is either literal or exactly one reference.
-    :ivar answer: C{json}, C{text}, C{file} or C{none}: how a success is read.
-    :ivar result: which parts of a JSON answer make the output; L{None}: all of it.
+    :ivar slashes: inputs of the path that may be of several segments.
+    :ivar answer: C{json}, C{xml}, C{text}, C{file} or C{none}: how a success is read.
+    :ivar lists: elements of an XML answer that are arrays.
+    :ivar result: which parts of a JSON or XML answer make the output; L{None}: all of it.
     :ivar refused: statuses that say that nothing happened, beside those that always do.
     :ivar follows: whether a redirect to the same origin is followed.
     :ivar lookup: how its effect is looked for, if it can be.
@@ -78,6 +80,8 @@ class HttpOperation:
     answer_headers: Mapping[str, str] = field(factory=dict)
     pages: Pages | None = None
     place: str | None = None
+    slashes: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
 
 
 @frozen
