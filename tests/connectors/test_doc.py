@@ -17,7 +17,8 @@ LISTING = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OTHER = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
-    headers json form text mail xml slashes lists scopes effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
+    headers json form text mail effect idempotent answer result error refused redirect max_response_bytes
+    timeout_seconds xml slashes lists scopes
     precondition answer_headers media_type file host title pattern example [hosts] [variables.<name>]
     multipart file filename base64 parts
     pages items cursor parameter until size first most_pages most_items more more_answers
