@@ -79,6 +79,12 @@ def _read_scope(text: str) -> str:
     return text
 
 
+def _read_account(text: str) -> str:
+    if not all(part.isidentifier() for part in text.split(".")):
+        raise ValueError("must be a dotted path into the token endpoint's answer, such as id_token.email")
+    return text
+
+
 def _read_method(text: str) -> str:
     if text not in {POST, BASIC, NONE}:
         raise ValueError(f"must be {POST}, {BASIC} or {NONE}")
@@ -97,6 +103,7 @@ class OAuth2(RenewedKind[OAuth2Document]):
         "device_url": SettingRule(_read_url),
         "scopes": SettingRule(_read_scope, several=True),
         "issuer": SettingRule(_read_url),
+        "account": SettingRule(_read_account),
         "token_endpoint_auth_method": SettingRule(_read_method),
     }
 

@@ -21,8 +21,9 @@ from aileron.values import JSON, loads_strict
 from ._kind import PRIVATE_NETWORK, TokenAnswer, TokenRequest
 from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2Document, token_request, with_tokens
 
-_MOST_SHOWN = 300
+_MOST_SHOWN, _LONGEST_ACCOUNT = 300, 200
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_ID_TOKEN = "id_token"
 _LONGEST_SECONDS, _INTERVAL_SECONDS, _SLOWER_SECONDS = 1800, 5, 5
 
 
@@ -51,6 +52,13 @@ class SignInClient:
         return tuple(self.settings.get("scopes", "").split())
 
     @property
+    def asked_scopes(self) -> tuple[str, ...]:
+        """The same, and those by which an OpenID provider says who signed in, if the file wants to know."""
+        token, _, claim = self.settings.get("account", "").partition(".")
+        identity = ("openid", "email" if claim == "email" else "profile") if token == _ID_TOKEN else ()
+        return tuple(dict.fromkeys((*self.scopes, *identity)))
+
+    @property
     def is_confidential(self) -> bool:
         """C{True} if the file says that the client has a secret."""
         return self._document(CODE).token_endpoint_auth_method != NONE
@@ -73,6 +81,34 @@ class SignInClient:
             return with_tokens(document, told, now)
         except ValueError as error:
             raise SignInRefused(f"The token endpoint {error}.") from None
+
+    def read_account(self, answer: TokenAnswer) -> str | None:
+        """Return who signed in, by the answer that gave the token; L{None}: neither file nor answer says it.
+
+        It is for people to compare, and decides nothing.
+        """
+        if "account" not in self.settings:
+            return None
+        found: JSON = {**_members(answer)}
+        for name in self.settings["account"].split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+            found = self._read_claims(found) if name == _ID_TOKEN and isinstance(found, str) else found
+        is_name = isinstance(found, str) and found.isascii() and found.isprintable() and len(found) <= _LONGEST_ACCOUNT
+        return str(found).strip() or None if is_name else None
+
+    def _read_claims(self, token: str) -> JSON:
+        """Read an ID token that came from the token endpoint itself, by TLS (OpenID Connect Core, 3.1.3.7)."""
+        import jwt
+
+        try:
+            claims: JSON = jwt.decode(
+                token,
+                options={"verify_signature": False, "verify_aud": True, "require": ["aud"]},
+                audience=self.client_id,
+            )
+        except jwt.InvalidTokenError:
+            return None
+        return claims
 
     def _document(self, grant: str) -> OAuth2Document:
         return OAuth2Document(
@@ -106,7 +142,7 @@ class BrowserSignIn:
     @property
     def authorize_url(self) -> str:
         """The page where the person signs in."""
-        url, scopes = self.client.settings["authorize_url"], " ".join(self.client.scopes)
+        url, scopes = self.client.settings["authorize_url"], " ".join(self.client.asked_scopes)
         asked = {
             "response_type": "code",
             "client_id": self.client.client_id,
@@ -177,7 +213,7 @@ class DeviceSignIn:
     @staticmethod
     def request(client: SignInClient) -> TokenRequest:
         """Make the request that begins one."""
-        scopes = " ".join(client.scopes)
+        scopes = " ".join(client.asked_scopes)
         form = urlencode({"client_id": client.client_id, **({"scope": scopes} if scopes else {})})
         request = client.request(DEVICE, _DEVICE_GRANT)
         return evolve(request, url=client.settings["device_url"], body=form.encode("ascii"))

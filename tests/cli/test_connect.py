@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from aileron.cli.actions import connect
 from aileron.cli.actions.services import DESTRUCTIVE, READ, find_services, read_service
-from aileron.cli.vault.signing_in import SignInChoice
+from aileron.cli.vault.signing_in import SignedIn, SignInChoice
+from aileron.credentials import OAuth2Document
 from aileron.errors import ExternalApiError
 from tests.cli.daemon import PASSPHRASE
 from tests.cli.test_binding import binding
@@ -63,19 +64,23 @@ class ConnectTests(TrustCase):
         """For a service with OAuth 2 one signs in, for what the daemon says is needed, and no browser is started."""
         asked: list[object] = []
 
-        async def sign_in(_cli: object, target: Mapping[str, object], choice: SignInChoice) -> str:
+        async def sign_in(_cli: object, target: Mapping[str, object], choice: SignInChoice) -> SignedIn:
             asked.extend((target["scopes"], choice.opens_browser))
-            return "canary-document"
+            return SignedIn(document, "ada@example.org")
 
+        document = OAuth2Document(
+            grant="authorization_code", client_id="me", token_url="https://x.example", access_token="canary-token"
+        )
         self.patch(connect, "sign_in", sign_in)
         target = {"scope": {"hosts": ["gmail.googleapis.com:443"]}, "scopes": ["read"]}
         self.site.answer("POST", "/v1/bindings/target", target)
         self.site.answer("POST", "/v1/actions/check-gmail/run", {"result": {"output": {"address": "ada@example.org"}}})
         chosen = tuple(read_service("gmail").chosen)
-        code, out, err = self.connected("", PASSPHRASE, "y", "", service="gmail", actions=chosen)
+        code, out, err = self.connected("", PASSPHRASE, "y", service="gmail", actions=chosen)
         self.assertEqual((code, self.typed, asked), (0, [], [["read"], False]), err)
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
-        self.assertEqual((bound["connector"], bound["secret"]), ("builtin://gmail", "canary-document"))
+        self.assertEqual((bound["connector"], bound["account"]), ("builtin://gmail", "ada@example.org"))
+        self.assertIn("canary-token", bound["secret"])
         self.assertIn("ada@example.org", out)
         self.assertNotIn("canary", out + err)
 

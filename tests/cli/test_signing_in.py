@@ -194,6 +194,18 @@ class BrowserTests(SigningInCase):
         self.assertEqual((code, self.query["scope"], self.kept()[0]["scopes"]), (0, "read", ["read"]), err)
         self.assertNotIn("Not given", err)
 
+    def test_account(self) -> None:
+        """Who signed in is shown before it is confirmed, and kept beside the credential, unless a name was given."""
+        self.settings["account"] = "owner.email"
+        self.answers = [{**TOKENS, "owner": {"email": "ada@example.org"}}]
+        code, _, err = self.setup_with("my-client", "y")
+        self.assertEqual((code, "Account: ada@example.org\n" in err), (0, True), err)
+        self.answers = [{**TOKENS, "owner": {"email": "ada@example.org"}}]
+        self.typed = ["my-client", "y"]
+        self.assertEqual(self.command("binding", "setup", FQN, "--account", "mine")[0], 0)
+        accounts = [each["account"] for each in self.site.bodies("POST", "/v1/bindings/setup")]
+        self.assertEqual(accounts, ["ada@example.org", "mine"])
+
     def test_not_confirmed(self) -> None:
         """Without a yes nothing is kept."""
         code, out, err = self.setup_with("my-client", "")
@@ -387,6 +399,15 @@ class RenewTests(SigningInCase):
         self.assertEqual([each["access_token"] for each in self.kept(f"{PATH}/replace")], ["canary-access"])
         self.assertEqual(self.kept(), [])
         self.assert_nothing_left(out, err)
+
+    def test_another_account(self) -> None:
+        """Signing in as somebody else is said before it is confirmed."""
+        self.settings["account"] = "owner"
+        for account, warns in (("ada@example.org", False), ("eve@example.org", True)):
+            self.site.answer("GET", PATH, self.binding(account="ada@example.org"))
+            self.answers = [{**TOKENS, "owner": account}]
+            _, _, err = self.renew("my-client", "")
+            self.assertEqual("This is another account than before: ada@example.org" in err, warns, err)
 
     def test_not_for_that(self) -> None:
         """A key is replaced, and one that no longer fits is rebound first: nobody signs in for them."""

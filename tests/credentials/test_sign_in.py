@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
+import jwt
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -295,3 +296,41 @@ class TokenTests(SynchronousTestCase):
     def test_any(self, body: bytes, status: int) -> None:
         """Whatever comes is a token or a refusal."""
         self.assertRaises(SignInRefused, client().read_tokens, CODE, TokenAnswer(status, body), NOW)
+
+
+class AccountTests(SynchronousTestCase):
+    """Who signed in, as the token endpoint says."""
+
+    def read(self, path: str, **told: object) -> str | None:
+        """What is read of an answer."""
+        found = SignInClient({"token_url": "https://login.example/token", "account": path}, "aileron")
+        return found.read_account(TokenAnswer(200, json.dumps(told).encode()))
+
+    def claims(self, **claims: object) -> str:
+        """An ID token."""
+        return jwt.encode({"aud": "aileron", "exp": 2_000_000_000, **claims}, "x" * 32, algorithm="HS256")
+
+    def test_claim(self) -> None:
+        """A claim of the ID token is read, if the token is for this client."""
+        token = self.claims(email="ada@example.org")
+        self.assertEqual(self.read("id_token.email", id_token=token), "ada@example.org")
+        other = self.claims(email="ada@example.org", aud="another")
+        for bad in (other, "a.b.c", "", 1, None):
+            self.assertIsNone(self.read("id_token.email", id_token=bad))
+
+    def test_member(self) -> None:
+        """A member of the answer is read, however deep; what is no short text of visible ASCII is left alone."""
+        self.assertEqual(self.read("team.name", team={"name": " Kit "}), "Kit")
+        for name in ("", " ", "a\nb", "\u202e", "x" * 201, 7, {"deeper": "x"}):
+            self.assertIsNone(self.read("team.name", team={"name": name}))
+        self.assertIsNone(self.read("team.name", team="Kit"))
+        self.assertIsNone(client().read_account(TokenAnswer(200, b'{"": "x"}')))
+
+    def test_asked(self) -> None:
+        """An OpenID provider is asked for who signs in, beside the scopes; another is not."""
+        for account, scopes in (
+            ("id_token.email", ("read", "openid", "email")),
+            ("id_token.preferred_username", ("read", "openid", "profile")),
+            ("team.name", ("read",)),
+        ):
+            self.assertEqual(SignInClient({"scopes": "read", "account": account}, "a").asked_scopes, scopes)

@@ -171,23 +171,27 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
         usual = service.address or None
         address = ask(cli, "Address of the service", lambda text: read_base_url(text, exact=True).url, usual)
         body |= {} if address == usual else {"base_url": address}
-    account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
-    if account:
-        body["account"] = account
     target = await client.binding_target(service.connector, body.get("base_url"))
     say("The secret can be used only for {fqn}:", fqn=service.connector)
     show_parts(target["scope"])
-    secret = await _obtain(cli, service, target)
-    made = await client.set_up_binding({**body, "secret": secret})
+    made = await client.set_up_binding({**body, **await _obtain(cli, service, target)})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
     return str(made["name"])
 
 
-async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, Any]) -> str:
-    """Sign in at the service, or ask for its secret; no browser is started, since this process held the passphrase."""
+async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, Any]) -> Mapping[str, str]:
+    """Sign in at the service, or ask for its secret; and ask for the account where the service does not say it.
+
+    No browser is started, since this process held the passphrase.
+    """
+    account, secret = None, ""
     if signs_in(cli, service.connector):
-        return await sign_in(cli, target, SignInChoice(opens_browser=False))
-    return cli.secret(f"{service.secret} for {service.connector}", None)
+        signed = await sign_in(cli, target, SignInChoice(opens_browser=False))
+        account, secret = signed.account, signed.secret
+    if account is None:
+        account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
+    secret = secret or cli.secret(f"{service.secret} for {service.connector}", None)
+    return {**({"account": account} if account else {}), "secret": secret}
 
 
 async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:

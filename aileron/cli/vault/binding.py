@@ -135,9 +135,10 @@ def setup(
             say("The secret can be used only for {fqn}:", fqn=connector)
             show_parts(target["scope"])
         if by_signing_in:
-            given = await sign_in(command.cli, target, SignInChoice(callback_port, device))
-        else:
-            given = command.cli.secret(f"Secret for {connector}", secret_fd)
+            signed = await sign_in(command.cli, target, SignInChoice(callback_port, device))
+            found = {"account": signed.account, "secret": signed.secret}
+            return await operator.set_up_binding({**found, **body})
+        given = command.cli.secret(f"Secret for {connector}", secret_fd)
         return await operator.set_up_binding({**body, "secret": given})
 
     made = as_signed_in(command.cli, command.passphrase_fd, work) if by_signing_in else command.ask(work)
@@ -194,9 +195,8 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
                 f"{name} does not match its connector; nothing was done.",
                 f"See the difference: aileron binding rebind {name}",
             )
-        return await operator.replace_secret(
-            name, await sign_in(command.cli, shown, SignInChoice(callback_port, device))
-        )
+        choice = SignInChoice(callback_port, device, account=shown.get("account"))
+        return await operator.replace_secret(name, (await sign_in(command.cli, shown, choice)).secret)
 
     made = as_signed_in(command.cli, command.passphrase_fd, work)
     command.say(made, "You are signed in again: {name} can be used.", name=made["name"])

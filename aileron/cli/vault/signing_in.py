@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
 from aileron.cli._context import CliContext, Links
@@ -23,7 +23,7 @@ from .operator import token_from_child
 
 if TYPE_CHECKING:
     from aileron.client import Operator
-    from aileron.credentials import OAuth2Document, SignInClient, TokenExchange
+    from aileron.credentials import OAuth2Document, SignInClient, TokenAnswer, TokenExchange
 
 KIND = "oauth2"
 T = TypeVar("T")
@@ -81,20 +81,40 @@ class SignInChoice:
     :ivar port: where the browser comes back to; 0: to any that is free.
     :ivar device: whether on another device.
     :ivar opens_browser: whether a browser may be started; else its address is only shown.
+    :ivar account: that signed in before, if that is known.
     """
 
     port: int = 0
     device: bool = False
     opens_browser: bool = True
+    account: str | None = None
 
 
-async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoice) -> str:
-    """Sign in for a credential, and return what is to be kept of it, once the person has confirmed it.
+@frozen
+class SignedIn:
+    """The result of a sign-in.
+
+    :ivar account: who signed in, as the service says; L{None}: it does not.
+    """
+
+    document: OAuth2Document = field(repr=False)
+    account: str | None = None
+
+    @property
+    def secret(self) -> str:
+        """Return it as it is kept in the vault."""
+        from aileron.credentials import write
+
+        return write(self.document).decode("ascii")
+
+
+async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoice) -> SignedIn:
+    """Sign in for a credential, and return what came of it, once the person has confirmed it.
 
     :param target: as the daemon shows it: its scope, and the scopes that trusted actions need, if that is known.
     :raises CommandError: it came to nothing, and nothing is kept.
     """
-    from aileron.credentials import SignInRefused, write
+    from aileron.credentials import SignInRefused
 
     settings = {} if target["scope"] is None else {**target["scope"].get("settings", {})}
     if target.get("scopes"):
@@ -112,16 +132,16 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
     client = _ask_for_client(cli, settings)
     try:
         if "device_url" in settings and (device or "authorize_url" not in settings):
-            document = await _on_device(cli, client, exchange)
+            signed = await _on_device(cli, client, exchange)
         elif "authorize_url" in settings:
-            document = await _in_browser(cli, client, exchange, choice)
+            signed = await _in_browser(cli, client, exchange, choice)
         else:
-            document = await _as_client(cli, client, exchange)
+            signed = await _as_client(cli, client, exchange)
     except (SignInRefused, AileronError) as failed:
         raise CommandError(f"You are not signed in. {failed}", "Nothing was saved.") from None
-    _show(client, document)
+    _show(client, signed, choice.account)
     confirm(cli, "Save this credential? [y/N] ", "saved", "Run the command in a terminal.")
-    return write(document).decode("ascii")
+    return signed
 
 
 def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClient:
@@ -141,9 +161,7 @@ def _ask_for_secret(cli: CliContext, client: SignInClient) -> SignInClient:
     return evolve(client, client_secret=cli.secret("Client secret", None) or None)
 
 
-async def _in_browser(
-    cli: CliContext, client: SignInClient, exchange: TokenExchange, choice: SignInChoice
-) -> OAuth2Document:
+async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExchange, choice: SignInChoice) -> SignedIn:
     from aileron.credentials import CODE, BrowserSignIn
 
     listener = CallbackListener(cli.reactor(), choice.port)
@@ -165,10 +183,10 @@ async def _in_browser(
     if client.is_confidential:
         client = _ask_for_secret(cli, client)
     answer = await exchange(evolve(begun, client=client).token_request(code))
-    return client.read_tokens(CODE, answer, utc(cli.wall()))
+    return _read(cli, client, CODE, answer)
 
 
-async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> OAuth2Document:
+async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> SignedIn:
     from aileron.credentials import DEVICE, DeviceSignIn, SignInRefused
 
     if client.is_confidential:
@@ -185,23 +203,32 @@ async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExcha
             continue  # the next question may be answered
         going_on = asking.go_on(answer)
         if going_on is None:
-            return client.read_tokens(DEVICE, answer, utc(cli.wall()))
+            return _read(cli, client, DEVICE, answer)
         asking = going_on
     raise SignInRefused("The code was not entered in time.")
 
 
-async def _as_client(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> OAuth2Document:
+async def _as_client(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> SignedIn:
     """Fetch a first token, which proves that the client's ID and secret are right."""
     from aileron.credentials import CLIENT
 
     client = _ask_for_secret(cli, client)
     request = client.request(CLIENT, scope=list(client.scopes) or None)
-    return client.read_tokens(CLIENT, await exchange(request), utc(cli.wall()))
+    return _read(cli, client, CLIENT, await exchange(request))
 
 
-def _show(client: SignInClient, document: OAuth2Document) -> None:
+def _read(cli: CliContext, client: SignInClient, grant: str, answer: TokenAnswer) -> SignedIn:
+    return SignedIn(client.read_tokens(grant, answer, utc(cli.wall())), client.read_account(answer))
+
+
+def _show(client: SignInClient, signed: SignedIn, before: str | None) -> None:
     from aileron.credentials import CLIENT, missing_scopes
 
+    document = signed.document
+    if signed.account is not None:
+        note("Account: {account}", account=signed.account)
+    if before is not None and signed.account not in (None, before):
+        note("This is another account than before: {account}", account=before)
     given = ", ".join(document.scopes) or "none stated"
     note("Signed in as the client {id}. Scopes: {scopes}.", id=client.client_id, scopes=given)
     if missing := missing_scopes(document, client.scopes):
