@@ -106,7 +106,7 @@ class SignInClient:
                 options={"verify_signature": False, "verify_aud": True, "require": ["aud"]},
                 audience=self.client_id,
             )
-        except jwt.InvalidTokenError:
+        except (jwt.InvalidTokenError, RecursionError):
             return None
         return claims
 
