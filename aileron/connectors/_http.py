@@ -7,21 +7,11 @@ from datetime import datetime
 from urllib.parse import quote, urlencode
 
 from attrs import evolve, field, frozen
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.addresses import read_origin
-from aileron.errors import (
-    BindingFailed,
-    BindingRequired,
-    CapabilityDenied,
-    ExternalApiError,
-    InvalidRequest,
-    NetworkError,
-    ResourceLimitExceeded,
-)
+from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import IConnector, ICredential
 from aileron.redaction import Redactor, secrets_in
 from aileron.values import (
@@ -36,20 +26,12 @@ from aileron.values import (
     Sought,
 )
 
-from ._answer import (
-    AddressRefused,
-    Flight,
-    OutgoingRequest,
-    ServiceAnswer,
-    ServiceUnreachable,
-    TooLarge,
-    Transport,
-)
+from ._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from ._classify import Reader
-from ._headers import header_value
 from ._pages import FetchedPage, PageReader, find_on_origin
 from ._places import own_base_url
 from ._prepare import not_declared, prepare
+from ._sending import FAILURES, describe_failure, open_credential, send_in_time
 from ._spec import HttpOperation, HttpSpec
 from ._template import ReferenceScope
 
@@ -115,7 +97,7 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        echo = _redactor(await self._authorize(request, credential, seconds))
+        echo = _redactor(await self._open(request, credential, seconds))
         return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
     def _check_declared(self, operation: str) -> HttpOperation:
@@ -151,7 +133,7 @@ class HttpConnector:
     ) -> FetchedPage:
         within = min(seconds, operation.operation.timeout_seconds)
         until = self.clock.seconds() + within
-        sent = await self._authorize(request, credential, within)
+        sent = await self._open(request, credential, within)
         echo = _redactor(sent)
         plain = OutgoingRequest(
             method=request.method,
@@ -169,39 +151,8 @@ class HttpConnector:
             return evolve(page, outcome=evolve(outcome, fault=evolve(outcome.fault, retriable=True)))
         return page
 
-    async def _authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for C{request}; nothing where none is wanted.
-
-        Nothing was sent where it raises.
-
-        :raises BindingRequired: it wants one and none was given.
-        :raises BindingFailed: it cannot stand in a header.
-        :raises NetworkError: it had to be renewed, which took too long or did not work.
-        """
-        fqn = self.spec.description.fqn
-        if self.spec.description.credential is None:
-            return Authorization()
-        if credential is None:
-            raise BindingRequired(f"{fqn} needs a credential, and none is bound to it.")
-        opening = Deferred.fromCoroutine(credential.authorize(request))
-        try:
-            sent = await opening.addTimeout(seconds, self.clock)
-        except Overdue:
-            raise NetworkError(f"The credential for {fqn} was not renewed in time; nothing was sent.") from None
-        if not _fits(sent):
-            raise _unfit(fqn)
-        return sent
-
-
-def _fits(sent: Authorization) -> bool:
-    try:
-        return all(header_value(value) for _, value in sent.headers) and all(sent.secrets)
-    except ValueError:
-        return False
-
-
-def _unfit(fqn: str) -> BindingFailed:
-    return BindingFailed(f"The credential bound to {fqn} is empty or holds characters that no header may carry.")
+    async def _open(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
+        return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
 
 def _redactor(sent: Authorization) -> Redactor:
@@ -241,20 +192,13 @@ class _Attempt:
         deadline = self.connector.clock.seconds() + self.seconds
         try:
             answer = await self._judge(message, deadline)
-        except AddressRefused:
-            denied = CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.")
-            return self._fail(denied.fault())
-        except (Overdue, CancelledError) as error:
-            if isinstance(error, CancelledError) and not self.flight.overdue:
-                raise
-            slow = ResourceLimitExceeded(f"{name} did not answer within {self.seconds:g} seconds.")
-            return self._fail(slow.fault())
-        except TooLarge as error:
+        except FAILURES as error:
             most = self.operation.max_response_bytes
-            large = ResourceLimitExceeded(f"The answer of {name} is larger than {most} bytes.")
-            return evolve(self._fail(large.fault(), error.status), too_large=True)
-        except ServiceUnreachable:
-            return self._fail(self._make_broken_fault(name))
+            fault = describe_failure(name, error, self.flight, seconds=self.seconds, most_bytes=most)
+            if isinstance(error, ServiceUnreachable) and self.flight.sent:
+                fault = evolve(fault, retriable=self.operation.operation.idempotent)
+            failed = self._fail(fault, error.status if isinstance(error, TooLarge) else None)
+            return evolve(failed, too_large=isinstance(error, TooLarge))
         return FetchedPage(await self._read(name, answer), answer.headers, len(answer.body))
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:
@@ -265,16 +209,9 @@ class _Attempt:
             return self.echo.outcome(reader.outcome(answer, now))
         return await in_thread(lambda: self.echo.outcome(reader.outcome(answer, now)))
 
-    def _make_broken_fault(self, name: str) -> Fault:
-        if self.flight.sent:
-            broken = ExternalApiError(f"The connection to {name} broke before the answer was whole.").fault()
-            return evolve(broken, retriable=self.operation.operation.idempotent)
-        return NetworkError(f"{name} could not be reached.").fault()
-
     def _fail(self, fault: Fault, status: int | None = None) -> FetchedPage:
-        return FetchedPage(
-            self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
-        )
+        failed = Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)
+        return FetchedPage(self.echo.outcome(failed))
 
     async def _judge(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         answer, message = await self._once(message, deadline), self.plain
@@ -289,19 +226,14 @@ class _Attempt:
 
     async def _once(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
         clock = self.connector.clock
-        sending, left = self.connector.transport.send(message, self.flight), max(deadline - clock.seconds(), 0.0)
-        soon = clock.callLater(left, self._give_up, sending)
-        try:
-            return await sending.addTimeout(left + self.late_seconds, clock)
-        finally:
-            if soon.active():
-                soon.cancel()
-
-    def _give_up(self, sending: Deferred[ServiceAnswer]) -> None:
-        """Give up: what has not begun to leave by now never will."""
-        if not self.flight.sent:
-            self.flight.overdue = True
-            sending.cancel()
+        return await send_in_time(
+            self.connector.transport,
+            clock,
+            message,
+            self.flight,
+            seconds=max(deadline - clock.seconds(), 0.0),
+            late_seconds=self.late_seconds,
+        )
 
 
 def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:

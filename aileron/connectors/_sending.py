@@ -1,0 +1,117 @@
+"""Opens the credential and sends one request within its time, for every kind of connector that speaks HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as Overdue
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import (
+    BindingFailed,
+    BindingRequired,
+    CapabilityDenied,
+    ExternalApiError,
+    NetworkError,
+    ResourceLimitExceeded,
+)
+from aileron.interfaces import ICredential
+from aileron.values import Authorization, ConnectorDescription, Fault, Request
+
+from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from ._headers import header_value
+
+
+async def open_credential(
+    description: ConnectorDescription,
+    request: Request,
+    credential: ICredential | None,
+    *,
+    seconds: float,
+    clock: IReactorTime,
+) -> Authorization:
+    """Open the credential for C{request}; nothing where none is wanted.
+
+    Nothing was sent where it raises.
+
+    :raises BindingRequired: it wants one and none was given.
+    :raises BindingFailed: it cannot stand in a header.
+    :raises NetworkError: it had to be renewed, which took too long or did not work.
+    """
+    fqn = description.fqn
+    if description.credential is None:
+        return Authorization()
+    if credential is None:
+        raise BindingRequired(f"{fqn} needs a credential, and none is bound to it.")
+    opening = Deferred.fromCoroutine(credential.authorize(request))
+    try:
+        sent = await opening.addTimeout(seconds, clock)
+    except Overdue:
+        raise NetworkError(f"The credential for {fqn} was not renewed in time; nothing was sent.") from None
+    if not _fits(sent):
+        raise BindingFailed(f"The credential bound to {fqn} is empty or holds characters that no header may carry.")
+    return sent
+
+
+def _fits(sent: Authorization) -> bool:
+    try:
+        return all(header_value(value) for _, value in sent.headers) and all(sent.secrets)
+    except ValueError:
+        return False
+
+
+async def send_in_time(
+    transport: Transport,
+    clock: IReactorTime,
+    message: OutgoingRequest,
+    flight: Flight,
+    *,
+    seconds: float,
+    late_seconds: float = 0.0,
+) -> ServiceAnswer:
+    """Send C{message}; what has not begun to leave within C{seconds} never does.
+
+    :param late_seconds: how much longer the answer to what has left is waited for.
+    :raises SendingFailed: no whole answer came.
+    """
+    sending = transport.send(message, flight)
+    soon = clock.callLater(seconds, _give_up(flight, sending))
+    try:
+        return await sending.addTimeout(seconds + late_seconds, clock)
+    finally:
+        if soon.active():
+            soon.cancel()
+
+
+def _give_up(flight: Flight, sending: Deferred[ServiceAnswer]) -> Callable[[], None]:
+    def give_up() -> None:
+        if not flight.sent:
+            flight.overdue = True
+            sending.cancel()
+
+    return give_up
+
+
+FAILURES = (AddressRefused, Overdue, CancelledError, TooLarge, ServiceUnreachable)
+"""What L{send_in_time} raises where no whole answer came."""
+
+
+def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
+    """Say what went wrong with a sending; whoever was cancelled from outside is told by the error itself.
+
+    :raises CancelledError: nobody waits any more.
+    """
+    if isinstance(error, AddressRefused):
+        return CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.").fault()
+    if isinstance(error, CancelledError) and not flight.overdue:
+        raise error
+    if isinstance(error, Overdue | CancelledError):
+        return ResourceLimitExceeded(f"{name} did not answer within {seconds:g} seconds.").fault()
+    if isinstance(error, TooLarge):
+        return ResourceLimitExceeded(f"The answer of {name} is larger than {most_bytes} bytes.").fault()
+    if flight.sent:
+        broken = ExternalApiError(f"The connection to {name} broke before the answer was whole.").fault()
+        return evolve(broken, retriable=False)
+    return NetworkError(f"{name} could not be reached.").fault()
