@@ -4,13 +4,17 @@ from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnre
 from ._connection import ConnectionOpener, IConnectingReactor
 from ._fixtures import Replayed, replay
 from ._http import HttpConnector
+from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
 from ._spec import HttpSpec
 from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
+from .git import GitConnector, GitSpec
 
 __all__ = [
     "AddressRefused",
     "ConnectionOpener",
+    "GitConnector",
+    "GitSpec",
     "HttpConnector",
     "HttpExchange",
     "HttpSpec",
@@ -20,6 +24,7 @@ __all__ = [
     "OutgoingRequest",
     "Registry",
     "Replayed",
+    "Screened",
     "ServiceAnswer",
     "ServiceUnreachable",
     "check",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from attrs import evolve, field, frozen
@@ -57,7 +58,7 @@ class HttpConnector:
     transport: Transport = field(repr=False)
     clock: IReactorTime = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
-    in_thread: Callable[..., Awaitable[Outcome]] | None = field(default=None, repr=False)
+    in_thread: Callable[..., Awaitable[Any]] | None = field(default=None, repr=False)
 
     def describe(self) -> ConnectorDescription:
         return self.spec.description
@@ -207,7 +208,8 @@ class _Attempt:
         in_thread = self.connector.in_thread
         if in_thread is None or len(answer.body) < _LONG_BYTES:
             return self.echo.outcome(reader.outcome(answer, now))
-        return await in_thread(lambda: self.echo.outcome(reader.outcome(answer, now)))
+        read: Outcome = await in_thread(lambda: self.echo.outcome(reader.outcome(answer, now)))
+        return read
 
     def _fail(self, fault: Fault, status: int | None = None) -> FetchedPage:
         failed = Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)

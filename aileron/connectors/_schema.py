@@ -17,8 +17,13 @@ from ._lookup import Lookup
 from ._operation import read_operation
 from ._places import read_places
 from ._spec import HttpOperation, HttpSpec
+from .git import OPERATIONS, read_git
 
 BOUNDARY = "connector_manifest"
+
+HTTP, GIT = "http", "git"
+KINDS_OF_CONNECTOR = (HTTP, GIT)
+"""What a connector file can be about."""
 
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
 _NAME = TextRule.shape(
@@ -60,10 +65,11 @@ def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReadi
 
 def _connector(document: FileTable, content_hash: str, scheme: str | None) -> HttpSpec:
     head = document.table("connector", required=True)
+    kind = head.choice("kind", KINDS_OF_CONNECTOR, HTTP)
     private_network = head.flag("private_network", default=False)
     places = read_places(document, head, private_network=private_network)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
-    operations = _operations(document, need, places.others)
+    operations = OPERATIONS if kind == GIT else _operations(document, need, places.others)
     description = ConnectorDescription(
         fqn=_name(head, scheme),
         version=head.text("version", _VERSION),
@@ -78,8 +84,11 @@ def _connector(document: FileTable, content_hash: str, scheme: str | None) -> Ht
     )
     head.text("description", ANY_TEXT, required=False)  # for people who read the file
     head.close()
+    spec = HttpSpec(description, operations, private_network)
+    if kind == GIT:
+        spec = read_git(spec, document.table("git", required=True), need)
     document.close()
-    return HttpSpec(description, operations, private_network)
+    return spec
 
 
 def _name(head: FileTable, scheme: str | None) -> str:

@@ -13,8 +13,20 @@ from twisted.logger import Logger
 
 from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
-from aileron.connectors import HttpConnector, HttpExchange, HttpTransport, Registry, system_transport
+from aileron.connectors import (
+    GitConnector,
+    GitSpec,
+    HttpConnector,
+    HttpExchange,
+    HttpSpec,
+    HttpTransport,
+    Make,
+    Registry,
+    Screened,
+    system_transport,
+)
 from aileron.home import Home, acquire_lock, prepare, release_lock
+from aileron.interfaces import IConnector
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build, remember_older
 from aileron.store import Seals, Store, make_store
@@ -32,6 +44,7 @@ _log = Logger()
 _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 20.0
 _SALT_BYTES = 16
+_MOST_REPOSITORIES = 2  # read at once, each in a thread
 
 Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
@@ -111,10 +124,7 @@ async def _start_runner(
     around: Around | None,
 ) -> tuple[Runner, Registry, Passkeys]:
     home = settings.home
-    connectors = Registry(
-        home.connectors,
-        lambda spec: HttpConnector(spec, own.transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor)),
-    )
+    connectors = Registry(home.connectors, _connecting(reactor, own.transport))
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(
@@ -144,6 +154,19 @@ async def _start_runner(
     await runner.start()
     life.repeat(reactor, _LOOK_SECONDS, runner.look)
     return runner, connectors, passkeys
+
+
+def _connecting(reactor: Any, transport: HttpTransport) -> Make:
+    """Return what makes a connector of each kind of file."""
+    reading = in_thread(reactor, at_once=_MOST_REPOSITORIES)
+
+    def make(spec: HttpSpec) -> IConnector:
+        if isinstance(spec, GitSpec):
+            git = GitConnector(transport, reactor, lambda: utc(reactor.seconds()), reading, spec=spec)
+            return Screened(git)
+        return HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor))
+
+    return make
 
 
 def _watch_turns(sites: Sites, life: Life) -> None:

@@ -79,8 +79,11 @@ class ConnectorRig(Protocol):
     def connector(self) -> IConnector:
         """The connector under test."""
 
-    def answers(self, output: JSON) -> None:
-        """Let the next sending succeed with C{output}."""
+    def answers(self, output: JSON) -> JSON:
+        """Let the next sending succeed with C{output}, if the service can answer anything.
+
+        :return: what comes out of it.
+        """
 
     def hangs(self) -> None:
         """Let the next sending never be answered."""
@@ -171,9 +174,9 @@ class ConnectorContract(MixedIn):
         """A service that does it gives an output, no fault, and one sending."""
         rig = self.rig()
         for operation in (rig.reads, rig.writes):
-            rig.answers({"ts": "1"})
+            output = rig.answers({"ts": "1"})
             outcome = self.successResultOf(self.started(rig, operation))
-            self.assertEqual(({"ts": "1"}, None, True), (outcome.output, outcome.fault, outcome.sent))
+            self.assertEqual((output, None, True), (outcome.output, outcome.fault, outcome.sent))
         self.assertEqual(2, rig.sent())
 
     def test_credential_does_not_open(self) -> None:
@@ -220,9 +223,10 @@ class ConnectorContract(MixedIn):
     def test_looks_for_nothing_undeclared(self) -> None:
         """An effect that the connector cannot look for is not looked for: nothing is sent."""
         rig = self.rig()
-        at = utc(1_700_000_000.0)
-        self.assertFalse(rig.connector.describe().operations[rig.writes].reconcilable)
-        sought = Sought(rig.writes, rig.inputs, rig.base_url, "effect-1", at, at)
+        at, operations = utc(1_700_000_000.0), rig.connector.describe().operations
+        undeclared = rig.reads if operations[rig.writes].reconcilable else rig.writes
+        self.assertFalse(operations[undeclared].reconcilable)
+        sought = Sought(undeclared, rig.inputs, rig.base_url, "effect-1", at, at)
         looking = rig.connector.reconcile(sought, MemoryCredential(b"s3cret-value"), 10.0)
         self.failureResultOf(Deferred.fromCoroutine(looking), CapabilityDenied)
         self.assertEqual(0, rig.sent())

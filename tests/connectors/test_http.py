@@ -75,9 +75,10 @@ class Rig:
     def _(self) -> HttpConnector:
         return self.service.connector(spec_of(TRACKER))
 
-    def answers(self, output: JSON) -> None:
+    def answers(self, output: JSON) -> JSON:
         """With status 200."""
         self.service.replies.append(json_answer(output))
+        return output
 
     def hangs(self) -> None:
         """No bytes ever."""

@@ -39,8 +39,9 @@ class ScriptedRig:
     def connector(self) -> IConnector:
         return self.inner
 
-    def answers(self, output: JSON) -> None:
+    def answers(self, output: JSON) -> JSON:
         self.inner.script.append(Outcome(output=output))
+        return output
 
     def hangs(self) -> None:
         """A Deferred that nobody fires."""

@@ -1,0 +1,270 @@
+"""A connector to one git repository: what is there and here, and updates of one remote ref each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import TypeVar
+
+from attrs import evolve, field, frozen
+from zope.interface import implementer
+
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer
+from aileron.connectors._classify import may_pass
+from aileron.connectors._http import HttpConnector
+from aileron.connectors._sending import FAILURES, describe_failure, send_in_time
+from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest
+from aileron.interfaces import IConnector, ICredential
+from aileron.values import JSON, READ, Authorization, Fault, Finding, Outcome, Request, Sought
+
+from ._history import find_update, is_ancestor, pack
+from ._reads import compare, read_local
+from ._remote import NotGit, Remote, read_remote, read_report, write_update
+from ._repository import Deadline, LocalRepository, is_object_id, is_ref_name
+from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
+
+_T = TypeVar("_T")
+_AFTER = timedelta(seconds=60)
+_UNAUTHORIZED, _OK, _TIMEOUT = 401, 200, 408
+
+
+@frozen
+class _Failed(Exception):
+    """The remote could not be asked, or did not answer as a git server would.
+
+    :ivar sent: whether a byte of the update left.
+    """
+
+    fault: Fault
+    sent: bool = False
+    classified: bool = True
+    status: int | None = None
+
+    def outcome(self) -> Outcome:
+        """Return what came of the attempt."""
+        return Outcome(fault=self.fault, sent=self.sent, classified=self.classified, status=self.status)
+
+
+@implementer(IConnector)
+@frozen
+class GitConnector(HttpConnector):
+    """Does what its file allows with one repository, here and at its remote.
+
+    The remote is asked by smart HTTP on two connections at most: for the list of its refs, then for the update.
+
+    :ivar in_thread: in which the local repository is read; L{None}: in this one.
+    """
+
+    spec: GitSpec = field(kw_only=True)
+
+    def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        """Build the request: for an update a JSON body with ref, old and new commit."""
+        if operation in {"push", "force_push", "create_branch", "delete_branch", "create_tag"}:
+            self._check(operation, inputs)
+        request = super().prepare(operation, inputs, base_url, effect_key)
+        if operation not in LOCAL:
+            return request
+        here = f"file://{self.spec.repository}"
+        return evolve(request, url=here, headers=(), credential_header=None, credential_query=None)
+
+    def _check(self, operation: str, inputs: Mapping[str, JSON]) -> None:
+        kind = "tag" if operation == "create_tag" else "branch"
+        ref = _ref(kind, inputs)
+        if not self.spec.may_update(ref):
+            fqn = self.spec.description.fqn
+            raise CapabilityDenied(f"{fqn} does not allow updates of {ref}; its file says which it does.")
+        for name in ("commit", "expected"):
+            value = inputs.get(name)
+            if value is not None and (not isinstance(value, str) or not is_object_id(value)):
+                raise InvalidRequest(f"The input {name!r} must be the id of a commit in full, 40 digits and letters.")
+            if value == NOTHING:
+                raise InvalidRequest(
+                    f"The input {name!r} is no commit. To make or delete a branch, use that operation."
+                )
+
+    # reads -----------------------------------------------------------------------------------
+
+    async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """Read from the local repository, or from the remote, or from both."""
+        operation = self._check_declared(request.operation)
+        if operation.operation.effect != READ or request.effect != READ:
+            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        inputs = json.loads(request.body or b"{}")
+        until = self.clock.seconds() + min(seconds, operation.operation.timeout_seconds)
+        try:
+            if request.operation in LOCAL:
+                return Outcome(await self._here(until, lambda here: read_local(here, request.operation, inputs)))
+            self._own(request)
+            service = UPLOAD if request.operation == "refs" else RECEIVE
+            sent = await self._open(request, credential, until - self.clock.seconds())
+            remote = await self._list(request.url.rpartition("/info/")[0], service, sent, credential, until)
+            return Outcome(await self._shown(request.operation, inputs, remote, until))
+        except _Failed as failed:
+            return evolve(failed.outcome(), sent=True)
+        except AileronError as error:
+            return Outcome(fault=error.fault())
+
+    async def _shown(self, operation: str, inputs: Mapping[str, JSON], remote: Remote, until: float) -> JSON:
+        if operation == "refs":
+            return {"refs": [{"ref": name, "commit": at} for name, at in sorted(remote.refs.items())]}
+        if operation == "remote_branch":
+            ref = _ref("branch", inputs)
+            return {"ref": ref, "commit": remote.refs.get(ref)}
+        if len({"branch", "tag"} & inputs.keys()) != 1:
+            raise InvalidRequest("A comparison needs either a branch or a tag of the remote.")
+        ref, revision = _ref("tag" if "tag" in inputs else "branch", inputs), inputs.get("commit")
+        if not isinstance(revision, str):
+            raise InvalidRequest("The input 'commit' must be a text.")
+        return await self._here(until, lambda here: compare(here, remote, ref, revision))
+
+    async def _here(self, until: float, work: Callable[[LocalRepository], _T]) -> _T:
+        """Call C{work} with the local repository, in another thread."""
+        path, deadline = self.spec.repository, Deadline.after(until - self.clock.seconds())
+
+        def look() -> _T:
+            with LocalRepository.open(path, deadline) as here:
+                return work(here)
+
+        if self.in_thread is None:
+            return look()
+        found: _T = await self.in_thread(look)
+        return found
+
+    async def _list(
+        self, base_url: str, service: str, sent: Authorization, credential: ICredential | None, until: float
+    ) -> Remote:
+        """Ask the remote for its refs.
+
+        :raises _Failed: it did not say; nothing was changed.
+        """
+        url, accept = f"{base_url}/info/refs?service={service}", f"application/x-{service}-advertisement"
+        message = self._message("GET", url, (("Accept", accept),), sent, None)
+        answer = await self._ask(message, Flight(), until - self.clock.seconds(), 0.0)
+        if answer.status != _OK:
+            fault = self._status_fault(answer)
+            if answer.status == _UNAUTHORIZED and credential is not None and await credential.refused(sent):
+                fault = evolve(fault, retriable=True)
+            raise _Failed(fault, status=answer.status)
+        try:
+            return read_remote(answer, service)
+        except NotGit as error:
+            wrong = ExternalApiError(f"{self.spec.description.fqn} gave an answer that was not expected: {error}.")
+            raise _Failed(wrong.fault(), status=answer.status) from None
+
+    def _message(
+        self, method: str, url: str, headers: tuple[tuple[str, str], ...], sent: Authorization, body: bytes | None
+    ) -> OutgoingRequest:
+        most = self.spec.operations["push"].max_response_bytes
+        return OutgoingRequest(method, url, (*headers, *sent.headers), body, self.spec.private_network, most)
+
+    async def _ask(
+        self, message: OutgoingRequest, flight: Flight, seconds: float, late_seconds: float
+    ) -> ServiceAnswer:
+        name, is_update = self.spec.description.fqn, message.body is not None
+        try:
+            return await send_in_time(
+                self.transport, self.clock, message, flight, seconds=max(seconds, 0.0), late_seconds=late_seconds
+            )
+        except FAILURES as error:
+            most = message.max_response_bytes
+            fault = describe_failure(name, error, flight, seconds=seconds, most_bytes=most)
+            raise _Failed(fault, sent=is_update and flight.sent, classified=not is_update) from None
+
+    def _status_fault(self, answer: ServiceAnswer) -> Fault:
+        fqn, status = self.spec.description.fqn, answer.status
+        error = ExternalApiError(f"{fqn} answered with status {status}.", {"status": status})
+        return evolve(error.fault(), retriable=may_pass(status))
+
+    # updates ---------------------------------------------------------------------------------
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        """Update one ref of the remote, if it is still where it was expected to be."""
+        operation = self._own(request)
+        if operation.operation.effect == READ:
+            return await self.read(request, credential, seconds)
+        until = self.clock.seconds() + min(seconds, operation.operation.timeout_seconds)
+        asked = json.loads(request.body or b"{}")
+        ref, old, new = asked["ref"], asked["old"], asked["new"]
+        if not self.spec.may_update(ref):
+            raise CapabilityDenied(f"{self.spec.description.fqn} does not allow updates of {ref}.")
+        sent = await self._open(request, credential, until - self.clock.seconds())
+        base_url = request.url.removesuffix(f"/{RECEIVE}")
+        try:
+            remote = await self._list(base_url, RECEIVE, sent, credential, until)
+            self._refuse_moved(remote, ref, old)
+            packed = await self._packed(request.operation, remote, old, new, until)
+            body = write_update(ref, old, new, asked["effect"], remote, packed)
+            message = self._message("POST", request.url, request.headers, sent, body)
+            answer = await self._ask(message, Flight(), until - self.clock.seconds(), late_seconds)
+            return self._judge(answer, ref, old, new)
+        except _Failed as failed:
+            return failed.outcome()
+        except AileronError as error:  # of the local repository: nothing was sent
+            return Outcome(fault=error.fault(), sent=False)
+
+    def _refuse_moved(self, remote: Remote, ref: str, old: str) -> None:
+        there = remote.refs.get(ref, NOTHING)
+        if there == old:
+            return
+        now, was = (f"at {each}" if each != NOTHING else "not there" for each in (there, old))
+        moved = f"Nothing was changed: {ref} is {now}, and was {was} when this was asked for."
+        raise _Failed(ExternalApiError(moved, {"expected": old, "found": there}).fault())
+
+    async def _packed(self, operation: str, remote: Remote, old: str, new: str, until: float) -> bytes:
+        if new == NOTHING:
+            return b""
+
+        def work(here: LocalRepository) -> bytes:
+            known = old if old != NOTHING and here.has(old) else None
+            if operation == "push" and (known is None or not is_ancestor(here, known, here.peel(new).id)):
+                raise InvalidRequest(
+                    "Nothing was pushed: the remote branch has commits that this one does not build on. "
+                    "Fetch and merge them, or use force_push, which loses them."
+                )
+            return pack(here, find_update(here, new, known, remote.has))
+
+        return await self._here(until, work)
+
+    def _judge(self, answer: ServiceAnswer, ref: str, old: str, new: str) -> Outcome:
+        """Read what became of an update."""
+        fqn, status = self.spec.description.fqn, answer.status
+        if status != _OK:
+            refused = 400 <= status <= 499 and status != _TIMEOUT
+            return Outcome(fault=self._status_fault(answer), classified=refused, status=status)
+        try:
+            why = read_report(answer.body, ref)
+        except NotGit as error:
+            unclear = ExternalApiError(f"The report of {fqn} cannot be read: {error}.")
+            return Outcome(fault=unclear.fault(), classified=False, status=status)
+        if why is not None:
+            return Outcome(fault=ExternalApiError(f"{fqn} refused the update of {ref}: {why}.").fault(), status=status)
+        return Outcome({"ref": ref, "old": old, "new": new}, status=status)
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Look where the ref is now: at the new commit it was done, at the old one a minute later it was not."""
+        if not self._check_declared(sought.operation).operation.reconcilable:
+            raise CapabilityDenied(f"The operation {sought.operation} has no effect to look for.")
+        request = self.prepare(sought.operation, sought.inputs, sought.base_url, sought.effect_key)
+        self._own(request)
+        until, asked = self.clock.seconds() + seconds, json.loads(request.body or b"{}")
+        sent = await self._open(request, credential, seconds)
+        try:
+            remote = await self._list(request.url.removesuffix(f"/{RECEIVE}"), RECEIVE, sent, credential, until)
+        except _Failed as failed:
+            return Finding(None, fault=failed.fault)
+        there = remote.refs.get(asked["ref"], NOTHING)
+        if there == asked["new"]:
+            return Finding(True, {name: asked[name] for name in ("ref", "old", "new")})
+        if there == asked["old"] and self.now() - sought.last_at >= _AFTER:
+            return Finding(False)
+        return Finding(None)
+
+
+def _ref(kind: str, inputs: Mapping[str, JSON]) -> str:
+    name = inputs.get(kind)
+    if not isinstance(name, str) or not is_ref_name(name):
+        raise InvalidRequest(f"The input {kind!r} must be the name of a {kind}, without refs/.")
+    return f"refs/{'tags' if kind == 'tag' else 'heads'}/{name}"

@@ -1,0 +1,185 @@
+"""Writes the difference between two trees as a patch, with its digest and how many lines of each file change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from hashlib import sha256
+from typing import Any
+
+from attrs import define, field, frozen
+
+from aileron.errors import InvalidRequest
+
+from ._repository import BLOB, LocalRepository
+
+MOST_SHOWN_CHARACTERS = 1024 * 1024
+_MOST_COMPARED = 4_000_000  # lines before times lines after; beyond that a stretch is shown as replaced
+_MOST_DEPTH = 100
+_DIRECTORY, _SUBMODULE = 0o040000, 0o160000
+_Entry = tuple[int, str]
+_Opcode = tuple[str, int, int, int, int]
+
+
+@frozen
+class FileDifference:
+    """A file that differs: its mode and id before and after, L{None} where there is none."""
+
+    path: str
+    old: _Entry | None
+    new: _Entry | None
+
+
+@define
+class Patch:
+    """A patch as it is written.
+
+    :ivar text: the beginning of it, as much as is shown.
+    """
+
+    _parts: list[str] = field(factory=list)
+    _shown: int = 0
+    bytes: int = 0
+    stat: list[tuple[str, int, int]] = field(factory=list)
+    _digest: Any = field(factory=sha256)
+
+    @property
+    def text(self) -> str:
+        """The patch, or as much as is shown of it."""
+        return "".join(self._parts)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the whole patch in UTF-8."""
+        return f"sha256:{self._digest.hexdigest()}"
+
+    def add(self, text: str) -> None:
+        """Add lines."""
+        data = text.encode("utf-8", "replace")
+        self._digest.update(data)
+        self.bytes += len(data)
+        if self._shown < MOST_SHOWN_CHARACTERS:
+            part = text[: MOST_SHOWN_CHARACTERS - self._shown]
+            self._parts.append(part)
+            self._shown += len(part)
+
+    def summary(self) -> str:
+        """Count the lines of each file, and of all."""
+        lines = [f"{path} | +{added} -{removed}" for path, added, removed in self.stat]
+        added, removed = sum(each[1] for each in self.stat), sum(each[2] for each in self.stat)
+        return "\n".join((*lines, f"{len(lines)} files changed, {added} lines added, {removed} lines removed"))
+
+
+def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
+    """Write the patch from one tree to another; L{None} is the empty one."""
+    patch = Patch()
+    for change in changes(repository, old, new):
+        repository.deadline.check()
+        _write(repository, change, patch)
+    return patch
+
+
+def changes(
+    repository: LocalRepository, old: str | None, new: str | None, above: bytes = b""
+) -> Iterator[FileDifference]:
+    """Yield the files that differ between two trees, by path."""
+    if above.count(b"/") > _MOST_DEPTH:
+        raise InvalidRequest("A tree of the local repository is nested too deep.")
+    if old == new:
+        return
+    before, after = ({} if each is None else repository.tree(each) for each in (old, new))
+    for name in sorted(before.keys() | after.keys()):
+        path, then, now = above + name, before.get(name), after.get(name)
+        if then == now:
+            continue
+        trees = [each[1] if each and each[0] == _DIRECTORY else None for each in (then, now)]
+        if any(trees):
+            yield from changes(repository, trees[0], trees[1], path + b"/")
+        then, now = (None if each and each[0] == _DIRECTORY else each for each in (then, now))
+        if then or now:
+            yield FileDifference(_show_path(path), then, now)
+
+
+def _show_path(path: bytes) -> str:
+    """Write a path as git does: in quotes where it holds what is no plain text."""
+    text = path.decode("utf-8", "backslashreplace")
+    return text if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
+
+
+def _write(repository: LocalRepository, change: FileDifference, patch: Patch) -> None:
+    patch.add(f"diff --git a/{change.path} b/{change.path}\n" + "".join(_modes(change)))
+    old, new = (_content(repository, each) for each in (change.old, change.new))
+    if b"\0" in old or b"\0" in new:
+        patch.add(f"Binary files differ: {len(old)} bytes before, {len(new)} bytes after\n")
+        patch.stat.append((change.path, 0, 0))
+        return
+    before, after = (_lines(each) for each in (old, new))
+    patch.add(f"--- {'a/' + change.path if change.old else '/dev/null'}\n")
+    patch.add(f"+++ {'b/' + change.path if change.new else '/dev/null'}\n")
+    added = removed = 0
+    for hunk in _hunks(before, after):
+        patch.add(_range_line(hunk))
+        for tag, i1, i2, j1, j2 in hunk:
+            if tag == "equal":
+                patch.add("".join(f" {line}" for line in before[i1:i2]))
+                continue
+            patch.add("".join((*(f"-{line}" for line in before[i1:i2]), *(f"+{line}" for line in after[j1:j2]))))
+            added, removed = added + j2 - j1, removed + i2 - i1
+    patch.stat.append((change.path, added, removed))
+
+
+def _modes(change: FileDifference) -> Iterator[str]:
+    old, new = change.old, change.new
+    if old is None and new is not None:
+        yield f"new file mode {new[0]:06o}\n"
+    elif new is None and old is not None:
+        yield f"deleted file mode {old[0]:06o}\n"
+    elif old is not None and new is not None and old[0] != new[0]:
+        yield f"old mode {old[0]:06o}\nnew mode {new[0]:06o}\n"
+    yield f"index {old[1] if old else '0' * 40}..{new[1] if new else '0' * 40}\n"
+
+
+def _content(repository: LocalRepository, entry: _Entry | None) -> bytes:
+    if entry is None:
+        return b""
+    mode, name = entry
+    return f"Subproject commit {name}\n".encode() if mode == _SUBMODULE else repository.read(name, BLOB)[1]
+
+
+def _lines(content: bytes) -> list[str]:
+    """Split at line feeds alone, as git does; a last line without one says so."""
+    lines = content.decode("utf-8", "replace").split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
+
+
+def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[list[_Opcode]]:
+    """Yield the opcodes of each hunk, with three lines around; a huge stretch is replaced as a whole."""
+    most = min(len(before), len(after))
+    first = next((at for at in range(most) if before[at] != after[at]), most)
+    most -= first
+    last = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+    old, new = before[first : len(before) - last], after[first : len(after) - last]
+    matcher: SequenceMatcher[str] = SequenceMatcher(None, [], [], autojunk=False)
+    if len(old) * len(new) <= _MOST_COMPARED:
+        matcher.set_seqs(old, new)
+        middle = [
+            (tag, i1 + first, i2 + first, j1 + first, j2 + first) for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        ]
+    else:
+        middle = [("replace", first, first + len(old), first, first + len(new))]
+    start = [("equal", 0, first, 0, first)] if first else []
+    end = [("equal", len(before) - last, len(before), len(after) - last, len(after))] if last else []
+    matcher.opcodes = [*start, *middle, *end]  # type: ignore[attr-defined]
+    if middle:
+        yield from matcher.get_grouped_opcodes(3)
+
+
+def _range_line(hunk: Sequence[_Opcode]) -> str:
+    _, i1, _, j1, _ = hunk[0]
+    _, _, i2, _, j2 = hunk[-1]
+    return f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n"
+
+
+def _range(start: int, end: int) -> str:
+    return f"{start + 1 if end > start else start},{end - start}"

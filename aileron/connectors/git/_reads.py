@@ -1,0 +1,110 @@
+"""Makes the outputs of what a git connector reads: logs, patches, and what an update would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON
+
+from ._history import find_update, is_ancestor, walk
+from ._patch import Patch, write_patch
+from ._remote import Remote
+from ._repository import Commit, LocalRepository
+from ._spec import NOTHING
+
+_MOST_LISTED, _MOST_MESSAGES = 500, 200
+_USUAL = 20
+
+
+def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str, JSON]) -> JSON:
+    """Do a read that asks nobody.
+
+    :raises InvalidRequest: the inputs name nothing that is there.
+    """
+    if operation == "diff":
+        old, new = (repository.peel(repository.resolve(_text(inputs, key))) for key in ("from", "to"))
+        return {"from": old.id, "to": new.id, **_described(write_patch(repository, old.tree, new.tree))}
+    start = repository.peel(repository.resolve(_text(inputs, "revision", "HEAD")))
+    if operation == "show":
+        before = repository.commit(start.parents[0]).tree if start.parents else None
+        return {**_listed(start), **_described(write_patch(repository, before, start.tree))}
+    count = inputs.get("count", _USUAL)
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_LISTED:
+        raise InvalidRequest(f"The input 'count' must be a whole number from 1 to {_MOST_LISTED}.")
+    commits = walk(repository, [start.id])
+    if operation == "merges":
+        commits = (each for each in commits if len(each.parents) > 1)
+    return {"commits": [_listed(each) for each in islice(commits, count)]}
+
+
+def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str) -> JSON:
+    """Show what moving C{ref} of a remote to a local revision would change: commits, lines of each file, and patch."""
+    new = repository.resolve(revision)
+    old = remote.refs.get(ref)
+    known = old if old is not None and repository.has(old) else None
+    before = None if known is None else repository.peel(known)
+    update = find_update(repository, new, None if before is None else before.id, remote.has)
+    base = None if update.base is None else repository.commit(update.base)
+    patch = write_patch(repository, None if base is None else base.tree, repository.peel(new).tree)
+    forward = old is None or (before is not None and is_ancestor(repository, before.id, repository.peel(new).id))
+    return {
+        "ref": ref,
+        "commit": new,
+        "expected": old or NOTHING,
+        "exists": old is not None,
+        "fast_forward": forward,
+        "warning": None if forward else _warn(repository, before, new),
+        "compared_with": None if base is None else base.id,
+        "commits": _messages(update.commits) or "No new commits.",
+        **_described(patch),
+    }
+
+
+def _warn(repository: LocalRepository, before: Commit | None, new: str) -> str:
+    if before is None:
+        return "The remote is at a commit that the local repository does not have. Run `git fetch` to see what it is."
+    lost = _messages(walk(repository, [before.id], [repository.peel(new).id]))
+    return f"These commits would no longer be on the branch:\n\n{lost}"
+
+
+def _described(patch: Patch) -> dict[str, JSON]:
+    shown = patch.text
+    whole = len(shown.encode("utf-8", "replace")) == patch.bytes
+    return {
+        "diffstat": patch.summary(),
+        "patch": shown if whole else f"{shown}\n[cut here; the whole patch has {patch.bytes} bytes]\n",
+        "patch_bytes": patch.bytes,
+        "patch_digest": patch.digest,
+    }
+
+
+def _listed(commit: Commit) -> dict[str, JSON]:
+    return {
+        "commit": commit.id,
+        "parents": list(commit.parents),
+        "author": commit.author,
+        "committed_at": _moment(commit),
+        "message": commit.message,
+    }
+
+
+def _messages(commits: Iterable[Commit]) -> str:
+    found = list(islice(commits, _MOST_MESSAGES + 1))
+    texts = [f"{each.id} {_moment(each)} {each.author}\n{each.message.strip()}" for each in found[:_MOST_MESSAGES]]
+    if len(found) > _MOST_MESSAGES:
+        texts.append(f"[and more than {_MOST_MESSAGES}]")
+    return "\n\n".join(texts)
+
+
+def _moment(commit: Commit) -> str:
+    return datetime.fromtimestamp(commit.when, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _text(inputs: Mapping[str, JSON], name: str, usual: str | None = None) -> str:
+    value = inputs.get(name, usual)
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"The input {name!r} must be a text.")
+    return value

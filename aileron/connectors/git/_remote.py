@@ -1,0 +1,125 @@
+"""The messages of git's smart HTTP protocol: a remote's list of refs, the update of one, and the report on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import frozen
+
+from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._decode import show_safely
+
+from ._repository import is_object_id
+from ._spec import NOTHING
+
+_MOST_REFS = 200_000
+_LENGTH = re.compile(rb"[0-9a-fA-F]{4}")
+_FLUSH = None
+
+
+class NotGit(ValueError):
+    """An answer is not that of a git server; the text says why."""
+
+
+@frozen
+class Remote:
+    """The refs of a remote, as it lists them.
+
+    :ivar refs: by name the object that each is at; peeled tags and the like are left out.
+    :ivar others: objects that it has beside these.
+    """
+
+    refs: Mapping[str, str]
+    others: frozenset[str]
+    capabilities: frozenset[str]
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Every object that it names."""
+        return frozenset(self.refs.values()) | self.others
+
+
+def read_packets(data: bytes) -> Iterator[bytes | None]:
+    """Yield the content of each packet; L{None} is a flush.
+
+    :raises NotGit: there is something else, or the last one is cut off.
+    """
+    at = 0
+    while at < len(data):
+        head = data[at : at + 4]
+        length = int(head, 16) if _LENGTH.fullmatch(head) else -1
+        if length == 0:
+            yield _FLUSH
+            at += 4
+            continue
+        if length < 4 or at + length > len(data):
+            raise NotGit("it is not made of whole packets")
+        yield data[at + 4 : at + length]
+        at += length
+
+
+def write_packet(data: bytes) -> bytes:
+    """Write one packet."""
+    return b"%04x" % (len(data) + 4) + data
+
+
+def read_remote(answer: ServiceAnswer, service: str) -> Remote:
+    """Read the list of refs with which C{service} begins.
+
+    :raises NotGit: it is none.
+    """
+    if answer.headers.get("content-type", "").partition(";")[0].strip() != f"application/x-{service}-advertisement":
+        raise NotGit("it is no list of refs in git's smart protocol")
+    first, begin, *packets = (*read_packets(answer.body), None, None)
+    if (first or b"").rstrip() != f"# service={service}".encode() or begin is not _FLUSH:
+        raise NotGit("it does not begin as a list of refs does")
+    if len(packets) < 4 or packets[-3] is not _FLUSH or len(packets) > _MOST_REFS:
+        raise NotGit("its list of refs has no end, or is too long")
+    lines = [(packet or b"").decode("utf-8", "replace").rstrip("\n") for packet in packets[:-3]]
+    lines[0], _, more = lines[0].partition("\0")
+    capabilities = frozenset(more.split())
+    if any(each.startswith("object-format=") and each != "object-format=sha1" for each in capabilities):
+        raise NotGit("it uses another kind of object ids than SHA-1")
+    return Remote(*_read_refs(line for line in lines if not line.startswith("shallow ")), capabilities)
+
+
+def _read_refs(lines: Iterable[str]) -> tuple[Mapping[str, str], frozenset[str]]:
+    refs: dict[str, str] = {}
+    others: set[str] = set()
+    for line in lines:
+        name, blank, ref = line.partition(" ")
+        if not blank or not is_object_id(name) or ref in refs:
+            raise NotGit("its list of refs is malformed")
+        if ref == ".have":
+            others.add(name)
+        elif not ref.endswith("^{}"):
+            refs[ref] = name
+    return refs, frozenset(others)
+
+
+def write_update(ref: str, old: str, new: str, effect_key: str, remote: Remote, pack: bytes) -> bytes:
+    """Write the update of one ref, which takes place only if it is at C{old}; the service is asked for a report."""
+    wanted = ["report-status", "agent=aileron"]
+    if any(each.startswith("session-id=") for each in remote.capabilities):
+        wanted.append(f"session-id={effect_key}")
+    command = f"{old} {new} {ref}\0 {' '.join(wanted)}".encode()
+    return write_packet(command) + b"0000" + (b"" if new == NOTHING else pack)
+
+
+def read_report(body: bytes, ref: str) -> str | None:
+    """Read the report on an update.
+
+    :return: why it was refused; L{None}: it was done.
+    :raises NotGit: it says neither, or both.
+    """
+    packets = list(read_packets(body))
+    if packets.count(_FLUSH) != 1 or packets.pop() is not _FLUSH or not packets:
+        raise NotGit("it is no whole report")
+    first, *lines = ((each or b"").decode("utf-8", "replace").rstrip("\n") for each in packets)
+    done, refused = f"ok {ref}", f"ng {ref} "
+    if first == "unpack ok" and lines == [done]:
+        return None
+    if first.startswith("unpack ") and len(lines) == 1 and lines[0].startswith(refused):
+        return show_safely(lines[0].removeprefix(refused))
+    raise NotGit("it does not say what became of the update")

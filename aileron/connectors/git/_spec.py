@@ -1,0 +1,155 @@
+"""The operations of every git connector, and the table C{[git]} of its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from attrs import evolve, field, frozen
+
+from aileron.connectors._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
+from aileron.tables import FileTable, TextRule
+from aileron.values import JSON, READ, WRITE, CredentialNeed, Operation
+
+RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
+NOTHING = "0" * 40
+"""What stands for the commit of a ref that is not there."""
+
+CREDENTIAL_KINDS = ("api_key", "basic", "oauth2")
+_SECONDS, _PUSH_SECONDS = 30.0, 120.0
+_PATH = TextRule(lambda text: _is_plain(PurePosixPath(text)), "must be an absolute path without '.' and '..'")
+_PATTERN = re.compile(r"[^\x00-\x20\x7f~^:?\[\\]+")
+
+
+def _is_plain(path: PurePosixPath) -> bool:
+    return path.is_absolute() and ".." not in path.parts
+
+
+def _remote(service: str, *names: str, **optional: str) -> HttpOperation:
+    """Declare a read that begins with the list of the remote's refs."""
+    return HttpOperation(
+        Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
+        "GET",
+        ("info", "refs"),
+        query={"service": service},
+        headers={"Accept": f"application/x-{service}-advertisement"},
+        body=RequestBody("json", {name: f"${{in.{name}}}" for name in (*names, *optional)}),
+        inputs=frozenset((*names, *optional)),
+        max_response_bytes=MOST_RESPONSE_BYTES,
+    )
+
+
+def _local(*names: str) -> HttpOperation:
+    """Declare a read that asks nobody."""
+    return HttpOperation(
+        Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
+        "READ",
+        (),
+        body=RequestBody("json", {name: f"${{in.{name}}}" for name in names}),
+        inputs=frozenset(names),
+    )
+
+
+def _update(place: str, old: str, new: str, *, destructive: bool = False) -> HttpOperation:
+    """Declare an update of one remote ref, from what it must be to what it will be."""
+    names = {"branch" if "branch" in place else "tag", *re.findall(r"in\.(\w+)", old + new)}
+    tied = tuple(sorted(names & {"commit", "expected"}))
+    body: dict[str, JSON] = {"ref": place, "old": old, "new": new, "effect": "${effect.key}"}
+    return HttpOperation(
+        Operation(
+            "",
+            WRITE,
+            idempotent=False,
+            timeout_seconds=_PUSH_SECONDS,
+            precondition=tied,
+            reconcilable=True,
+            destructive=destructive,
+        ),
+        "POST",
+        (RECEIVE,),
+        headers={"Content-Type": f"application/x-{RECEIVE}-request", "Accept": f"application/x-{RECEIVE}-result"},
+        body=RequestBody("json", body),
+        inputs=frozenset(names),
+        max_response_bytes=MOST_RESPONSE_BYTES,
+    )
+
+
+_BRANCH, _TAG = "refs/heads/${in.branch}", "refs/tags/${in.tag}"
+_OLD, _NEW = "${in.expected}", "${in.commit}"
+_DECLARED: Mapping[str, tuple[str, HttpOperation]] = {
+    "push": ("Moves a remote branch forward to a local commit.", _update(_BRANCH, _OLD, _NEW)),
+    "force_push": (
+        "Moves a remote branch to a local commit, whatever is lost of it.",
+        _update(_BRANCH, _OLD, _NEW, destructive=True),
+    ),
+    "create_branch": ("Makes a new remote branch at a local commit.", _update(_BRANCH, NOTHING, _NEW)),
+    "delete_branch": ("Deletes a remote branch.", _update(_BRANCH, _OLD, NOTHING, destructive=True)),
+    "create_tag": ("Makes a new remote tag at a local commit.", _update(_TAG, NOTHING, _NEW)),
+    "compare": (
+        "Shows what an update of a remote branch or tag to a local revision would change.",
+        _remote(RECEIVE, "commit", branch="", tag=""),
+    ),
+    "remote_branch": ("Shows which commit a remote branch is at.", _remote(RECEIVE, "branch")),
+    "refs": ("Lists the branches and tags of the remote.", _remote(UPLOAD)),
+    "log": ("Lists commits of the local repository, newest first.", _local("revision", "count")),
+    "merges": ("Lists merge commits of the local repository, newest first.", _local("revision", "count")),
+    "show": ("Shows one commit of the local repository with its patch.", _local("revision")),
+    "diff": ("Shows the difference between two revisions of the local repository.", _local("from", "to")),
+}
+LOCAL = frozenset(name for name, (_, each) in _DECLARED.items() if each.method == "READ")
+
+
+def _named() -> Mapping[str, HttpOperation]:
+    return {
+        name: evolve(each, operation=evolve(each.operation, name=name, description=description))
+        for name, (description, each) in _DECLARED.items()
+    }
+
+
+OPERATIONS = _named()
+"""What every git connector can do."""
+
+
+@frozen
+class GitSpec(HttpSpec):
+    """A git connector as its file declares it.
+
+    :ivar repository: the local one: its working directory, or the directory of a bare one.
+    :ivar branches: patterns of the remote branches that may be updated.
+    :ivar tags: of the remote tags that may be made.
+    """
+
+    repository: str = ""
+    branches: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    _allowed: re.Pattern[str] = field(init=False)
+
+    @_allowed.default
+    def _compile(self) -> re.Pattern[str]:
+        refs = (*(f"refs/heads/{each}" for each in self.branches), *(f"refs/tags/{each}" for each in self.tags))
+        return re.compile("|".join(re.escape(each).replace(r"\*", ".*") for each in refs) or r"(?!)", re.DOTALL)
+
+    def may_update(self, ref: str) -> bool:
+        """Tell whether the file lets this ref of the remote be updated."""
+        return self._allowed.fullmatch(ref) is not None
+
+
+def read_git(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> GitSpec:
+    """Read the table C{[git]}, beside what every connector declares."""
+    if need is not None and (need.kind not in CREDENTIAL_KINDS or not need.header):
+        table.faults.add(
+            ("credential", "kind"), f"`kind` must be {' or '.join(CREDENTIAL_KINDS)}, in a header, for git"
+        )
+    repository = table.text("repository", _PATH)
+    branches, tags = (table.texts(key, required=False) for key in ("branches", "tags"))
+    _check(table, "branches", branches)
+    _check(table, "tags", tags)
+    table.close()
+    return GitSpec(spec.description, spec.operations, spec.private_network, repository, branches, tags)
+
+
+def _check(table: FileTable, key: str, patterns: Iterable[str]) -> None:
+    for each in patterns:
+        if not _PATTERN.fullmatch(each):
+            table.fault(key, f"has {each!r}, which is no name of a ref, with '*' for any part of it")
