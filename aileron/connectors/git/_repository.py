@@ -29,7 +29,7 @@ _TYPES = {b"commit": COMMIT, b"tree": TREE, b"blob": BLOB, b"tag": TAG}
 _NAMES = {number: name for name, number in _TYPES.items()}
 _ID = re.compile(r"[0-9a-f]{40}")
 _REF = re.compile(
-    r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\x00-\x20\x7f~^:?*\[\\./][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
+    r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
 )
 _MOST_REFS_BYTES = 16 * 1024 * 1024
 _MOST_TAGS = 8
