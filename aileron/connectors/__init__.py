@@ -6,13 +6,18 @@ from ._fixtures import Replayed, replay
 from ._http import HttpConnector
 from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
+from ._schema import Spec
 from ._spec import HttpSpec
 from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
+from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec
 
 __all__ = [
     "AddressRefused",
+    "CommandConnector",
+    "CommandSpec",
     "ConnectionOpener",
+    "Enclosure",
     "GitConnector",
     "GitSpec",
     "HttpConnector",
@@ -27,6 +32,7 @@ __all__ = [
     "Screened",
     "ServiceAnswer",
     "ServiceUnreachable",
+    "Spec",
     "check",
     "read_descriptions",
     "replay",

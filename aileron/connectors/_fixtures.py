@@ -70,6 +70,9 @@ def replay_file(file: ConnectorFile) -> Replayed:
     reading, name = read_file(file.data, file.name, file.scheme), name_fixtures(file)
     if reading.spec is None:
         return Replayed(problems=reading.problems)
+    if type(reading.spec) is not HttpSpec:
+        kind = LoadError("validation_error", "only a connector of kind http has recorded answers", name, None, BOUNDARY)
+        return Replayed(problems=(kind,))
     try:
         toml = read_toml(read_fixtures(file))
     except Unreadable as fault:

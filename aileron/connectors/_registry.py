@@ -14,10 +14,9 @@ from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind
 
 from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
 from ._plugins import FoundPlugin, of_package
-from ._schema import BOUNDARY, read_file
-from ._spec import HttpSpec
+from ._schema import BOUNDARY, Spec, read_file
 
-Make = Callable[[HttpSpec], IConnector]
+Make = Callable[[Spec], IConnector]
 """From what a file says to the connector that does it."""
 
 
@@ -116,7 +115,7 @@ class Registry:
         return FoundPlugin(file.name, self.make(reading.spec), candidate=_candidate(file, file.data, reading.spec))
 
 
-def _candidate(file: ConnectorFile, data: bytes, spec: HttpSpec) -> Candidate | None:
+def _candidate(file: ConnectorFile, data: bytes, spec: Spec) -> Candidate | None:
     if file.scheme != LOCAL:
         return None
     description = spec.description

@@ -17,12 +17,13 @@ from ._lookup import Lookup
 from ._operation import read_operation
 from ._places import read_places
 from ._spec import HttpOperation, HttpSpec
+from .command import CommandSpec, read_command
 from .git import OPERATIONS, read_git
 
 BOUNDARY = "connector_manifest"
 
-HTTP, GIT = "http", "git"
-KINDS_OF_CONNECTOR = (HTTP, GIT)
+HTTP, GIT, COMMAND = "http", "git", "command"
+KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND)
 """What a connector file can be about."""
 
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
@@ -34,11 +35,15 @@ _VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
 _OPERATION = re.compile(r"[a-z][a-z0-9_]*")
 
 
+Spec = HttpSpec | CommandSpec
+"""What is read of a connector file, whatever its kind."""
+
+
 @frozen
 class FileReading:
     """The result of reading a file: a specification, or faults."""
 
-    spec: HttpSpec | None
+    spec: Spec | None
     problems: tuple[LoadError, ...] = ()
 
 
@@ -63,9 +68,15 @@ def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReadi
     return FileReading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
 
 
-def _connector(document: FileTable, content_hash: str, scheme: str | None) -> HttpSpec:
+def _connector(document: FileTable, content_hash: str, scheme: str | None) -> Spec:
     head = document.table("connector", required=True)
     kind = head.choice("kind", KINDS_OF_CONNECTOR, HTTP)
+    head.text("description", ANY_TEXT, required=False)  # for people who read the file
+    if kind == COMMAND:
+        command = read_command(document, _name(head, scheme), head.text("version", _VERSION), content_hash)
+        head.close()
+        document.close()
+        return command
     private_network = head.flag("private_network", default=False)
     places = read_places(document, head, private_network=private_network)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
@@ -82,7 +93,6 @@ def _connector(document: FileTable, content_hash: str, scheme: str | None) -> Ht
         template=places.template,
         places=places.others,
     )
-    head.text("description", ANY_TEXT, required=False)  # for people who read the file
     head.close()
     spec = HttpSpec(description, operations, private_network)
     if kind == GIT:

@@ -13,29 +13,18 @@ from twisted.logger import Logger
 
 from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
-from aileron.connectors import (
-    GitConnector,
-    GitSpec,
-    HttpConnector,
-    HttpExchange,
-    HttpSpec,
-    HttpTransport,
-    Make,
-    Registry,
-    Screened,
-    system_transport,
-)
+from aileron.connectors import HttpExchange, HttpTransport, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
-from aileron.interfaces import IConnector
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build, remember_older
 from aileron.store import Seals, Store, make_store
-from aileron.values import AuditQuery, utc
+from aileron.values import AuditQuery
 from aileron.vault import Passkeys, Renewals, Vault
 
 from ._config_file import ConfigFile
+from ._connectors import ConnectorMaker
 from ._life import Life
-from ._process import fresh_ids, in_thread, settle_heap
+from ._process import fresh_ids, settle_heap
 from ._record import keep_on, report_needs, take_over
 from ._settings import DaemonSettings
 from ._sites import Sites
@@ -44,7 +33,6 @@ _log = Logger()
 _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 20.0
 _SALT_BYTES = 16
-_MOST_REPOSITORIES = 2  # read at once, each in a thread
 
 Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
@@ -124,7 +112,7 @@ async def _start_runner(
     around: Around | None,
 ) -> tuple[Runner, Registry, Passkeys]:
     home = settings.home
-    connectors = Registry(home.connectors, _connecting(reactor, own.transport))
+    connectors = Registry(home.connectors, ConnectorMaker(reactor, own.transport, str(home.root)))
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(
@@ -154,19 +142,6 @@ async def _start_runner(
     await runner.start()
     life.repeat(reactor, _LOOK_SECONDS, runner.look)
     return runner, connectors, passkeys
-
-
-def _connecting(reactor: Any, transport: HttpTransport) -> Make:
-    """Return what makes a connector of each kind of file."""
-    reading = in_thread(reactor, at_once=_MOST_REPOSITORIES)
-
-    def make(spec: HttpSpec) -> IConnector:
-        if isinstance(spec, GitSpec):
-            git = GitConnector(transport, reactor, lambda: utc(reactor.seconds()), reading, spec=spec)
-            return Screened(git)
-        return HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor))
-
-    return make
 
 
 def _watch_turns(sites: Sites, life: Life) -> None:

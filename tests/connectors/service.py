@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from twisted.test.iosim import FakeTransport, IOPump, connect
 from zope.interface import implementer
 
-from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, IConnectingReactor
+from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, IConnectingReactor, Spec
 from aileron.connectors._schema import read_file
 from aileron.connectors._spec import HttpSpec
 from aileron.interfaces import IConnector
@@ -48,7 +48,7 @@ def json_answer(value: JSON, status: int = 200, headers: Mapping[str, str] | Non
 def spec_of(text: str) -> HttpSpec:
     """The specification in a connector file's text, which must be without fault."""
     reading = read_file(text.encode("utf-8"), "test.toml")
-    if reading.spec is None:
+    if not isinstance(reading.spec, HttpSpec):
         raise AssertionError(reading.problems)
     return reading.spec
 
@@ -105,8 +105,9 @@ class Service:
     _pumps: list[IOPump] = field(factory=list)
     _seen: int = 0
 
-    def connector(self, spec: HttpSpec) -> HttpConnector:
+    def connector(self, spec: Spec) -> HttpConnector:
         """A connector whose network is this service."""
+        assert isinstance(spec, HttpSpec)
         tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
         opener = ConnectionOpener(self.reactor, self._resolve, tls, lambda: self.own_ports)
         return HttpConnector(spec, HttpTransport(opener), self.reactor, lambda: NOW)

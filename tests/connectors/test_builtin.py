@@ -30,7 +30,7 @@ _ALONE = re.compile(r"^# .*\n(?:# .*\n)*\n?\[operations\.(\w+)\]", re.MULTILINE)
 def spec(name: str) -> HttpSpec:
     """One connector, read."""
     reading = read_file((BUILTIN / f"{name}.toml").read_bytes(), name, "builtin")
-    assert reading.spec is not None, reading.problems
+    assert isinstance(reading.spec, HttpSpec), reading.problems
     return reading.spec
 
 

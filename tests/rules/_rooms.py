@@ -67,12 +67,14 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.store.copy",
         }
     ),
+    # A declared program runs in the sandbox that agents run in.
+    "daemon": frozenset({"aileron.launch.SandboxLayout", "aileron.launch.find_sandbox"}),
 }
-"""Single modules that a room may import although their room is closed to it: they work without a daemon."""
+"""Single names that a room may import although their room is closed to it: they work without what is around them."""
 
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
-    "daemon": frozenset({"api", "gateway", "web", "mcp"}),
+    "daemon": frozenset({"api", "gateway", "web", "mcp", "launch"}),
     # "aileron version" need not load an agent, and only one command loads the daemon.
     "cli": frozenset({"daemon", "demo", "launch"}),
 }

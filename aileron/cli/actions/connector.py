@@ -166,7 +166,13 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
 def _credential(need: Mapping[str, Any] | None) -> str:
     if need is None:
         return "none"
-    place = need["header"] or f"the query parameter {need['settings']['query']}"
+    settings = need["settings"]
+    if "variable" in settings:
+        place = f"the environment variable {settings['variable']}"
+    elif "stdin" in settings:
+        place = "the program's standard input"
+    else:
+        place = need["header"] or f"the query parameter {settings['query']}"
     return f"{need['kind']}, in {place}"
 
 

@@ -1,0 +1,142 @@
+"""Runs one program in a process group of its own, and gathers what it writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ProcessExitedAlready
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.protocol import ProcessProtocol
+from twisted.python.failure import Failure
+
+FILTER = 3
+"""The descriptor from which a sandbox reads the program by which the kernel judges calls."""
+
+_PROBLEM = 4
+_LINGER_SECONDS = 1.0
+_BEGIN = """
+import os, sys
+os.setsid()
+try:
+    os.set_inheritable(4, False)
+    os.chdir(sys.argv[1])
+    names = sys.argv[2].split(",")
+    os.execve(sys.argv[3], sys.argv[3:], {name: os.environ[name] for name in names if name in os.environ})
+except BaseException as error:
+    os.write(4, (getattr(error, "strerror", None) or "it could not be started").encode())
+    os._exit(127)
+"""
+"""Makes a session, and with it a process group, which Twisted does not, and then becomes the program."""
+
+
+@frozen
+class Launch:
+    """A program as it is started.
+
+    :ivar argv: the program itself first.
+    :ivar environment: all of it.
+    :ivar seccomp: what it may read from L{FILTER}; empty: that is not open.
+    """
+
+    argv: Sequence[str]
+    directory: str
+    environment: Mapping[str, str] = field(repr=False)
+    stdin: bytes = field(default=b"", repr=False)
+    seccomp: bytes = field(default=b"", repr=False)
+
+
+@frozen
+class Ended:
+    """The end of a program.
+
+    :ivar code: its exit code; L{None}: a signal ended it.
+    :ivar problem: why it was never started; empty: it was.
+    :ivar is_cut: whether it wrote more than was kept.
+    """
+
+    code: int | None
+    problem: str
+    stdout: bytes
+    stderr: bytes
+    is_cut: bool
+
+
+class CommandProcess(ProcessProtocol):
+    """One run of a program.
+
+    :ivar ended: fires when it and its process group are over; cancelling kills them.
+    """
+
+    transport: Any
+
+    def __init__(self, clock: IReactorTime, launch: Launch, most_bytes: int) -> None:
+        self.ended: Deferred[Ended] = Deferred(lambda _: self.kill())
+        self._clock, self._launch, self._most_bytes = clock, launch, most_bytes
+        self._written: dict[int, bytearray] = {1: bytearray(), 2: bytearray(), _PROBLEM: bytearray()}
+        self._is_cut = False
+        self._group: int | None = None
+        self._last_words: IDelayedCall | None = None
+
+    def start(self, reactor: Any) -> None:
+        """Run it, with no descriptor of ours.
+
+        :raises OSError: it could not be started.
+        """
+        launch = self._launch
+        begin = (sys.executable, "-I", "-S", "-c", _BEGIN, launch.directory, ",".join(launch.environment), *launch.argv)
+        descriptors: dict[int, int | str] = {0: "w", 1: "r", 2: "r", _PROBLEM: "r"}
+        with contextlib.ExitStack() as held:
+            if launch.seccomp:
+                descriptors[FILTER] = held.enter_context(_filled(launch.seccomp)).fileno()
+            reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)
+
+    def connectionMade(self) -> None:
+        """Give it what it reads."""
+        self._group = self.transport.pid
+        self.transport.writeToChild(0, self._launch.stdin)
+        self.transport.closeChildFD(0)
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:
+        """Keep what it writes, up to a size."""
+        room = self._most_bytes - len(self._written[childFD])
+        self._written[childFD] += data[:room]
+        self._is_cut = self._is_cut or len(data) > room
+
+    def processExited(self, reason: Failure) -> None:
+        """End what it has started, and wait a little for the last words."""
+        self.kill()
+        self._last_words = self._clock.callLater(_LINGER_SECONDS, self.transport.loseConnection)
+
+    def processEnded(self, reason: Failure) -> None:
+        """Tell how it ended."""
+        if self._last_words is not None and self._last_words.active():
+            self._last_words.cancel()
+        if self.ended.called:
+            return
+        code, number = (getattr(reason.value, name, None) for name in ("exitCode", "signal"))
+        stdout, stderr, problem = (bytes(each) for each in self._written.values())
+        told = problem.decode("utf-8", "replace")
+        self.ended.callback(Ended(None if number else code, told, stdout, stderr, self._is_cut))
+
+    def kill(self) -> None:
+        """Kill it, and what is in its process group.  Twice is safe."""
+        if self._group is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._group, signal.SIGKILL)
+        with contextlib.suppress(ProcessExitedAlready):
+            self.transport.signalProcess("KILL")
+
+
+def _filled(content: bytes) -> Any:
+    """Open a pipe in which C{content} lies, far less than it holds, to be read."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as end:
+        end.write(content)
+    return open(reading, "rb")

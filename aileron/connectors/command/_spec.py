@@ -1,0 +1,187 @@
+"""The file of a connector to a local program: the tables C{[command]} and C{[operations.…]}."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from attrs import frozen
+
+from aileron.connectors._template import Template, faults, references
+from aileron.tables import ANY_TEXT, FileTable, TextRule, quote
+from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
+
+AUTO, REQUIRED, NONE = "auto", "required", "none"
+VARIABLE, STDIN = "variable", "stdin"
+"""The settings of a credential that say how a program gets it."""
+
+EFFECT_VARIABLE = "AILERON_EFFECT_KEY"
+_PATH = TextRule(
+    lambda text: PurePosixPath(text).is_absolute() and not {"..", "."} & set(text.split("/")) and text.isprintable(),
+    "must be an absolute path without '.' and '..'",
+)
+_VARIABLE = TextRule.shape(
+    r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
+)
+_LONE = re.compile(r"\$\{[^{}]*\}")
+_SECONDS, _MOST_SECONDS = 60.0, 3600.0
+_OUTPUT_BYTES, _MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
+
+
+@frozen
+class CommandOperation:
+    """One way to run a program.
+
+    :ivar arguments: each is one argument: literal, or exactly one reference.
+    :ivar stdin: what it reads; L{None}: nothing.
+    :ivar dashes: inputs that may begin with a dash.
+    :ivar success: exit codes that say that it was done.
+    :ivar failure: exit codes that say that nothing was changed; after any other nobody can say.
+    :ivar answer: C{text}, C{json} or C{none}: how its output is read.
+    """
+
+    operation: Operation
+    program: str
+    arguments: tuple[str, ...]
+    stdin: str | None
+    inputs: frozenset[str]
+    dashes: frozenset[str]
+    success: frozenset[int]
+    failure: frozenset[int]
+    answer: str
+    max_output_bytes: int
+
+
+@frozen
+class CommandSpec:
+    """A connector to local programs as its file declares it.
+
+    :ivar directory: where they run.
+    :ivar environment: variables that are set.
+    :ivar inherited: variables that are passed on from the daemon's environment.
+    :ivar sandbox: C{auto}: where this machine can make one; C{required}, or C{none}.
+    :ivar network: whether they reach the network from their sandbox.
+    """
+
+    description: ConnectorDescription
+    operations: Mapping[str, CommandOperation]
+    directory: str
+    environment: Mapping[str, str]
+    inherited: tuple[str, ...]
+    sandbox: str
+    network: bool
+
+
+def read_command(document: FileTable, fqn: str, version: str, content_hash: str) -> CommandSpec:
+    """Read the tables of such a file beside C{[connector]}, which has been read."""
+    table = document.table("command", required=True)
+    directory = table.text("directory", _PATH)
+    fixed = table.table("environment")
+    for name in fixed.values:
+        _check_variable(fixed, name, name)
+    inherited = table.texts("inherit", required=False)
+    for name in inherited:
+        _check_variable(table, "inherit", name)
+    need = _credential(document.optional_table("credential"))
+    operations = _operations(
+        document.table("operations", required=True), has_stdin=bool(need and STDIN in need.settings)
+    )
+    description = ConnectorDescription(
+        fqn=fqn,
+        version=version,
+        content_hash=content_hash,
+        base_url=f"file://{directory}",
+        bindable=False,
+        hosts=(),
+        operations={name: each.operation for name, each in operations.items()},
+        credential=need,
+    )
+    spec = CommandSpec(
+        description,
+        operations,
+        directory,
+        {name: fixed.text(name, ANY_TEXT) for name in fixed.values},
+        inherited,
+        table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
+        table.flag("network", default=False),
+    )
+    table.close()
+    return spec
+
+
+def _check_variable(table: FileTable, key: str, name: str) -> None:
+    if not _VARIABLE.holds(name):
+        table.fault(key, f"has {quote(name)}, which {_VARIABLE.phrase}")
+
+
+def _credential(table: FileTable | None) -> CredentialNeed | None:
+    if table is None:
+        return None
+    kind = table.choice("kind", ("api_key",))
+    variable = table.text(VARIABLE, _VARIABLE, required=False)
+    in_stdin = table.flag(STDIN, default=False)
+    if bool(variable) == in_stdin:
+        table.fault(VARIABLE, "must be there, or `stdin = true` instead: an argument is seen by every process")
+    table.close()
+    return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable})
+
+
+def _operations(table: FileTable, *, has_stdin: bool) -> Mapping[str, CommandOperation]:
+    found = {}
+    for name in table.values:
+        inside = table.optional_table(name)
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            table.fault(name, "must be named in a-z, 0-9 and '_'")
+        if inside is not None:
+            found[name] = _operation(name, inside, has_stdin=has_stdin)
+    return found
+
+
+def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperation:
+    effect = table.choice("effect", (READ, WRITE), WRITE)
+    arguments = table.texts("arguments", required=False)
+    for each in arguments:
+        if references(each) and not _LONE.fullmatch(each):
+            table.fault("arguments", f"has {quote(each)}, which must be literal or exactly one reference")
+    stdin = table.text("stdin", ANY_TEXT, required=False) if "stdin" in table.values else None
+    if stdin is not None and has_stdin:
+        table.fault("stdin", "is where the credential goes")
+    _check_references(table, "arguments", list(arguments))
+    _check_references(table, "stdin", stdin or "")
+    inputs = frozenset(
+        each.removeprefix("in.") for each in references([*arguments, stdin or ""]) if each.startswith("in.")
+    )
+    dashes = frozenset(table.texts("dashes", required=False))
+    for each in sorted(dashes - inputs):
+        table.fault("dashes", f"has {quote(each)}, which is no input of the operation")
+    success, failure = (table.integers(key, 0, 255) for key in ("success", "failure"))
+    if failure & (success or {0}):
+        table.fault("failure", "has a code that says success as well")
+    operation = CommandOperation(
+        operation=Operation(
+            name,
+            effect,
+            table.flag("idempotent", default=effect == READ),
+            table.text("description", ANY_TEXT, required=False),
+            table.number("timeout_seconds", 0.001, _MOST_SECONDS) or _SECONDS,
+            destructive=table.flag("destructive", default=effect == WRITE),
+            output_schema=table.output_schema(),
+        ),
+        program=table.text("program", _PATH),
+        arguments=arguments,
+        stdin=stdin,
+        inputs=inputs,
+        dashes=dashes,
+        success=success or frozenset({0}),
+        failure=failure,
+        answer=table.choice("answer", ("text", "json", "none"), "text"),
+        max_output_bytes=table.integer("max_output_bytes", 1, _MOST_OUTPUT_BYTES) or _OUTPUT_BYTES,
+    )
+    table.close()
+    return operation
+
+
+def _check_references(table: FileTable, key: str, template: Template) -> None:
+    for fault in faults(template):
+        table.fault(key, fault)

@@ -1,0 +1,86 @@
+"""Makes a connector of each kind of file, with the daemon's network, threads, processes and sandboxes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from attrs import define, field
+from twisted.logger import Logger
+
+from aileron.connectors import (
+    CommandConnector,
+    CommandSpec,
+    Enclosure,
+    GitConnector,
+    GitSpec,
+    HttpConnector,
+    HttpTransport,
+    Screened,
+    Spec,
+)
+from aileron.errors import Forbidden, NotFound
+from aileron.interfaces import IConnector
+from aileron.values import utc
+
+from ._process import in_thread
+
+_log = Logger()
+_MOST_REPOSITORIES = 2  # read at once, each in a thread
+_FILTER = "3"  # the descriptor from which bubblewrap reads what the kernel judges calls by
+
+
+@define(slots=False, eq=False)
+class ConnectorMaker:
+    """Makes connectors for the registry.
+
+    :ivar state: Aileron's home, which no program in a sandbox sees.
+    :ivar environment: the daemon's.
+    """
+
+    reactor: Any
+    transport: HttpTransport = field(repr=False)
+    state: str
+    environment: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
+
+    def __call__(self, spec: Spec) -> IConnector:
+        """Make one of what a file says."""
+        if isinstance(spec, CommandSpec):
+            enclose = self.enclose if self.sandbox else None
+            return Screened(CommandConnector(spec, self.reactor, self.environment, enclose))
+        clock, now = self.reactor, lambda: utc(self.reactor.seconds())
+        if isinstance(spec, GitSpec):
+            return Screened(GitConnector(self.transport, clock, now, self._reading, spec=spec))
+        return HttpConnector(spec, self.transport, clock, now, in_thread(self.reactor))
+
+    @cached_property
+    def _reading(self) -> Any:
+        return in_thread(self.reactor, at_once=_MOST_REPOSITORIES)
+
+    @cached_property
+    def sandbox(self) -> Any:
+        """The sandboxes of this machine, tried once, when the first program is declared; L{None}: there are none."""
+        from aileron.launch import find_sandbox
+
+        try:
+            return find_sandbox(self.reactor, self.environment)
+        except (NotFound, Forbidden) as error:
+            _log.info("programs run without a sandbox: {why}", why=error.message)
+            return None
+
+    def enclose(self, directory: str, network: bool) -> Enclosure:
+        """Put a program that works in C{directory} into the sandbox of agents, of which nothing but that is its own.
+
+        :raises InvalidRequest: that is the user's whole home.
+        """
+        from aileron.launch import SandboxLayout
+
+        programs = tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
+        home = self.environment.get("HOME", "/")
+        layout = SandboxLayout(home=home, state=self.state, project=directory, programs=programs)
+        options = layout.arguments(environment=self.environment)
+        kept = [each for each in options if not (network and each == "--unshare-net")]
+        return Enclosure((self.sandbox.program, *kept, "--seccomp", _FILTER, "--"), self.sandbox.seccomp)
