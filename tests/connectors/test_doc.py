@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+from textwrap import dedent
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import HttpConnector, replay
+from aileron.connectors import CommandConnector, CommandSpec, GitSpec, HttpConnector, replay
+from aileron.connectors._schema import read_file
 from aileron.connectors._when import condition
+from aileron.manifests import parse
 from tests.connectors.service import Service, spec_of
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-a-connector.md"
@@ -22,6 +26,9 @@ KEYS = """
     precondition answer_headers media_type file host title pattern example [hosts] [variables.<name>]
     multipart file filename base64 parts
     pages items cursor parameter until size first most_pages most_items more more_answers
+    repository branches tags directory environment inherit sandbox network program arguments dashes stdin success
+    failure
+    max_output_bytes variable
     error.when error.message error.class reconcile op inputs items match absent after_seconds complete absent_statuses
 """
 
@@ -85,6 +92,33 @@ class PageTests(SynchronousTestCase):
         form = connector.prepare("upload", {"name": "a.csv", "report": "1"}, "https://tracker.example", "k")
         file = connector.prepare("replace", {"id": 1, "type": "a/b", "content": "AA"}, "https://tracker.example", "k")
         self.assertEqual([[each.content for each in made.parts] for made in (form, file)], [[b"1"], [b"\0"]])
+
+    def test_program(self) -> None:
+        """The local program of the page loads, and is run as its reader expects."""
+        (listing,) = [each for each in OTHER.findall(self.page) if 'kind = "command"' in each]
+        spec = read_file(listing.encode(), "deploy.toml").spec
+        assert isinstance(spec, CommandSpec)
+        connector = CommandConnector(spec, Clock(), {})
+        inputs = {"server": "one", "version": "1.2", "notes": "New."}
+        request = connector.prepare("deploy", inputs, "file:///home/me/site", "k1")
+        shown = json.loads(request.body or b"")
+        self.assertEqual(shown["argv"], ["/usr/local/bin/deploy", "--to", "one", "--", "1.2"])
+        self.assertEqual((shown["stdin"], shown["directory"]), ("New.", "/home/me/site"))
+
+    def test_git(self) -> None:
+        """The connector and the action of the page on git load, and fit each other."""
+        page = PAGE.with_name("git.md").read_text("utf-8")
+        texts = [dedent(each) for each in re.findall(r"^ *```text\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)]
+        spec, action = read_file(texts[0].encode(), "site.toml").spec, parse(texts[1].encode(), "push-site.md")
+        assert isinstance(spec, GitSpec)
+        self.assertTrue(spec.may_update("refs/heads/agent/x") and not spec.may_update("refs/heads/release"))
+        (step,), rule = action.steps, action.approval.preview
+        assert rule is not None
+        operations = spec.operations
+        self.assertEqual(set(step.inputs), operations[step.operation].inputs)
+        self.assertLessEqual(set(rule.args), operations[rule.operation].inputs)
+        listed = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \| [^|]* \| ", page, re.MULTILINE)))
+        self.assertEqual(sorted(listed), sorted(operations))
 
     def test_comparisons(self) -> None:
         """Every comparison of the table is one."""

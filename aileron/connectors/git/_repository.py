@@ -231,7 +231,7 @@ def _packed(objects: str) -> DiskObjectStore:
     try:
         from dulwich.object_store import DiskObjectStore
     except ImportError:
-        raise InvalidRequest("Git connectors need dulwich. Install aileron with the extra `git`.") from None
+        raise InvalidRequest("Git connectors need dulwich: install Aileron's extra named git.") from None
 
     class Packs(DiskObjectStore):
         """The packs alone, without what would lead elsewhere."""
