@@ -11,6 +11,7 @@ from ._spec import HttpSpec
 from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec
+from .mail import MailConnector, MailSpec
 
 __all__ = [
     "AddressRefused",
@@ -25,6 +26,8 @@ __all__ = [
     "HttpSpec",
     "HttpTransport",
     "IConnectingReactor",
+    "MailConnector",
+    "MailSpec",
     "Make",
     "OutgoingRequest",
     "Registry",

@@ -33,9 +33,10 @@ from aileron.addresses import (
     network_of,
     system_authorities,
 )
-from aileron.outgoing import GuardedConnection, GuardedEndpoint, is_response_done
+from aileron.outgoing import GuardedConnection, GuardedEndpoint, NotConnected, is_response_done
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable
+from ._conversation import AskForTls, StartTlsEndpoint
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -55,12 +56,16 @@ class ServiceConnection:
     """The state of one connection while a request is on it.
 
     :ivar private_network: whether loopback and private addresses may be connected to.
+    :ivar ask_for_tls: what is said before TLS, where a protocol begins without; L{None}: TLS comes first.
     :ivar given_up: set when nobody waits any more: no further address is tried.
+    :ivar reason: why the last address that was tried did not do.
     """
 
     flight: Flight
     private_network: bool
+    ask_for_tls: AskForTls | None = None
     given_up: bool = False
+    reason: BaseException | None = None
     _guard: GuardedConnection | None = None
 
     def give_up(self) -> None:
@@ -130,9 +135,10 @@ class ConnectionOpener:
         self, address: str, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory
     ) -> IProtocol | None:
         try:
-            endpoint = GuardedEndpoint(self._endpoint(address, origin), _MOST_HEAD_BYTES)
+            endpoint = GuardedEndpoint(self._endpoint(address, origin, connection), _MOST_HEAD_BYTES)
             speaker: Any = await endpoint.connect(speakers)
-        except Exception:  # whatever a stack or a handshake raises: this address does not do
+        except Exception as error:  # whatever a stack or a handshake raises: this address does not do
+            connection.reason = error.reason if isinstance(error, NotConnected) else error
             if connection.given_up:
                 raise
             return None
@@ -140,10 +146,15 @@ class ConnectionOpener:
         opened: IProtocol = speaker
         return opened
 
-    def _endpoint(self, address: str, origin: Origin) -> IStreamClientEndpoint:
+    def _endpoint(self, address: str, origin: Origin, connection: ServiceConnection) -> IStreamClientEndpoint:
         kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
         endpoint = kind(self.reactor, address, origin.port, timeout=_CONNECT_SECONDS)
-        return endpoint if origin.scheme == "http" else _TlsEndpoint(endpoint, self.tls(origin.host), self.reactor)
+        if origin.scheme == "http":
+            return endpoint
+        verifier, ask = self.tls(origin.host), connection.ask_for_tls
+        if ask is not None:
+            return StartTlsEndpoint(endpoint, verifier, self.reactor, ask)
+        return _TlsEndpoint(endpoint, verifier, self.reactor)
 
 
 @implementer(IStreamClientEndpoint)

@@ -19,11 +19,12 @@ from ._places import read_places
 from ._spec import HttpOperation, HttpSpec
 from .command import CommandSpec, read_command
 from .git import OPERATIONS, read_git
+from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
 
 BOUNDARY = "connector_manifest"
 
-HTTP, GIT, COMMAND = "http", "git", "command"
-KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND)
+HTTP, GIT, COMMAND, MAIL = "http", "git", "command", "mail"
+KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND, MAIL)
 """What a connector file can be about."""
 
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
@@ -35,7 +36,7 @@ _VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
 _OPERATION = re.compile(r"[a-z][a-z0-9_]*")
 
 
-Spec = HttpSpec | CommandSpec
+Spec = HttpSpec | CommandSpec | MailSpec
 """What is read of a connector file, whatever its kind."""
 
 
@@ -78,6 +79,14 @@ def _connector(document: FileTable, content_hash: str, scheme: str | None) -> Sp
         document.close()
         return command
     private_network = head.flag("private_network", default=False)
+    if kind == MAIL:
+        table = document.optional_table("credential")
+        need = _credential(table, {}, private_network=private_network, header=LOGIN_HEADER)
+        account = read_account(document, private_network=private_network)
+        mail = describe_account(account, need, _name(head, scheme), head.text("version", _VERSION), content_hash)
+        head.close()
+        document.close()
+        return MailSpec(mail, account, private_network)
     places = read_places(document, head, private_network=private_network)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
     operations = OPERATIONS if kind == GIT else _operations(document, need, places.others)
@@ -109,17 +118,25 @@ def _name(head: FileTable, scheme: str | None) -> str:
 
 
 def _credential(
-    table: FileTable | None, variables: Mapping[str, str], *, private_network: bool
+    table: FileTable | None, variables: Mapping[str, str], *, private_network: bool, header: str = ""
 ) -> CredentialNeed | None:
+    """Read what a connector needs.
+
+    :param variables: of the base URL, with examples of their values.
+    :param header: where it goes, if that is no matter of the file's: then it is something to log in with.
+    """
     if table is None:
         return None
-    kind = KINDS.get(table.choice("kind", KINDS))
+    kind = KINDS.get(table.choice("kind", LOGINS if header else KINDS))
     if kind is None:
         table.skip(*table.values)  # which keys there are, the kind says
         return None
     settings = _settings(table, kind, variables)
     if kind.exchanges and private_network:
         settings[PRIVATE_NETWORK] = "true"
+    if header:
+        table.close()
+        return CredentialNeed(kind.name, header, kind.format, settings)
     header, credential = kind.header, kind.format
     in_url = [key for key in ("query", "path") if key in kind.settings and key in table.values]
     if in_url:

@@ -19,6 +19,8 @@ from aileron.connectors import (
     GitSpec,
     HttpConnector,
     HttpTransport,
+    MailConnector,
+    MailSpec,
     Screened,
     Spec,
 )
@@ -54,6 +56,8 @@ class ConnectorMaker:
         clock, now = self.reactor, lambda: utc(self.reactor.seconds())
         if isinstance(spec, GitSpec):
             return Screened(GitConnector(self.transport, clock, now, self._reading, spec=spec))
+        if isinstance(spec, MailSpec):
+            return MailConnector(spec, self.transport.opener, clock, now, in_thread(self.reactor))
         return HttpConnector(spec, self.transport, clock, now, in_thread(self.reactor))
 
     @cached_property

@@ -103,9 +103,13 @@ class ConnectorContract(MixedIn):
 
     rig: Callable[[], ConnectorRig]
 
+    def inputs(self, rig: ConnectorRig, operation: str) -> Mapping[str, JSON]:
+        """Return what C{operation} is given, where not both take the same."""
+        return rig.inputs
+
     def prepared(self, rig: ConnectorRig, operation: str, effect_key: str = "effect-1") -> Request:
         """Prepare the request of C{operation} with the rig's inputs."""
-        return rig.connector.prepare(operation, rig.inputs, rig.base_url, effect_key)
+        return rig.connector.prepare(operation, self.inputs(rig, operation), rig.base_url, effect_key)
 
     def started(self, rig: ConnectorRig, operation: str, credential: ICredential | None = None) -> Deferred[Outcome]:
         """Send it, by the method that its declaration asks for."""
@@ -226,7 +230,7 @@ class ConnectorContract(MixedIn):
         at, operations = utc(1_700_000_000.0), rig.connector.describe().operations
         undeclared = rig.reads if operations[rig.writes].reconcilable else rig.writes
         self.assertFalse(operations[undeclared].reconcilable)
-        sought = Sought(undeclared, rig.inputs, rig.base_url, "effect-1", at, at)
+        sought = Sought(undeclared, self.inputs(rig, undeclared), rig.base_url, "effect-1", at, at)
         looking = rig.connector.reconcile(sought, MemoryCredential(b"s3cret-value"), 10.0)
         self.failureResultOf(Deferred.fromCoroutine(looking), CapabilityDenied)
         self.assertEqual(0, rig.sent())

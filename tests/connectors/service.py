@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import Deferred, fail, succeed
@@ -89,6 +90,7 @@ class Service:
     :ivar certificate: the service speaks TLS with it, if there is one.
     :ivar trusted: what the connector's side trusts.
     :ivar verify: how it trusts, instead.
+    :ivar serve: from a port to what serves a connection there, instead of HTTP.
     """
 
     names: dict[str, Sequence[str]] = field(factory=dict)
@@ -99,18 +101,23 @@ class Service:
     certificate: Certificate | None = None
     trusted: Certificate | None = None
     verify: Callable[[str], IOpenSSLClientConnectionCreator] | None = None
+    serve: Callable[[int], IProtocol] | None = None
     refusing: set[str] = field(factory=set)
     reactor: _Reactor = field(factory=_Reactor)
     peers: list[_Peer] = field(factory=list)
     _pumps: list[IOPump] = field(factory=list)
     _seen: int = 0
 
+    @property
+    def opener(self) -> ConnectionOpener:
+        """What connects to this service."""
+        tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
+        return ConnectionOpener(self.reactor, self._resolve, tls, lambda: self.own_ports)
+
     def connector(self, spec: Spec) -> HttpConnector:
         """A connector whose network is this service."""
         assert isinstance(spec, HttpSpec)
-        tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
-        opener = ConnectionOpener(self.reactor, self._resolve, tls, lambda: self.own_ports)
-        return HttpConnector(spec, HttpTransport(opener), self.reactor, lambda: NOW)
+        return HttpConnector(spec, HttpTransport(self.opener), self.reactor, lambda: NOW)
 
     def start(
         self,
@@ -182,14 +189,17 @@ class Service:
         if host in self.refusing:
             factory.clientConnectionFailed(connector, Failure(ConnectionRefused()))
         else:
-            self._join(factory.buildProtocol(None))
+            self._join(factory.buildProtocol(None), self._http() if self.serve is None else self.serve(port))
         return True
 
-    def _join(self, client: IProtocol | None) -> None:
+    def _http(self) -> IProtocol:
         peer = _Peer(self)
         self.peers.append(peer)
         factory = Factory.forProtocol(lambda: peer)
-        wrapped = factory if self.certificate is None else self.certificate.serving(factory, self.reactor)
-        server = wrapped.buildProtocol(None)
+        wrapped: Any = factory if self.certificate is None else self.certificate.serving(factory, self.reactor)
+        server: IProtocol = wrapped.buildProtocol(None)
+        return server
+
+    def _join(self, client: IProtocol | None, server: IProtocol) -> None:
         ends = FakeTransport(server, isServer=True), FakeTransport(client, isServer=False)
         self._pumps.append(connect(server, ends[0], client, ends[1]))

@@ -1,0 +1,171 @@
+"""A conversation in lines with a server: read only when asked for, up to a number of bytes, and turned into TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from attrs import define, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import (
+    IOpenSSLClientConnectionCreator,
+    IProtocol,
+    IProtocolFactory,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+_MOST_BYTES_BEFORE_TLS = 64 * 1024
+
+
+class HungUp(Exception):
+    """The connection ended before what was waited for."""
+
+
+class NotUnderstood(Exception):
+    """The server said what its protocol does not allow, or more than is taken."""
+
+
+@define(eq=False)
+class Rejected(Exception):
+    """The server refused a step, or does not offer it.
+
+    :ivar step: in words, such as C{the recipient a@b.example}.
+    :ivar text: what the server said; empty: nothing.
+    :ivar code: its code; L{None}: its protocol has none.
+    """
+
+    step: str
+    text: str = ""
+    code: int | None = None
+
+    @property
+    def may_pass(self) -> bool:
+        """Tell whether the same may be accepted later, as the server says."""
+        return self.code is not None and 400 <= self.code <= 499
+
+
+class LineConversation(Protocol):
+    """The client's side of it.
+
+    :ivar most_bytes: how many the server may say in all.
+    """
+
+    transport: Any
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._heard = bytearray()
+        self._more: Deferred[None] | None = None
+        self._is_lost = False
+        self._next: IProtocol | None = None
+
+    def say(self, data: bytes) -> None:
+        """Write C{data} as it is."""
+        self.transport.write(data)
+
+    async def line(self) -> bytes:
+        """Wait for the next line; without its end.
+
+        :raises HungUp: the connection ended before.
+        :raises NotUnderstood: the server says too much.
+        """
+        seen = 0
+        while (end := self._heard.find(b"\r\n", seen)) < 0:
+            seen = max(len(self._heard) - 1, 0)
+            await self._hear()
+        return self._take(end + 2)[:-2]
+
+    async def exactly(self, size: int) -> bytes:
+        """Wait for the next C{size} bytes; raises as L{line}."""
+        if size > self.most_bytes + len(self._heard):
+            raise NotUnderstood
+        while len(self._heard) < size:
+            await self._hear()
+        return self._take(size)
+
+    def become_tls(self, speakers: TLSMemoryBIOFactory) -> IProtocol:
+        """Hand the connection over: from here on everything is TLS; what speaks inside of it.
+
+        :raises NotUnderstood: the server said more before than was asked, which would be taken for said inside.
+        """
+        if self._heard:
+            raise NotUnderstood
+        tls: Any = speakers.buildProtocol(self.transport.getPeer())
+        self._next = tls
+        tls.makeConnection(self.transport)
+        inside: IProtocol = tls.wrappedProtocol
+        return inside
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._next is not None:
+            self._next.dataReceived(data)
+            return
+        self.most_bytes -= len(data)
+        self._heard += data
+        if self.most_bytes < 0:
+            self.transport.abortConnection()
+        self._wake()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._is_lost = True
+        if self._next is not None:
+            self._next.connectionLost(reason)
+        self._wake()
+
+    def _wake(self) -> None:
+        more, self._more = self._more, None
+        if more is not None and not more.called:
+            more.callback(None)
+
+    async def _hear(self) -> None:
+        if self.most_bytes < 0:
+            raise NotUnderstood
+        if self._is_lost:
+            raise HungUp
+        self._more = Deferred()
+        await self._more
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._heard[:size])
+        del self._heard[:size]
+        return taken
+
+
+AskForTls = Callable[[LineConversation], Awaitable[None]]
+"""Says what comes before TLS, up to the server's consent.
+
+It raises L{Rejected} where the server does not offer TLS, as after somebody on the way has taken the offer out.
+"""
+
+
+@implementer(IStreamClientEndpoint)
+@frozen
+class StartTlsEndpoint:
+    """Connects in the clear, asks for TLS, and only then lets a protocol speak.
+
+    :ivar creator: verifies the server.
+    """
+
+    endpoint: IStreamClientEndpoint
+    creator: IOpenSSLClientConnectionCreator
+    clock: IReactorTime
+    ask: AskForTls
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        return Deferred.fromCoroutine(self._connect(protocolFactory))
+
+    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
+        plain = Factory.forProtocol(lambda: LineConversation(_MOST_BYTES_BEFORE_TLS))
+        conversation: Any = await self.endpoint.connect(plain)
+        try:
+            await self.ask(conversation)
+            secure = TLSMemoryBIOFactory(self.creator, True, factory, clock=self.clock)
+            return conversation.become_tls(secure)  # type: ignore[no-any-return]
+        except BaseException:
+            conversation.transport.abortConnection()
+            raise

@@ -1,0 +1,90 @@
+"""One attempt at something with a mail server, and what it came to: every failure says truly what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as Overdue
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.connectors._answer import AddressRefused, Flight, ServiceUnreachable
+from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
+from aileron.connectors._decode import show_safely
+from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, NetworkError, ResourceLimitExceeded
+from aileron.redaction import Redactor
+from aileron.values import JSON, Outcome
+
+from .smtp import LoginRefused, MailLogin
+
+
+@define
+class MailAttempt:
+    """The attempt.
+
+    :ivar name: of the connector, for messages.
+    :ivar echo: takes what is secret out of what a server said.
+    :ivar flight: whether the message, or the question, has left.
+    :ivar output: what is certain already, while something that matters less is still under way.
+    :ivar login_refused: whether the server did not accept the credential.
+    """
+
+    name: str
+    clock: IReactorTime
+    echo: Redactor
+    flight: Flight = field(factory=Flight)
+    output: JSON = None
+    login_refused: bool = False
+
+    async def outcome(self, work: Deferred[JSON], seconds: float, late_seconds: float) -> Outcome:
+        """Wait for C{work}, and say what came of it.
+
+        :param seconds: what has not left by then never does.
+        :param late_seconds: how much longer the answer to what has left is waited for.
+        """
+        soon = self.clock.callLater(seconds, self._give_up, work)
+        try:
+            return self.echo.outcome(Outcome(await work.addTimeout(seconds + late_seconds, self.clock)))
+        except (CancelledError, Overdue) as error:
+            if self.output is not None:
+                return self.echo.outcome(Outcome(self.output))
+            if isinstance(error, CancelledError) and not self.flight.overdue:
+                raise
+            return self._fail(ResourceLimitExceeded(f"{self.name} did not answer within {seconds:g} seconds."))
+        except Rejected as error:
+            return self._rejected(error)
+        except (AddressRefused, ServiceUnreachable, HungUp, NotUnderstood) as error:
+            return self._fail(self._explain(error))
+        finally:
+            if soon.active():
+                soon.cancel()
+
+    def _explain(self, error: Exception) -> AileronError:
+        if isinstance(error, AddressRefused):
+            return CapabilityDenied(f"A server of {self.name} leads to an address that may not be connected to.")
+        if isinstance(error, NotUnderstood):
+            return ExternalApiError(f"{self.name} answered in a form that the connector does not understand.")
+        if self.flight.sent:
+            return ExternalApiError(f"The connection to {self.name} broke before the answer was whole.")
+        return NetworkError(f"{self.name} could not be reached, or hung up; nothing was sent.")
+
+    def _rejected(self, error: Rejected) -> Outcome:
+        """Something was refused, and so nothing was done: no server says that of what it has taken."""
+        self.login_refused = isinstance(error, LoginRefused)
+        said = " ".join(each for each in (str(error.code or ""), show_safely(self.echo.text(error.text))) if each)
+        refused = ExternalApiError(f"{self.name} refused {error.step}{f': {said}' if said else ''}.")
+        fault = evolve(refused.fault(), retriable=error.may_pass)
+        return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent))
+
+    def _fail(self, error: AileronError) -> Outcome:
+        return self.echo.outcome(Outcome(fault=error.fault(), sent=self.flight.sent, classified=False))
+
+    def _give_up(self, work: Deferred[JSON]) -> None:
+        if not self.flight.sent:
+            self.flight.overdue = True
+            work.cancel()
+
+
+Work = Callable[[MailLogin | None, MailAttempt], Awaitable[JSON]]
+"""What is attempted, given what it logs in with."""

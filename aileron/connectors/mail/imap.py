@@ -1,0 +1,216 @@
+"""Speaks IMAP (RFC 3501) to a mail server: one command at a time, mailboxes opened to be read only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import define, frozen
+from twisted.mail.imap4 import parseNestedParens
+
+from aileron.connectors._answer import Flight
+from aileron.connectors._conversation import HungUp, LineConversation, NotUnderstood, Rejected
+
+from .smtp import LoginRefused, MailLogin
+
+_LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
+_MOST_PARSED_BYTES = 256 * 1024  # of a response, its literals not counted
+_MOST_RESPONSES = 20_000
+_UTF7 = "imap4-utf-7"  # of mailboxes' names (RFC 3501, 5.1.3); twisted.mail makes it known
+
+
+@frozen
+class Mailbox:
+    """One mailbox of an account.
+
+    :ivar uses: its attributes, in lower case and without backslashes, such as C{sent} (RFC 6154).
+    """
+
+    name: str
+    uses: frozenset[str]
+
+
+@frozen
+class Response:
+    """One untagged response.
+
+    :ivar text: as the server wrote it, literals included.
+    :ivar plain_bytes: how much of that is no literal.
+    """
+
+    text: bytes
+    plain_bytes: int
+
+    def parts(self) -> list[Any]:
+        """Take it apart: words, quoted texts and literals as bytes, parentheses as lists."""
+        if self.plain_bytes > _MOST_PARSED_BYTES:
+            raise NotUnderstood
+        try:
+            found: list[Any] = parseNestedParens(self.text)
+        except Exception:  # noqa: BLE001  (whatever a parser makes of a stranger's text)
+            raise NotUnderstood from None
+        return found
+
+
+async def welcome(conversation: LineConversation) -> None:
+    """Wait for the server's greeting; one that claims that somebody is logged in already is refused."""
+    if not (await conversation.line()).upper().startswith(b"* OK"):
+        raise Rejected("the connection")
+
+
+async def ask_for_tls(conversation: LineConversation) -> None:
+    """Say what comes before TLS (RFC 3501, 6.2.1)."""
+    await welcome(conversation)
+    await ImapSession(conversation).command("an encrypted connection", b"STARTTLS")
+
+
+def quoted(text: str, encoding: str = "utf-8") -> bytes:
+    """Write a text as a quoted string, which nothing in it can end."""
+    if any(ord(each) < 0x20 or ord(each) == 0x7F for each in text):
+        raise ValueError("must not contain line breaks or control characters")
+    return b'"' + text.encode(encoding).replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+@define
+class ImapSession:
+    """A session of one client, with the server's greeting or TLS before it."""
+
+    conversation: LineConversation
+    _number: int = 0
+
+    async def command(
+        self, step: str, command: bytes, more: bytes | None = None, flight: Flight | None = None
+    ) -> Sequence[Response]:
+        """Give one command, and return what the server says before it is done.
+
+        :param step: what it is for, in words.
+        :param more: what the server wants to be sent once it has consented.
+        :param flight: becomes C{sent} right before that.
+        :raises Rejected: the server refused.
+        """
+        self._number += 1
+        tag = b"a%d" % self._number
+        self.conversation.say(tag + b" " + command + b"\r\n")
+        found: list[Response] = []
+        while len(found) < _MOST_RESPONSES:
+            response = await self._response()
+            mark, _, rest = response.text.partition(b" ")
+            if mark == b"*":
+                found.append(Response(rest, response.plain_bytes))
+            elif mark == b"+":
+                if more is not None and flight is not None:
+                    flight.sent = True
+                self.conversation.say((more or b"") + b"\r\n")
+                more = None
+            else:
+                _check_done(step, rest if mark == tag else b"")
+                return found
+        raise NotUnderstood
+
+    async def log_in(self, login: MailLogin) -> None:
+        """Log in, by the best way that the server offers."""
+        offers = set[bytes]()
+        for each in await self.command("the connection", b"CAPABILITY"):
+            offers.update(each.text.upper().split()[1:])
+        if login.is_token and b"AUTH=XOAUTH2" in offers:
+            command, more = b"AUTHENTICATE XOAUTH2", login.xoauth2
+        elif not login.is_token and b"AUTH=PLAIN" in offers:
+            command, more = b"AUTHENTICATE PLAIN", login.plain
+        elif not login.is_token and b"LOGINDISABLED" not in offers:
+            command, more = b"LOGIN " + quoted(login.user) + b" " + quoted(login.secret), None
+        else:
+            raise Rejected("the login: the server offers none that this credential can be used for")
+        try:
+            await self.command("the login", command, more)
+        except Rejected as error:
+            raise LoginRefused(error.step, error.text) from None
+
+    async def mailboxes(self) -> Sequence[Mailbox]:
+        """List all mailboxes."""
+        return list(_read_mailboxes(await self.command("the list of mailboxes", b'LIST "" "*"')))
+
+    async def examine(self, mailbox: str) -> int:
+        """Open a mailbox to be read only; how many messages it has."""
+        responses = await self.command(f"the mailbox {mailbox}", b"EXAMINE " + quoted(mailbox, _UTF7))
+        counts = (each.text.split() for each in responses)
+        return next((int(words[0]) for words in counts if _is_count(words, b"EXISTS")), 0)
+
+    async def search(self, criteria: bytes) -> Sequence[int]:
+        """Find messages of the open mailbox; their UIDs in rising order."""
+        found = set[int]()
+        for each in await self.command("the search", b"UID SEARCH " + criteria):
+            name, *words = each.text.split()
+            if name.upper() == b"SEARCH":
+                found.update(int(word) for word in words if word.isdigit())
+        return sorted(found)
+
+    async def fetch(self, uids: Sequence[int], items: bytes) -> Mapping[int, Mapping[bytes, Any]]:
+        """Read C{items} of messages of the open mailbox, by their UIDs; nothing is marked as read."""
+        which = b",".join(b"%d" % each for each in uids)
+        responses = await self.command("the messages", b"UID FETCH " + which + b" (UID " + items + b")")
+        found = {}
+        for each in responses:
+            if _is_count(each.text.split(b" ", 2), b"FETCH"):
+                pairs = dict(_read_pairs(each.parts()[-1]))
+                uid = pairs.get(b"UID", b"")
+                if isinstance(uid, bytes) and uid.isdigit() and int(uid) in uids:
+                    found[int(uid)] = pairs
+        return found
+
+    async def append(self, mailbox: str, content: bytes, flag: str, flight: Flight) -> None:
+        """Put a message into a mailbox."""
+        command = b"APPEND %b (%b) {%d}" % (quoted(mailbox, _UTF7), flag.encode("ascii"), len(content))
+        await self.command(f"the message, in {mailbox}", command, content, flight)
+
+    async def _response(self) -> Response:
+        """Wait for a line with all its literals."""
+        text, plain_bytes = bytearray(), 0
+        while True:
+            line = await self.conversation.line()
+            if not text and line.upper().startswith(b"* BYE"):
+                raise HungUp
+            text += line
+            plain_bytes += len(line)
+            literal = _LITERAL.search(line)
+            if literal is None:
+                return Response(bytes(text), plain_bytes)
+            text += b"\r\n" + await self.conversation.exactly(int(literal[1]))
+
+
+def _check_done(step: str, said: bytes) -> None:
+    status, _, text = said.partition(b" ")
+    if status.upper() in {b"NO", b"BAD"}:
+        raise Rejected(step, text.decode("utf-8", "replace"))
+    if status.upper() != b"OK":
+        raise NotUnderstood
+
+
+def _is_count(words: Sequence[bytes], name: bytes) -> bool:
+    return len(words) > 1 and words[0].isdigit() and words[1].upper() == name
+
+
+def _read_mailboxes(responses: Sequence[Response]) -> Iterator[Mailbox]:
+    for each in responses:
+        parts = each.parts() if each.text.upper().startswith(b"LIST ") else []
+        if len(parts) == 4 and isinstance(parts[1], list) and isinstance(parts[3], bytes):
+            uses = (flag.decode("ascii", "replace").lower() for flag in parts[1] if isinstance(flag, bytes))
+            yield Mailbox(_decoded(parts[3]), frozenset(each.lstrip("\\") for each in uses))
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode(_UTF7)
+    except Exception:  # noqa: BLE001  (a codec that fails in many ways: it is shown as it came)
+        return name.decode("utf-8", "replace")
+
+
+def _read_pairs(items: object) -> Iterator[tuple[bytes, Any]]:
+    """Read names and values; what a section says between the two is left out."""
+    rest: Iterator[Any] = iter(items if isinstance(items, list) else ())
+    for name in rest:
+        value = next(rest, b"")
+        if name == b"BODY" and isinstance(value, list):
+            value = next(rest, b"")
+        if isinstance(name, bytes):
+            yield name, value

@@ -1,0 +1,95 @@
+"""Opens sessions with the two servers of an account: each on a connection of its own, that is dropped at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory
+
+from aileron.connectors._answer import Flight, ServiceUnreachable
+from aileron.connectors._connection import ConnectionOpener, ServiceConnection
+from aileron.connectors._conversation import LineConversation, NotUnderstood, Rejected
+from aileron.errors import CapabilityDenied
+from aileron.waiting import given_up_at_once
+
+from . import imap, smtp
+from .imap import ImapSession, Mailbox
+from .reading import MOST_MESSAGE_BYTES
+from .smtp import Envelope, MailLogin
+from .spec import STARTTLS, MailServer, MailSpec
+
+T = TypeVar("T")
+
+_MOST_BYTES = MOST_MESSAGE_BYTES + 4 * 1024 * 1024  # that a server says in one session
+_FIRST_WORDS = {"smtp": (smtp.welcome, smtp.ask_for_tls), "imap": (imap.welcome, imap.ask_for_tls)}
+
+
+@frozen
+class MailServers:
+    """The servers of one account.
+
+    All raise L{AddressRefused} and L{ServiceUnreachable} where there is no connection, L{Rejected}, L{HungUp} and
+    L{NotUnderstood} for what happens on one.  Cancelling drops it.
+
+    :ivar opener: opens the connections.
+    """
+
+    spec: MailSpec
+    opener: ConnectionOpener = field(repr=False)
+
+    async def submit(self, envelope: Envelope, login: MailLogin | None, flight: Flight) -> None:
+        """Send a message; C{flight} tells whether it left."""
+        server = self.spec.account.smtp
+        await self._open(server, lambda conversation: smtp.submit(conversation, envelope, login, flight))
+
+    def imap(self, login: MailLogin | None, work: Callable[[ImapSession], Awaitable[T]]) -> Deferred[T]:
+        """Do C{work} in a session that is logged in."""
+
+        async def converse(conversation: LineConversation) -> T:
+            session = ImapSession(conversation)
+            if login is not None:
+                await session.log_in(login)
+            result = await work(session)
+            conversation.say(b"z LOGOUT\r\n")
+            return result
+
+        server = self.spec.account.imap
+        if server is None:
+            raise CapabilityDenied(f"{self.spec.description.fqn} declares no IMAP server.")
+        return self._open(server, converse)
+
+    async def sent(self, session: ImapSession) -> str:
+        """Find the mailbox of sent messages: marked as that by the server, or as the file says."""
+        return _find(await session.mailboxes(), "sent", self.spec.account.sent)
+
+    async def drafts(self, session: ImapSession) -> str:
+        """Find the mailbox of drafts, likewise."""
+        return _find(await session.mailboxes(), "drafts", self.spec.account.drafts)
+
+    def _open(self, server: MailServer, work: Callable[[LineConversation], Awaitable[T]]) -> Deferred[T]:
+        welcome, ask_for_tls = _FIRST_WORDS[server.protocol]
+        upgraded = server.tls == STARTTLS
+        connection = ServiceConnection(Flight(), self.spec.private_network, ask_for_tls if upgraded else None)
+
+        async def converse() -> T:
+            speakers = Factory.forProtocol(lambda: LineConversation(_MOST_BYTES))
+            try:
+                opened: Any = await self.opener.open(server.origin, connection, speakers)
+                if not upgraded:
+                    await welcome(opened)
+                return await work(opened)
+            except ServiceUnreachable:
+                if isinstance(connection.reason, Rejected | NotUnderstood):
+                    raise connection.reason from None
+                raise
+            finally:
+                connection.drop()
+
+        return given_up_at_once(Deferred.fromCoroutine(converse()), connection.give_up)
+
+
+def _find(mailboxes: Sequence[Mailbox], use: str, otherwise: str) -> str:
+    return next((each.name for each in mailboxes if use in each.uses), otherwise)
