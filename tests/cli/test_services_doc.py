@@ -64,6 +64,11 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
     for variable in service.template.variables if service.template else ():
         yield ""
         yield f"You are asked for: {variable.title[0].lower()}{variable.title[1:]}, such as `{variable.example}`."
+    for provider in service.providers:
+        yield from ("", f"### {provider.title}", "")
+        yield from (f"{number}. {_ADDRESS.sub(_link, step)}" for number, step in enumerate(provider.steps, 1))
+        if provider.smtp:
+            yield from ("", f"Servers: `{provider.smtp}` and `{provider.imap}`.")
     if service.address is not None:
         usual = f", or press Enter for {service.address}" if service.address else ""
         yield from ("", f"You are asked for the address of the service: enter your own{usual}.")

@@ -121,6 +121,10 @@ def connect_service(cli: CliContext, service: ReadyService, key: bytes | None) -
 
     :param key: the operator's; L{None}: the passphrase is asked for.
     """
+    from aileron.cli.actions.mail import describe_mail  # asks as this module does
+
+    if service.providers:
+        service = describe_mail(cli, service)
     show_service(service)
     chosen = _choose(cli, service)
     if service.connector_file is not None:
@@ -184,13 +188,15 @@ async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, A
 
     No browser is started, since this process held the passphrase.
     """
-    account, secret = None, ""
+    account, secret = service.user or None, ""
     if signs_in(cli, service.connector):
         signed = await sign_in(cli, target, SignInChoice(opens_browser=False))
         account, secret = signed.account, signed.secret
     if account is None:
         account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
-    secret = secret or cli.secret(f"{service.secret} for {service.connector}", None)
+    secret = secret or cli.secret(f"{service.secret} for {service.user or service.connector}", None)
+    if service.user:
+        secret = f"{service.user}:{secret}"
     return {**({"account": account} if account else {}), "secret": secret}
 
 

@@ -32,6 +32,24 @@ class ReadyAction:
 
 
 @frozen
+class MailProvider:
+    """A provider of mail accounts.
+
+    :ivar domains: of the addresses that are surely there.
+    :ivar smtp: host and port; empty: the user says them; C{imap} likewise.
+    :ivar save_sent: whether Aileron puts what was sent into the mailbox of sent messages.
+    :ivar steps: how a person gets the credential.
+    """
+
+    title: str
+    domains: Sequence[str]
+    smtp: str
+    imap: str
+    save_sent: bool
+    steps: Sequence[str]
+
+
+@frozen
 class ReadyService:
     """A service that can be connected.
 
@@ -43,6 +61,8 @@ class ReadyService:
     :ivar address: its base URL; empty: a binding must name one.  L{None}: a binding can name no other.
     :ivar template: its base URL, if that has variables.
     :ivar connector_file: name and text of the connector's file, where it does not come with the program.
+    :ivar providers: of which one is chosen, for whose servers the connector's file is then written.
+    :ivar user: who logs in; then the secret is the password alone.
     """
 
     title: str
@@ -55,6 +75,8 @@ class ReadyService:
     address: str | None = None
     template: UrlTemplate | None = None
     connector_file: tuple[str, str] | None = None
+    providers: Sequence[MailProvider] = ()
+    user: str = ""
 
 
 def read_connector(name: str) -> str | None:
@@ -82,8 +104,10 @@ def find_services(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
 
 def read_service(name: str) -> ReadyService:
     """Read one that L{find_services} names."""
-    data, connector = _read_toml("actions", name, "setup.toml"), _read_toml(f"{name}.toml")
-    base_url = connector["connector"]["base_url"]
+    data = _read_toml("actions", name, "setup.toml")
+    own = "connector" not in data  # else its file is written when it is connected
+    connector = _read_toml(f"{name}.toml") if own else {"connector": {"name": data["connector"]}, "operations": {}}
+    base_url = connector["connector"].get("base_url", {"bindable": False})
     return ReadyService(
         title=data["title"],
         connector=connector["connector"]["name"],
@@ -94,6 +118,7 @@ def read_service(name: str) -> ReadyService:
         check=data["check"],
         address=base_url.get("default", "") if isinstance(base_url, dict) and base_url["bindable"] else None,
         template=_read_template(base_url, connector.get("variables", {})),
+        providers=tuple(MailProvider(**each) for each in data.get("providers", ())),
     )
 
 
@@ -107,8 +132,8 @@ def _read_actions(service: str, names: Sequence[str], operations: Mapping[str, A
         text = _BUILTIN.joinpath("actions", service, f"{name}.md").read_text("utf-8")
         _, head, body = text.split(_FENCE, 2)
         action = tomllib.loads(head)
-        operation = operations[action["execute"][0]["op"]]
-        kind = READ if operation["effect"] == "read" else DESTRUCTIVE if operation["destructive"] else ASKED
+        operation = operations.get(action["execute"][0]["op"], {})
+        kind = DESTRUCTIVE if operation.get("destructive") else ASKED if action["approval"]["required"] else READ
         yield ReadyAction(name, text, body.split("\n\n", 1)[1].partition(". ")[0].strip().rstrip("."), kind)
 
 

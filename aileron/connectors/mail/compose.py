@@ -29,6 +29,7 @@ _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>\s*")
 _MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,240}>")
 _PLAIN = re.compile(r"(?!.*=\?)[\x20-\x7e]*")  # what looks like an encoded word is encoded: it would be read as one
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
+_LINE_END = re.compile(r"\r\n?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 SHARED = frozenset({"to", "cc", "bcc", "subject", "text", "reply_to", "in_reply_to", "attachments"})
@@ -137,7 +138,7 @@ def _body(inputs: Mapping[str, JSON], identifier: str) -> bytes:
         raise problem("text", "must be a text")
     message = EmailMessage(_POLICY)
     try:
-        message.set_content(re.sub(r"\r\n?", "\n", text))
+        message.set_content(_LINE_END.sub("\n", text))
         parts = list(_attachments(inputs))
         for name, media_type, content in parts:
             main, _, sub = media_type.partition("/")

@@ -12,6 +12,7 @@ from aileron.connectors._answer import Flight
 from aileron.connectors._conversation import LineConversation, NotUnderstood, Rejected
 
 _REPLY = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?")
+_DOT = re.compile(rb"^\.", re.MULTILINE)
 _MOST_LINES = 100
 _HELLO = b"EHLO [127.0.0.1]"  # an address literal, as mail programs say: this machine's name is nobody's business
 _CLOSING = 421
@@ -127,7 +128,7 @@ async def read_reply(conversation: LineConversation) -> Reply:
 def _stuffed(content: bytes) -> bytes:
     """Escape what would end the message: a dot at the beginning of a line (RFC 5321, 4.5.2)."""
     whole = content if content.endswith(b"\r\n") else content + b"\r\n"
-    return re.sub(rb"(?m)^\.", b"..", whole)
+    return _DOT.sub(b"..", whole)
 
 
 async def _expect(conversation: LineConversation, step: str, *codes: int) -> Reply:

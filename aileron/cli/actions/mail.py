@@ -1,0 +1,104 @@
+"""The connector file of a mail account of the user's own, made of a few answers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from attrs import evolve
+
+from aileron.addresses import bracketed, is_loopback, read_host, read_host_and_port
+from aileron.cli._context import CliContext
+from aileron.cli._output import heading, say
+from aileron.cli.actions.connect import ask
+from aileron.cli.actions.services import MailProvider, ReadyService
+from aileron.home import read_private
+
+_FILE = """\
+[connector]
+name = "{fqn}"
+version = "1.0.0"
+description = "The mail account {address}."
+kind = "mail"
+{private}
+[mail]
+from = "{address}"
+save_sent = {save_sent}
+
+[smtp]
+{smtp}
+[imap]
+{imap}
+[credential]
+kind = "basic"
+"""
+_PRIVATE = "private_network = true\n"
+_ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,253}")
+_IMPLICIT_TLS = {465, 993}
+_MOST_BYTES = 64 * 1024
+
+
+def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
+    """Ask for the account, and write down what its connector's file will say; a file that is there is kept."""
+    name = f"{service.connector.rpartition('/')[2]}.toml"
+    there = read_private(cli.home.connectors / name, _MOST_BYTES)
+    if there is not None:
+        address = _read_address(tomllib.loads(there.decode("utf-8"))["mail"]["from"])
+        return evolve(service, connector_file=(name, there.decode("utf-8")), user=address)
+    address = ask(cli, "Your mail address", _read_address)
+    provider = _choose(cli, service, address.rpartition("@")[2].lower())
+    smtp, imap = provider.smtp, provider.imap
+    if not smtp:
+        smtp = ask(cli, "SMTP server, such as smtp.example.org:465", read_host_and_port)
+        imap = ask(cli, "IMAP server, such as imap.example.org:993", read_host_and_port)
+    user = ask(cli, "User name", _read_user, address)
+    private = any(is_loopback(_split(each)[0]) for each in (smtp, imap))
+    text = _FILE.format(
+        fqn=service.connector,
+        address=address,
+        save_sent="true" if provider.save_sent else "false",
+        smtp=_write_server(smtp),
+        imap=_write_server(imap),
+        private=_PRIVATE if private else "",
+    )
+    return evolve(service, steps=provider.steps, connector_file=(name, text), user=user)
+
+
+def _choose(cli: CliContext, service: ReadyService, domain: str) -> MailProvider:
+    heading("Provider")
+    numbered = {str(number): each for number, each in enumerate(service.providers, 1)}
+    for number, each in numbered.items():
+        say("  {number}  {title}", number=number, title=each.title)
+    usual = next((number for number, each in numbered.items() if domain in each.domains), str(len(numbered)))
+
+    def read(text: str) -> MailProvider:
+        if text not in numbered:
+            raise ValueError(f"must be between 1 and {len(numbered)}")
+        return numbered[text]
+
+    return ask(cli, "Number", read, usual)
+
+
+def _read_address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("must be an address such as ada@example.org")
+    read_host(text.rpartition("@")[2])
+    return text
+
+
+def _read_user(text: str) -> str:
+    if not text.isprintable() or ":" in text:
+        raise ValueError("must have no colon and no control characters")
+    return text
+
+
+def _split(place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _write_server(place: str) -> str:
+    """Write one of the servers: TLS from the first byte at its ports, else asked for; none only to this machine."""
+    host, port = _split(place)
+    tls = "implicit" if port in _IMPLICIT_TLS else "none" if is_loopback(host) else "starttls"
+    return f'host = "{bracketed(host)}"\nport = {port}\ntls = "{tls}"\n'
