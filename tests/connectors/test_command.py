@@ -270,6 +270,8 @@ class FileTests(SynchronousTestCase):
             ('variable = "DEPLOY_TOKEN"', "stdin = true", "`stdin` is where the credential goes"),
             ('kind = "api_key"', 'kind = "basic"', "must be one of: api_key"),
             ('["PATH"]', '["AILERON_KEY"]', "none of Aileron's"),
+            ('LANG = "C.UTF-8"', 'LANG = "a\\u0000b"', "must not hold a null character"),
+            ('"${effect.key}"]', '"a\\u0000b"]', "must be literal or exactly one reference"),
             ("failure = [3]", "failure = [0]", "says success as well"),
             ("failure = [3]", "failure = [300]", "integers from 0 to 255"),
             ("failure = [3]", "shell = true", "is not a known key"),
@@ -457,6 +459,16 @@ class SandboxedTests(ProgramTests):
         networked = await self.run_it(self.connector(code, inherit__="network = true\ninherit "))
         self.assertEqual(networked.output, [False, True, len(socket.if_nameindex())])
         self.assertEqual(sorted(each.name for each in self.directory.parent.iterdir()), ["state", self.directory.name])
+
+    async def test_no_sandbox(self) -> None:
+        """A sandbox that could not be made is not taken for the program, whatever its exit codes mean."""
+        enclosure = self.maker.enclose(str(self.directory), False)
+        broken = Enclosure((enclosure.argv[0], "--bind", "/nowhere", "/", *enclosure.argv[1:]), enclosure.seccomp)
+        connector = super().connector("pass", failure="success = [0, 1]\n# failure")
+        outcome = await self.run_it(evolve(connector, enclose=lambda _directory, _network: broken))
+        assert outcome.fault is not None
+        self.assertIn("The sandbox failed: bwrap: ", outcome.fault.message)
+        self.assertFalse(outcome.classified)
 
     async def test_not_started(self) -> None:
         """A directory that is gone is none to run in."""

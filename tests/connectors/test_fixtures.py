@@ -146,6 +146,16 @@ class FixtureTests(SynchronousTestCase):
         self.assertIn("version", self.problems(FIXTURES)[0][1])
         self.assertEqual(len(replay(str(self.directory / "none.toml"), self.directory).problems), 1)  # type: ignore[union-attr]
 
+    def test_other_kinds(self) -> None:
+        """A connector of another kind has no recorded answers, and says so."""
+        self.file.write_text(
+            '[connector]\nname = "local://me/tracker"\nversion = "1.0.0"\nkind = "command"\n[command]\ndirectory = "/"\n'
+            '[operations.list]\nprogram = "/bin/ls"\n'
+        )
+        self.assertEqual(check(self.file), [])
+        found = self.problems(FIXTURES)
+        self.assertEqual([message for _, message in found], ["only a connector of kind http has recorded answers"])
+
     def test_by_name(self) -> None:
         """A connector of the home is found by its name, and its recorded answers are never taken for a connector."""
         self.replayed(FIXTURES)

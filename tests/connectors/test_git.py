@@ -16,7 +16,7 @@ from aileron.connectors import HttpTransport
 from aileron.connectors._connection import ConnectionOpener
 from aileron.connectors._schema import read_file
 from aileron.connectors.git import GitConnector
-from aileron.errors import CapabilityDenied, InvalidRequest
+from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied, InvalidRequest
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, Finding, Outcome, Sought
 from tests.connectors.certificate import Certificate
@@ -258,6 +258,27 @@ class UpdateTests(GitCase):
             outcome = self.update()
             self.assertEqual((self.meaning(outcome), outcome.sent), ("not done", False), reply)
         self.assertFalse([each for each in self.rig.service.requests if each.startswith(b"POST")])
+
+    def test_time_is_up(self) -> None:
+        """Where the list of refs has taken all the time, no update is sent any more."""
+        self.rig.service.replies.append(None)
+        sending = self.rig.send("push", {"branch": "main", "commit": self.rig.new, "expected": self.rig.old})
+        self.rig.advance(60)
+        outcome = self.successResultOf(sending)
+        self.assertEqual((outcome.sent, self.meaning(outcome)), (False, "not done"))
+        self.assertEqual(len(self.rig.service.requests), 1)
+
+    def test_reading_without_credential(self) -> None:
+        """A read of the remote needs the credential, and raises where it does not open; one of the local needs none."""
+        request = self.rig.connector.prepare("compare", self.rig.inputs, self.rig.base_url, "k1")
+        closed = MemoryCredential(BindingFailed("It does not open."))
+        for credential, error in ((None, BindingRequired), (closed, BindingFailed)):
+            self.failureResultOf(Deferred.fromCoroutine(self.rig.connector.read(request, credential, 5)), error)
+        self.assertEqual(self.rig.service.requests, [])
+        local = self.rig.connector.prepare("log", {"count": 1}, self.rig.base_url, "k1")
+        self.assertEqual((local.url, local.credential_header), (f"file://{self.rig.pair.work}", None))
+        outcome = self.successResultOf(Deferred.fromCoroutine(self.rig.connector.read(local, None, 5)))
+        self.assertIn(self.rig.new, json.dumps(outcome.output))
 
     def test_broken(self) -> None:
         """A connection that breaks before the update leaves it not done; after it was sent, unknown."""

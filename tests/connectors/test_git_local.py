@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
@@ -189,6 +190,15 @@ class HostileTests(LocalCase):
         pack.write_bytes(data.replace(content, wrong))
         self.assertRaises(InvalidRequest, self.open().read, blob)
 
+    def test_damaged_packs(self) -> None:
+        """Packs that are no packs are told, whatever is asked of them."""
+        git(self.pair.work, "gc", "-q", "--prune=now")
+        for suffix in ("*.pack", "*.idx"):
+            for path in (self.pair.work / ".git" / "objects" / "pack").glob(suffix):
+                path.chmod(0o644)
+                path.write_bytes(path.read_bytes()[:40])
+            self.refused(self.compare, "local repository")
+
     def test_bomb(self) -> None:
         """An object that grows without end when it is unpacked is given up."""
         blob = git(self.pair.work, "rev-parse", "main:src/a.txt")
@@ -316,11 +326,19 @@ class PatchTests(LocalCase):
         """Whatever changed, the patch is one that git can apply; so it is where a stretch is too large to compare."""
         lines = [f"{number}\n" for number in range(40)]
         changed = [*lines[:3], "x\n", *lines[4:20], *lines[25:39], "no end"]
-        for most in (_patch._MOST_COMPARED, 10):
-            self.patch(_patch, "_MOST_COMPARED", most)
+        for most in (_patch._Matcher.left, 10):
+            self.patch(_patch._Matcher, "left", most)
             for before, after in (("".join(lines), "".join(changed)), ("a", "a\n"), ("", "x"), ("x\r\ny\n", "x\ny\n")):
                 self.check(before, after)
                 self.check(after, before)
+
+    def test_too_different(self) -> None:
+        """Lines that repeat in another order do not keep it busy: after a while the stretch is shown as replaced."""
+        before = "".join(f"{number % 90}\n" for number in range(9000))
+        after = "".join(f"{number % 89}\n" for number in range(9000))
+        started = time.monotonic()
+        self.check(before, after)
+        self.assertLess(time.monotonic() - started, 20)
 
     @given(*(st.text("ab\n", max_size=12) for _ in range(2)))
     @settings(deadline=None, max_examples=15)

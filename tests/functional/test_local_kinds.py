@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, cast
 
 from twisted.web.server import Site
 
@@ -102,7 +103,7 @@ class LocalKindsTests(OperatedTestCase):
         """The connector and the action of the page on git, with a server; the session, and a commit to push."""
         pair = Pair.made(self.home.project)
         server = GitServer(pair.bare.parent)
-        listening = self.reactor.listenTCP(0, Site(server), interface="127.0.0.1")
+        listening: Any = self.reactor.listenTCP(0, cast("Any", Site(server)), interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
         port = listening.getHost().port
         texts = re.findall(r"^ *```text\n(.*?)^ *```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -116,6 +117,13 @@ class LocalKindsTests(OperatedTestCase):
             connector = connector.replace(old, new)
         commit = pair.commit("index.html", "<b>new</b>\n", "Say something new")
         return await self.made_ready(connector, action, f"ann:{TOKEN}"), pair, server, commit
+
+    def check_kept(self) -> None:
+        """Nothing that is kept, logged or recorded holds the secret, in any of the forms in which it was sent."""
+        forms = (TOKEN.encode(), b64encode(f"ann:{TOKEN}".encode()))
+        files = [path for path in self.home.root.rglob("*") if path.is_file()]
+        self.assertGreater(len(files), 5)
+        self.assertEqual([path for path in files for form in forms if form in path.read_bytes()], [])
 
     async def test_push(self) -> None:
         """A push shows its patch, happens once it is approved, and what was committed since is asked about anew."""
@@ -136,6 +144,8 @@ class LocalKindsTests(OperatedTestCase):
         self.assertEqual(ended["result"]["output"], {"ref": "refs/heads/main", "old": old, "new": later}, ended)
         self.assertEqual(pair.remote(), later)
         self.assertEqual(sum(method == "POST" for method, *_ in server.asked), 1)
+        self.assertIn(b64encode(f"ann:{TOKEN}".encode()).decode(), server.asked[-1][2])
+        self.check_kept()
 
     async def test_lost_answer(self) -> None:
         """A push whose answer is lost is unknown at first, and is then found where the branch is."""
@@ -174,3 +184,4 @@ class LocalKindsTests(OperatedTestCase):
             if code == 0:
                 expected = f"['1.0; rm -rf /', '0'] {len(TOKEN)}\n"
                 self.assertEqual(ended["result"]["output"]["stdout"], expected)
+        self.check_kept()

@@ -16,6 +16,7 @@ from aileron.connectors._template import Omitted, ReferenceScope, problem, refer
 from aileron.errors import (
     BindingRequired,
     CapabilityDenied,
+    ConnectorRuntimeError,
     ExternalApiError,
     InvalidRequest,
     NetworkError,
@@ -28,6 +29,7 @@ from ._process import CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, NONE, REQUIRED, STDIN, VARIABLE, CommandOperation, CommandSpec
 
 _MOST_ARGUMENT_BYTES = 64 * 1024
+_FROM_BUBBLEWRAP = b"bwrap: "
 
 
 @frozen
@@ -117,7 +119,7 @@ class CommandConnector:
         """Run the program once; it is killed where it takes longer than both times together."""
         declared, shown = self._own(request)
         launch = await self._launch(declared, shown, credential)
-        if not os.access(declared.program, os.X_OK):
+        if not (os.path.isfile(declared.program) and os.access(declared.program, os.X_OK)):
             raise CapabilityDenied(f"{declared.program} is no program that can be run; nothing was run.")
         running, within = CommandProcess(self.reactor, launch, declared.max_output_bytes), seconds + late_seconds
         try:
@@ -129,6 +131,9 @@ class CommandConnector:
         except Overdue:
             slow = ResourceLimitExceeded(f"{declared.program} was killed after {within:g} seconds.")
             return Outcome(fault=slow.fault(), classified=False)
+        if launch.seccomp and ended.code == 1 and ended.stderr.startswith(_FROM_BUBBLEWRAP):
+            broken = ConnectorRuntimeError(f"The sandbox failed: {_last_words(ended)}.")
+            return Outcome(fault=broken.fault(), classified=False)
         return _not_started(declared, ended.problem) if ended.problem else _judge(declared, ended)
 
     def _own(self, request: Request) -> tuple[CommandOperation, Mapping[str, Any]]:
@@ -195,6 +200,10 @@ def _not_started(declared: CommandOperation, why: str) -> Outcome:
     return Outcome(fault=failed.fault(), sent=False)
 
 
+def _last_words(ended: Ended) -> str:
+    return show_safely(ended.stderr.decode("utf-8", "replace").strip()[-200:])
+
+
 def _judge(declared: CommandOperation, ended: Ended) -> Outcome:
     """Read what an exit code means, as the file says."""
     stdout, stderr = (each.decode("utf-8", "replace") for each in (ended.stdout, ended.stderr))
@@ -207,7 +216,7 @@ def _judge(declared: CommandOperation, ended: Ended) -> Outcome:
             unread = ExternalApiError(f"{declared.program} succeeded, but did not write JSON of a size that is read.")
             return Outcome(fault=unread.fault(), classified=False)
     how = "was killed by a signal" if ended.code is None else f"ended with exit code {ended.code}"
-    said = show_safely(stderr.strip()[-200:])
+    said = _last_words(ended)
     details: dict[str, JSON] = {"exit_code": ended.code, "stderr": show_safely(stderr, 2000)}
     failed = ExternalApiError(f"{declared.program} {how}{': ' if said else ''}{said}.", details)
     return Outcome(fault=failed.fault(), classified=ended.code in declared.failure)

@@ -24,6 +24,7 @@ _PATH = TextRule(
 _VARIABLE = TextRule.shape(
     r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
 )
+_NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
 _LONE = re.compile(r"\$\{[^{}]*\}")
 _SECONDS, _MOST_SECONDS = 60.0, 3600.0
 _OUTPUT_BYTES, _MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
@@ -101,7 +102,7 @@ def read_command(document: FileTable, fqn: str, version: str, content_hash: str)
         description,
         operations,
         directory,
-        {name: fixed.text(name, ANY_TEXT) for name in fixed.values},
+        {name: fixed.text(name, _NO_NULL) for name in fixed.values},
         inherited,
         table.choice("sandbox", (AUTO, REQUIRED, NONE), AUTO),
         table.flag("network", default=False),
@@ -142,7 +143,7 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
     effect = table.choice("effect", (READ, WRITE), WRITE)
     arguments = table.texts("arguments", required=False)
     for each in arguments:
-        if references(each) and not _LONE.fullmatch(each):
+        if "\0" in each or (references(each) and not _LONE.fullmatch(each)):
             table.fault("arguments", f"has {quote(each)}, which must be literal or exactly one reference")
     stdin = table.text("stdin", ANY_TEXT, required=False) if "stdin" in table.values else None
     if stdin is not None and has_stdin:

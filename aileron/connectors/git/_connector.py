@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer
 from aileron.connectors._classify import may_pass
 from aileron.connectors._http import HttpConnector
 from aileron.connectors._sending import FAILURES, describe_failure, send_in_time
-from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest
+from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest, ResourceLimitExceeded
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, Authorization, Fault, Finding, Outcome, Request, Sought
 
@@ -92,18 +92,31 @@ class GitConnector(HttpConnector):
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
         inputs = json.loads(request.body or b"{}")
         until = self.clock.seconds() + min(seconds, operation.operation.timeout_seconds)
+        if request.operation in LOCAL:
+            return await self._told(self._here(until, lambda here: read_local(here, request.operation, inputs)))
+        self._own(request)
+        sent = await self._open(request, credential, until - self.clock.seconds())
+        return await self._told(self._ask_and_show(request, inputs, sent, credential, until))
+
+    async def _told(self, reading: Awaitable[JSON]) -> Outcome:
         try:
-            if request.operation in LOCAL:
-                return Outcome(await self._here(until, lambda here: read_local(here, request.operation, inputs)))
-            self._own(request)
-            service = UPLOAD if request.operation == "refs" else RECEIVE
-            sent = await self._open(request, credential, until - self.clock.seconds())
-            remote = await self._list(request.url.rpartition("/info/")[0], service, sent, credential, until)
-            return Outcome(await self._shown(request.operation, inputs, remote, until))
+            return Outcome(await reading)
         except _Failed as failed:
-            return evolve(failed.outcome(), sent=True)
-        except AileronError as error:
-            return Outcome(fault=error.fault())
+            return failed.outcome()
+        except AileronError as error:  # of the local repository, or of what was asked of it
+            return Outcome(fault=error.fault(), sent=False)
+
+    async def _ask_and_show(
+        self,
+        request: Request,
+        inputs: Mapping[str, JSON],
+        sent: Authorization,
+        credential: ICredential | None,
+        until: float,
+    ) -> JSON:
+        service = UPLOAD if request.operation == "refs" else RECEIVE
+        remote = await self._list(request.url.rpartition("/info/")[0], service, sent, credential, until)
+        return await self._shown(request.operation, inputs, remote, until)
 
     async def _shown(self, operation: str, inputs: Mapping[str, JSON], remote: Remote, until: float) -> JSON:
         if operation == "refs":
@@ -162,9 +175,12 @@ class GitConnector(HttpConnector):
         self, message: OutgoingRequest, flight: Flight, seconds: float, late_seconds: float
     ) -> ServiceAnswer:
         name, is_update = self.spec.description.fqn, message.body is not None
+        if seconds <= 0:
+            late = ResourceLimitExceeded(f"{name} was not asked: the time was up; nothing was changed.")
+            raise _Failed(late.fault())
         try:
             return await send_in_time(
-                self.transport, self.clock, message, flight, seconds=max(seconds, 0.0), late_seconds=late_seconds
+                self.transport, self.clock, message, flight, seconds=seconds, late_seconds=late_seconds
             )
         except FAILURES as error:
             most = message.max_response_bytes

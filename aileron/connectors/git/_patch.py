@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +14,7 @@ from aileron.errors import InvalidRequest
 from ._repository import BLOB, LocalRepository
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
-_MOST_COMPARED = 4_000_000  # lines before times lines after; beyond that a stretch is shown as replaced
+_MOST_COMPARED = 500_000  # lines gone through for one file; beyond that a stretch is shown as replaced
 _MOST_DEPTH = 100
 _DIRECTORY, _SUBMODULE = 0o040000, 0o160000
 _Entry = tuple[int, str]
@@ -153,6 +153,23 @@ def _lines(content: bytes) -> list[str]:
     return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
 
 
+class _TooMuch(Exception):
+    """Two texts are too different to be compared line by line."""
+
+
+class _Matcher(SequenceMatcher[str]):
+    """Compares lines, and gives up after the same number of them each time, so that a patch stays what it was."""
+
+    opcodes: list[_Opcode]
+    left = _MOST_COMPARED
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        self.left -= (ahi or 0) - alo
+        if self.left < 0:
+            raise _TooMuch
+        return super().find_longest_match(alo, ahi, blo, bhi)
+
+
 def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[list[_Opcode]]:
     """Yield the opcodes of each hunk, with three lines around; a huge stretch is replaced as a whole."""
     most = min(len(before), len(after))
@@ -160,17 +177,16 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[list[_Opcode
     most -= first
     last = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
     old, new = before[first : len(before) - last], after[first : len(after) - last]
-    matcher: SequenceMatcher[str] = SequenceMatcher(None, [], [], autojunk=False)
-    if len(old) * len(new) <= _MOST_COMPARED:
-        matcher.set_seqs(old, new)
+    matcher = _Matcher(None, old, new)
+    try:
         middle = [
             (tag, i1 + first, i2 + first, j1 + first, j2 + first) for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         ]
-    else:
+    except _TooMuch:
         middle = [("replace", first, first + len(old), first, first + len(new))]
     start = [("equal", 0, first, 0, first)] if first else []
     end = [("equal", len(before) - last, len(before), len(after) - last, len(after))] if last else []
-    matcher.opcodes = [*start, *middle, *end]  # type: ignore[attr-defined]
+    matcher.opcodes = [*start, *middle, *end]
     if middle:
         yield from matcher.get_grouped_opcodes(3)
 

@@ -15,6 +15,7 @@ from ._spec import NOTHING
 
 _MOST_REFS = 200_000
 _LENGTH = re.compile(rb"[0-9a-fA-F]{4}")
+_WORD = re.compile(r"[!-~]{1,200}")
 _FLUSH = None
 
 
@@ -101,7 +102,7 @@ def _read_refs(lines: Iterable[str]) -> tuple[Mapping[str, str], frozenset[str]]
 def write_update(ref: str, old: str, new: str, effect_key: str, remote: Remote, pack: bytes) -> bytes:
     """Write the update of one ref, which takes place only if it is at C{old}; the service is asked for a report."""
     wanted = ["report-status", "agent=aileron"]
-    if any(each.startswith("session-id=") for each in remote.capabilities):
+    if any(each.startswith("session-id=") for each in remote.capabilities) and _WORD.fullmatch(effect_key):
         wanted.append(f"session-id={effect_key}")
     command = f"{old} {new} {ref}\0 {' '.join(wanted)}".encode()
     return write_packet(command) + b"0000" + (b"" if new == NOTHING else pack)

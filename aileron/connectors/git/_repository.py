@@ -11,9 +11,9 @@ import re
 import stat
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha1
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import define, field, frozen
 
@@ -23,6 +23,7 @@ from aileron.files import Unreadable, read_file
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
 
+_T = TypeVar("_T")
 COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
 MOST_OBJECT_BYTES = 32 * 1024 * 1024
 _TYPES = {b"commit": COMMIT, b"tree": TREE, b"blob": BLOB, b"tag": TAG}
@@ -121,7 +122,7 @@ class LocalRepository:
 
     def has(self, name: str) -> bool:
         """Tell whether an object is there."""
-        return os.path.lexists(self._loose_path(name)) or self._store.contains_packed(name.encode())  # type: ignore[arg-type]
+        return os.path.lexists(self._loose_path(name)) or self._asked(self._store.contains_packed, name)
 
     def read(self, name: str, kind: int | None = None) -> tuple[int, bytes]:
         """Return the type and the content of an object; the content is what the name says.
@@ -158,9 +159,19 @@ class LocalRepository:
 
     def _from_pack(self, name: str) -> tuple[int, bytes]:
         try:
-            return self._store.get_raw(name.encode())  # type: ignore[arg-type]
+            return self._asked(self._store.get_raw, name)
         except KeyError:
             raise InvalidRequest(f"The object {name} is not in the local repository.") from None
+
+    def _asked(self, ask: Callable[[Any], _T], name: str) -> _T:
+        """Ask the packs of an object.
+
+        :raises KeyError: it is in none.
+        """
+        try:
+            return ask(name.encode())
+        except KeyError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a damaged pack makes of its reader
             raise InvalidRequest(f"A pack of the local repository is damaged ({type(error).__name__}).") from None
 
