@@ -36,7 +36,7 @@ class MailTests(TrustCase):
     def connected(self, *answers: str) -> tuple[int, str, str]:
         """Run it with these answers about the account, and the usual ones to the rest."""
         self.lying(*(item(name, path=str(self.home.actions / f"{name}.md")) for name in CHOSEN))
-        self.typed = [*answers, "", PASSPHRASE, "y", "", "app-canary"]
+        self.typed = [*answers, "", PASSPHRASE, "y", "app-canary"]
         return self.command("connect", "smtp")
 
     def described(self) -> tuple[ConnectorDescription, Mapping[str, object]]:

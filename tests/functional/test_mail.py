@@ -48,7 +48,6 @@ class MailTests(OperatedTestCase):
             r"Actions to add \[1,2,3,4,5\]: ": "",
             PAGER: "q",
             r"Trust all 6, exactly as shown\? \[y/N\] ": "y",
-            r"Label of the account, .*: ": "",
             r"App password for .* \(not shown\): ": PASSWORD,
         }
         return (await self.at_terminal("connect", "smtp", answers=answers)).stdout
@@ -61,7 +60,7 @@ class MailTests(OperatedTestCase):
         return found[1]
 
     async def test_first_mail(self) -> None:
-        """Twelve answers and one passphrase more lead from nothing to a message that arrived, within three minutes."""
+        """Eleven answers and one passphrase more lead from nothing to a message that arrived, within three minutes."""
         began = self.reactor.seconds()
         shown = await self.connect()
         self.assertIn("Connected to Mail", shown)

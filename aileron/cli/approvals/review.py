@@ -151,13 +151,7 @@ def _show_request(request: ReviewedRequest) -> None:
     say("    {method} {url}", method=request.method, url=request.url)
     for name, text in request.headers:
         say("    {name}: {text}", name=name, text=text)
-    if request.credential_header:
-        say("    {name}: (the credential, added when the request is sent)", name=request.credential_header)
-    if request.credential_query:
-        say("    query {name}=(the credential, added when the request is sent)", name=request.credential_query)
-    if request.credential_path:
-        shown = request.credential_path.replace("{key}", "(the credential, added when the request is sent)")
-        say("    in front of the path: {shown}", shown=shown)
+    _show_credential(request)
     if isinstance(request.body, Mapping) and isinstance(parts := request.body.get("parts"), Sequence):
         for part in parts:
             _show_part(dict(part) if isinstance(part, Mapping) else {})
@@ -167,6 +161,16 @@ def _show_request(request: ReviewedRequest) -> None:
         block(data, _IN * 2)
     elif request.body is not None:
         block(str(request.body), _IN * 2)
+
+
+def _show_credential(request: ReviewedRequest) -> None:
+    added = "(the credential, added when the request is sent)"
+    if request.credential_header:
+        say("    {name}: {added}", name=request.credential_header, added=added)
+    if request.credential_query:
+        say("    query {name}={added}", name=request.credential_query, added=added)
+    if request.credential_path:
+        say("    in front of the path: {shown}", shown=request.credential_path.replace("{key}", added))
 
 
 def _show_part(part: dict[str, JSON]) -> None:
