@@ -23,7 +23,7 @@ def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
     :param lists: names of elements that may come several times: each is an array, also if it comes once.
     :raises ValueError: it is no XML, declares a document type or an entity, or is nested too deep.
     """
-    reader = _Reader(frozenset(lists))
+    reader = _TreeBuilder(frozenset(lists))
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
@@ -50,7 +50,7 @@ class _Element:
 
 
 @define
-class _Reader:
+class _TreeBuilder:
     """Builds the value.
 
     :ivar open: the elements that are not closed yet, behind one that stands for the document.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -38,6 +38,7 @@ class Call:
 
     :ivar base_url: where its connector is.
     :ivar recorded: the fixture's answer.
+    :ivar more: the answers of further pages.
     :ivar output: what comes of that.
     """
 
@@ -46,6 +47,7 @@ class Call:
     base_url: str
     inputs: Mapping[str, JSON]
     recorded: Mapping[str, Any]
+    more: Sequence[Mapping[str, Any]]
     output: JSON
 
     @property
@@ -75,7 +77,15 @@ def calls(name: str) -> Iterator[Call]:
     for operation, each in about.operations.items():
         first = next(one for one in fixtures["operations"][operation] if "outcome" not in one)
         base_url = str(fixtures.get("base_url") or usual)
-        yield Call(operation, each, base_url, first.get("inputs", {}), first["answer"], first.get("output"))
+        yield Call(
+            operation,
+            each,
+            base_url,
+            first.get("inputs", {}),
+            first["answer"],
+            first.get("more_answers", ()),
+            first.get("output"),
+        )
 
 
 def infected(value: JSON) -> JSON:
@@ -121,7 +131,8 @@ class HostileCase(SynchronousTestCase):
         """What comes of one call whose service answers so, and does C{after} then."""
         connector, service = self.connected(name, call)
         request = connector.prepare(call.name, call.inputs, call.base_url, KEY)
-        service.replies.append(reply)
+        further = [evolve(call, recorded=each) for each in call.more]
+        service.replies += [reply, *(each.reply(each.body()) for each in further), *[answer(b"", 500)] * 100]
         need = connector.describe().credential
         sending = service.start(
             connector,
@@ -175,7 +186,8 @@ class HostileTests(HostileCase):
             outcome = self.send(name, call, call.reply(call.body()))
             self.assertIsNone(outcome.fault, f"{name}.{call.name}: {outcome.fault}")
             self.assertEqual(outcome.output, call.output, f"{name}.{call.name}")
-            (raw,) = self.service.requests
+            raw = self.service.requests[-1]
+            self.assertEqual(len(self.service.requests), 1 + len(call.more))
             if spec(name).description.credential is not None:
                 self.assertTrue(any(form.encode() in raw for form in (*ENCODED, quote(SECRET, safe=":"))), name)
             for form in ENCODED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aileron.cli._output import block, heading, in_words, say, value, values, when
@@ -147,11 +147,23 @@ def _show_step(number: int, step: ReviewedStep, lacking: str | None) -> None:
         _show_request(request)
 
 
+def _list_places(request: ReviewedRequest) -> Iterator[str]:
+    """List where the credential goes."""
+    credential = "(the credential, added when the request is sent)"
+    if request.credential_header:
+        yield f"{request.credential_header}: {credential}"
+    if request.credential_query:
+        yield f"query {request.credential_query}={credential}"
+    if request.credential_path:
+        yield f"in front of the path: {request.credential_path.replace('{key}', credential)}"
+
+
 def _show_request(request: ReviewedRequest) -> None:
     say("    {method} {url}", method=request.method, url=request.url)
     for name, text in request.headers:
         say("    {name}: {text}", name=name, text=text)
-    _show_credential(request)
+    for credential in _list_places(request):
+        say("    {credential}", credential=credential)
     if isinstance(request.body, Mapping) and isinstance(parts := request.body.get("parts"), Sequence):
         for part in parts:
             _show_part(dict(part) if isinstance(part, Mapping) else {})
@@ -161,16 +173,6 @@ def _show_request(request: ReviewedRequest) -> None:
         block(data, _IN * 2)
     elif request.body is not None:
         block(str(request.body), _IN * 2)
-
-
-def _show_credential(request: ReviewedRequest) -> None:
-    added = "(the credential, added when the request is sent)"
-    if request.credential_header:
-        say("    {name}: {added}", name=request.credential_header, added=added)
-    if request.credential_query:
-        say("    query {name}={added}", name=request.credential_query, added=added)
-    if request.credential_path:
-        say("    in front of the path: {shown}", shown=request.credential_path.replace("{key}", added))
 
 
 def _show_part(part: dict[str, JSON]) -> None:
