@@ -231,7 +231,7 @@ class ReplayTests(TrustCase):
     def test_replayed(self) -> None:
         """Recorded answers of built-in connectors and of files are replayed; a difference is told with its line."""
         code, out, err = self.command("connector", "test", "builtin://slack")
-        self.assertEqual((code, out, err), (0, "builtin://slack: OK, 18 recorded answers\n", ""))
+        self.assertEqual((code, out, err), (0, "builtin://slack: OK, 26 recorded answers\n", ""))
         file = self.home.root / "mine.toml"
         file.write_text(
             '[connector]\nname = "local://me/mine"\nversion = "1.0.0"\nhosts = ["mine.example:443"]\n'
