@@ -149,7 +149,8 @@ class FixtureTests(SynchronousTestCase):
     def test_other_kinds(self) -> None:
         """A connector of another kind has no recorded answers, and says so."""
         self.file.write_text(
-            '[connector]\nname = "local://me/tracker"\nversion = "1.0.0"\nkind = "command"\n[command]\ndirectory = "/"\n'
+            '[connector]\nname = "local://me/tracker"\nversion = "1.0.0"\nkind = "command"\n'
+            '[command]\ndirectory = "/"\n'
             '[operations.list]\nprogram = "/bin/ls"\n'
         )
         self.assertEqual(check(self.file), [])
