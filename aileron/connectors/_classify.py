@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,6 +22,14 @@ from ._xml import decode_xml
 
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
 _MOST_DIGITS = 12
+_PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-")
+_RATE_LIMITS = (
+    "ratelimit",
+    *(f"{prefix}{name}" for prefix in _PREFIXES for name in ("remaining", "reset", "reset-after")),
+)
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
+_LEFT = re.compile(r"(?:remaining=|;\s?r=)0\s{0,9}[,;]\s{0,9}(?:reset|t)=([0-9]{1,12})")
+_UNIX_TIME = 1e9  # no service asks for thirty years of patience
 _REQUEST_TIMEOUT = 408
 _PRECONDITION_FAILED = 412
 _TOO_MANY = 429
@@ -45,10 +54,10 @@ class Reader:
         """
         self.echo.listen(answer.head)
         if 200 <= answer.status <= 299:
-            return self._judge_accepted(answer)
+            return self._judge_accepted(answer, now)
         return self._judge_rejected(answer, now)
 
-    def _judge_accepted(self, answer: ServiceAnswer) -> Outcome:
+    def _judge_accepted(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Judge a success, a failure that the declaration recognises, or an answer that says nothing."""
         try:
             content = self._content(answer)
@@ -59,7 +68,8 @@ class Reader:
         rule = self.operation.error
         if rule.when is not None and rule.when.holds(content):
             return Outcome(fault=self._declared_fault(content, answer.status), status=answer.status)
-        return Outcome(output=self._output(content, answer), status=answer.status)
+        wait = self._exhausted(answer, now)
+        return Outcome(output=self._output(content, answer), status=answer.status, retry_after_seconds=wait)
 
     def _content(self, answer: ServiceAnswer) -> JSON:
         if self.operation.answer == "none":
@@ -121,8 +131,12 @@ class Reader:
 
     def _patience(self, answer: ServiceAnswer, now: datetime) -> float | None:
         """Read what C{Retry-After} says, unless that is the secret."""
-        said = answer.headers.get("retry-after", "")
-        return retry_after(self.echo.text(said), now)
+        said = retry_after(self.echo.text(answer.headers.get("retry-after", "")), now)
+        return self._exhausted(answer, now) if said is None else said
+
+    def _exhausted(self, answer: ServiceAnswer, now: datetime) -> float | None:
+        """Read how long no request is left, as the usual headers say, unless one is the secret."""
+        return rate_limit({name: self.echo.text(answer.headers.get(name, "")) for name in _RATE_LIMITS}, now)
 
     def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
         try:
@@ -162,6 +176,22 @@ def retry_after(said: str, now: datetime) -> float | None:
             return None
         seconds = max(((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds(), 0.0)
     return seconds if seconds <= _MOST_RETRY_AFTER_SECONDS else None
+
+
+def rate_limit(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read for how many seconds no request is left; L{None}: some are, or nobody says, or it is beyond a day.
+
+    In C{RateLimit} and C{RateLimit-Reset} (drafts of the IETF) that is said in seconds, in C{X-RateLimit-Reset} of
+    some services as a time of Unix.
+    """
+    found = _LEFT.search(headers["ratelimit"])
+    resets = [found[1]] if found else []
+    for prefix in _PREFIXES:
+        if headers[f"{prefix}remaining"].strip() == "0":
+            resets += [headers[f"{prefix}reset-after"].strip(), headers[f"{prefix}reset"].strip()]
+    seconds = [float(each) for each in resets if _NUMBER.fullmatch(each)]
+    left = max((each - now.timestamp() if each > _UNIX_TIME else each for each in seconds[:1]), default=-1.0)
+    return left if 0.0 <= left <= _MOST_RETRY_AFTER_SECONDS else None
 
 
 _KINDS: Mapping[str, type[AileronError]] = {

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from aileron.errors import InvalidRequest
 from aileron.tables import FileTable
-from aileron.values import JSON, BodyPart, media_type_of, regular_base64
+from aileron.values import JSON, UploadPart, media_type_of, regular_base64
 
 from ._template import Omitted, ReferenceScope, Template, faults, problem, references, render, scalar
 
@@ -46,7 +46,7 @@ def _check_file(table: FileTable, *required: str) -> None:
 
 def encode_upload(
     kind: str, template: Mapping[str, Template], scope: ReferenceScope
-) -> tuple[bytes, str, list[BodyPart]]:
+) -> tuple[bytes, str, list[UploadPart]]:
     """Return the body, its type, and the parts that it is made of; the same inputs make the same bytes.
 
     :raises InvalidRequest: an input is no base64, no media type, or no name.
@@ -62,17 +62,17 @@ def encode_upload(
     return b"".join(pieces) + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}", parts
 
 
-def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[BodyPart]:
+def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[UploadPart]:
     """Make a part; none of what was not given."""
     if isinstance(template, Mapping):
         yield from _file(name, template, scope)
         return
     value = render(template, scope)
     if value is not None and not isinstance(value, Omitted):
-        yield BodyPart(name, _bytes(scalar(value, name)))
+        yield UploadPart(name, _bytes(scalar(value, name)))
 
 
-def _file(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Iterator[BodyPart]:
+def _file(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Iterator[UploadPart]:
     encoded = "base64" in template
     given = template["base64" if encoded else "text"]
     value = render(given, scope)
@@ -87,7 +87,7 @@ def _file(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Ite
     if media_type_of(media_type) != media_type:
         raise InvalidRequest("The media type of a file must be one in lower case, such as image/png.")
     content = base64.b64decode(regular) if encoded else _bytes(text)
-    yield BodyPart(name, content, media_type, _value(template, "filename", scope) if "filename" in template else None)
+    yield UploadPart(name, content, media_type, _value(template, "filename", scope) if "filename" in template else None)
 
 
 def _value(template: Mapping[str, JSON], key: str, scope: ReferenceScope) -> str:

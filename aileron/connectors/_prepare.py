@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from aileron.addresses import BaseUrl
 from aileron.errors import CapabilityDenied, InvalidRequest
-from aileron.values import JSON, BodyPart, Request, canonical
+from aileron.values import JSON, Request, UploadPart, canonical
 
 from ._headers import header_value
 from ._mail import write_mail
@@ -163,7 +163,7 @@ def _header(name: str, template: str, scope: ReferenceScope) -> str | None:
         raise InvalidRequest(f"The header {name} {error}.") from error
 
 
-def _encode(body: RequestBody | None, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[BodyPart]]:
+def _encode(body: RequestBody | None, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[UploadPart]]:
     """Return the body, its type, and the parts of one that carries files."""
     if body is None:
         return None, "", ()

@@ -34,7 +34,7 @@ from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
 from aileron.runner.offerings import Offerings, TrustedTexts, TrustService
 from aileron.runner.outcomes import LateAnswers, RetryPolicy
-from aileron.runner.pauses import EffectGate, Pauses
+from aileron.runner.pauses import EffectGate, Pauses, RateLimits
 from aileron.runner.plan import Planner
 from aileron.runner.previews import Previews
 from aileron.runner.reconciler import Reconciler, ReconciliationService
@@ -160,7 +160,9 @@ class _Assembly:
         pauses = Pauses(brakes=given.brakes, watermarks=given.watermarks, runs=self.runs, clock=given.clock)
         breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
         self.limits = Limits(
-            effects=EffectGate(vault=given.vault, bindings=given.bindings, pauses=pauses),
+            effects=EffectGate(
+                vault=given.vault, bindings=given.bindings, pauses=pauses, rates=RateLimits(clock=given.clock)
+            ),
             caps=Caps(runs=self.runs, brakes=given.brakes, usual=given.loops),
             denials=Denials(runs=self.runs, breaker=breaker),
         )

@@ -191,9 +191,10 @@ class Executor:
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
         execution.built = None
         try:
+            await self._effects.in_turn(planned, execution.run.session_id, self._remaining_seconds(execution))
             request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
             execution.built = None if planned.request is not None else request
-            return await self._send(execution, planned, request)
+            return self._effects.rates.noted(planned, await self._send(execution, planned, request))
         except CancelledError:
             return _STOPPED
         except AileronError as error:  # raised, by contract, before anything is sent
@@ -256,7 +257,9 @@ class Executor:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
         try:
             read = planned.connector.read(planned.request, self._credential(planned), seconds)
-            return await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
+            return self._effects.rates.noted(
+                planned, await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
+            )
         except (CancelledError, VaultLocked):
             raise
         except Overdue:
@@ -274,8 +277,6 @@ class Executor:
         except CancelledError:
             return False
         return True
-
-    # what is put on record -------------------------------------------------------------------
 
     async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
         """Commit that another attempt begins, with what ended before it."""

@@ -120,7 +120,7 @@ class RunScheduler:
             await self._wait(run, RunState.AWAITING_CREDENTIAL, lacking.message)
             return
         try:
-            if unlocked:
+            if unlocked and not await self._is_put_off(run):
                 await self._begin(run)
         except UNUSABLE:
             unlocked = False
@@ -144,6 +144,24 @@ class RunScheduler:
         except AileronError:
             return None  # the gate's last look, or the attempt itself, says what is wrong
         return None
+
+    async def _is_put_off(self, run: Run) -> bool:
+        """Put a run off, on its row, if a service that it uses asked for no requests for now."""
+        try:
+            plan = await self._gate.sound_plan(run)
+        except AileronError:
+            return False  # as above
+        rates = self._effects.rates
+        held = max(plan.steps, key=rates.seconds_left)
+        seconds = rates.seconds_left(held)
+        if not seconds:
+            return False
+        now = self._runs.events.now()
+        until, reason = now + timedelta(seconds=seconds), rates.explain(held)
+        event = self._runs.events.of_run("run.scheduled", run, reason=reason, begins_at=timestamp(until))
+        await self._runs.apply(transition(run, RunState.APPROVED, now, event, start_after=until))
+        self._gate.undo.wait(run.id, until, self._on_time)
+        return True
 
     def _is_held_back(self, run: Run) -> bool:
         """Tell whether it must not begin yet; who resumes, or an alarm, takes it up again."""

@@ -78,6 +78,11 @@ class PlannedStep:
         """The connector's declaration, which the action may only narrow."""
         return self.operation.idempotent and self.step.idempotent is not False
 
+    @property
+    def account(self) -> tuple[str, str | None]:
+        """The connector and the credential, whose requests a service counts together."""
+        return self.description.fqn, None if self.binding is None else self.binding.name
+
     def review(self) -> ReviewedStep:
         """Return what is shown of this step."""
         return ReviewedStep(

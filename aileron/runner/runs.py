@@ -45,6 +45,7 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
         (_R.PENDING, _R.CANCELLED),
         (_R.PENDING, _R.EXPIRED),
         (_R.APPROVED, _R.PENDING),  # stale, too old or no decision: asked anew
+        (_R.APPROVED, _R.APPROVED),  # put off: a service asked for no requests for now
         (_R.APPROVED, _R.AWAITING_VAULT),
         (_R.APPROVED, _R.CANCELLED),
         (_R.APPROVED, _R.EXECUTING),

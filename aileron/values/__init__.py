@@ -25,7 +25,6 @@ from ._connectors import (
     PRESENTATIONS,
     READ,
     WRITE,
-    BodyPart,
     ConnectorDescription,
     CredentialNeed,
     Finding,
@@ -34,6 +33,7 @@ from ._connectors import (
     Presentation,
     Request,
     Sought,
+    UploadPart,
 )
 from ._converter import FALLBACK, INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
 from ._faults import ADVICE, Advice, Fault, what_then, what_was_kept
@@ -190,7 +190,6 @@ __all__ = [
     "Authorization",
     "Binding",
     "BindingFlag",
-    "BodyPart",
     "Break",
     "Call",
     "Candidate",
@@ -296,6 +295,7 @@ __all__ = [
     "TrustKind",
     "TrustState",
     "Trusted",
+    "UploadPart",
     "UpstreamSource",
     "UrlTemplate",
     "UrlVariable",

@@ -159,7 +159,7 @@ class ConnectorDescription:
 
 
 @frozen
-class BodyPart:
+class UploadPart:
     """A part of a body that carries files.
 
     :ivar name: of the field; empty: the part is the whole body.
@@ -211,7 +211,7 @@ class Request:
     body: bytes | None = None
     credential_header: str | None = None
     credential_query: str | None = None
-    parts: tuple[BodyPart, ...] = ()
+    parts: tuple[UploadPart, ...] = ()
     credential_path: str | None = None
 
 

@@ -53,7 +53,7 @@ _COLOURS = {
     **dict.fromkeys(("execution.succeeded", "approval.approved", "grant.used"), "good"),
     **dict.fromkeys(("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed"), "bad"),
     **dict.fromkeys(("approval.requested", "approval.stale", "run.awaiting_vault", "session.broken"), "waits"),
-    **dict.fromkeys(("run.awaiting_credential", "binding.needs_you"), "waits"),
+    **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you"), "waits"),
 }
 EVENTS: Mapping[str, EventName] = {
     **_named(
@@ -62,6 +62,7 @@ EVENTS: Mapping[str, EventName] = {
             "run.approved": "Cleared to start",
             "run.awaiting_vault": "Waiting for the vault",
             "run.awaiting_credential": "Waiting for a credential",
+            "run.scheduled": "Put off: rate limit of the service",
             "run.resumed": "Waiting is over",
             "run.cancelled": "Cancelled",
             "run.settled": "Outcome recorded",

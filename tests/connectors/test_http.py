@@ -13,7 +13,7 @@ from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.interfaces import ICredential
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, Outcome, canonical
-from tests.connectors.service import Service, answer, json_answer, spec_of
+from tests.connectors.service import NOW, Service, answer, json_answer, spec_of
 
 BASE = "http://127.0.0.1:8080/api"
 
@@ -272,6 +272,32 @@ class AnswerTests(HttpCase):
         for wish, seconds in wishes.items():
             outcome = self.outcome(json_answer({}, 429, {"Retry-After": wish}))
             self.assertEqual(seconds, outcome.retry_after_seconds, wish)
+
+    def test_rate_limit(self) -> None:
+        """If the usual headers say that no request is left, that is told until when, of a success as of a failure."""
+        unix = str(int(NOW.timestamp()) + 30)
+        said: list[tuple[dict[str, str], float | None]] = [
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix}, 30.0),
+            ({"X-RateLimit-Remaining": "1", "X-RateLimit-Reset": unix}, None),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "1.5", "X-RateLimit-Reset": unix}, 1.5),
+            ({"X-Rate-Limit-Remaining": "0", "X-Rate-Limit-Reset": "20"}, 20.0),
+            ({"RateLimit-Remaining": "0", "RateLimit-Reset": "9"}, 9.0),
+            ({"RateLimit": "limit=10, remaining=0, reset=50"}, 50.0),
+            ({"RateLimit": '"default";r=0;t=7'}, 7.0),
+            ({"RateLimit": '"default";r=10;t=7'}, None),
+            ({"RateLimit": "limit=10, remaining=10, reset=50"}, None),
+            ({"X-RateLimit-Remaining": "0"}, None),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "soon"}, None),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "-5"}, None),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"}, None),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9" * 400}, None),
+            ({"Retry-After": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix}, 30.0),
+        ]
+        for headers, seconds in said:
+            self.assertEqual(self.outcome(json_answer({}, headers=headers)).retry_after_seconds, seconds, headers)
+        headers, _ = said[-1]
+        self.assertEqual(self.outcome(json_answer({}, 429, headers)).retry_after_seconds, 3.0)
+        self.assertEqual(self.outcome(json_answer({}, 403, said[0][0])).retry_after_seconds, 30.0)
 
     def test_foreign_text_is_tamed(self) -> None:
         """The service's word is one bounded line without unseen characters."""

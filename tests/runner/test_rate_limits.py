@@ -1,0 +1,141 @@
+"""What a service asks for in one run holds the later runs of the same connector and account."""
+
+from __future__ import annotations
+
+from aileron.testing import ScriptedConnector, scripted_description
+from aileron.values import Fault, Outcome, Run, RunState, utc
+from tests.runner.kit import AGENT, OPERATOR, RunnerCase, manifest, step
+
+FULL = Outcome(
+    fault=Fault("external_api_error", "It answered with status 429.", "external", retriable=False),
+    retry_after_seconds=100.0,
+    status=429,
+)
+
+
+class RateLimitCase(RunnerCase):
+    """Actions that ask and that do not, of one connector and of another."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.elsewhere = ScriptedConnector(scripted_description(fqn="local://test/other"), self.clock)
+        self.connectors.add(self.elsewhere)
+        self.believe_connectors()
+        self.write("elsewhere", manifest("elsewhere", step("post")).replace("//test/scripted", "//test/other"))
+        self.offer("read", step("look"), gated=False)
+
+    def approved(self, name: str = "gated", text: str = "hello") -> Run:
+        """A run that was approved."""
+        run = self.submit(name, {"text": text})
+        self.approve(run)
+        return run
+
+    def full(self) -> None:
+        """One run is answered that there is no room for a hundred seconds."""
+        self.connector.script.append(FULL)
+        self.assertIs(self.state(self.approved(text="first")), RunState.FAILED)
+        self.connector.sendings.clear()
+
+
+class HeldTests(RateLimitCase):
+    """Later runs."""
+
+    def test_gated(self) -> None:
+        """An approved run is put off until then, visibly and on record, and begins by itself; nothing failed."""
+        self.full()
+        run = self.approved(text="second")
+        at = utc(self.clock.seconds() + 100)
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
+        self.assertEqual(self.sync(self.runner.submission.run(run.id)).start_after, at)
+        (event,) = self.recorded("run.scheduled", run)
+        self.assertIn("rate limit", str(event.payload["reason"]))
+        self.clock.advance(99.9)
+        self.assertEqual((self.state(run), len(self.recorded("run.scheduled", run))), (RunState.APPROVED, 1))
+        self.clock.advance(0.2)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 1))
+
+    def test_withdrawn(self) -> None:
+        """A run that is put off can be taken back, and is then never sent."""
+        self.full()
+        run = self.approved(text="second")
+        self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
+        self.clock.advance(200)
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.CANCELLED, []))
+
+    def test_next_life(self) -> None:
+        """A restart forgets what the service asked for, and not when the run was to begin."""
+        self.full()
+        run = self.approved(text="second")
+        self.next_life()
+        self.clock.advance(50)
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
+        self.clock.advance(51)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+    def test_others(self) -> None:
+        """Another connector is not held."""
+        self.full()
+        self.assertIs(self.state(self.approved("elsewhere")), RunState.COMPLETED)
+
+    def test_success(self) -> None:
+        """A success may say as well that no request is left."""
+        self.connector.script.append(Outcome(output={}, retry_after_seconds=60.0))
+        self.assertIs(self.state(self.approved(text="first")), RunState.COMPLETED)
+        run = self.approved(text="second")
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.clock.advance(61)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+    def test_retried(self) -> None:
+        """A run that may try again does so when the service said, and a later one begins no sooner."""
+        self.offer("repeat", step("put"))
+        fault = Fault("external_api_error", "It answered with status 429.", "external", retriable=True)
+        self.connector.script.append(Outcome(fault=fault, retry_after_seconds=10.0))
+        first, second = self.approved("repeat"), self.approved(text="second")
+        self.clock.advance(9.9)
+        self.assertEqual([self.state(each) for each in (first, second)], [RunState.EXECUTING, RunState.APPROVED])
+        self.clock.advance(1)
+        self.assertEqual([self.state(each) for each in (first, second)], [RunState.COMPLETED] * 2)
+
+    def test_paused(self) -> None:
+        """What waits for its turn while everything is paused is not sent."""
+        self.connector.script.append(Outcome(output={}, retry_after_seconds=20.0))
+        self.offer("read", step("look"), gated=False)
+        self.submit("read")
+        run = self.submit("read", {"text": "again"})
+        self.sync(self.runner.limits.pause(None, None, OPERATOR))
+        self.clock.advance(21)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.EXECUTING, 1))
+        self.clock.advance(1000)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.FAILED, 1))
+
+    def test_bounded(self) -> None:
+        """No service holds its runs for more than an hour, whatever it asks for."""
+        self.connector.script.append(Outcome(output={}, retry_after_seconds=86_400.0))
+        self.approved(text="first")
+        run = self.approved(text="second")
+        self.clock.advance(3601)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+
+class UngatedTests(RateLimitCase):
+    """Runs that nobody is asked about."""
+
+    def test_waits(self) -> None:
+        """One waits within its own time."""
+        self.connector.script.append(Outcome(output={}, retry_after_seconds=20.0))
+        self.submit("read")
+        run = self.submit("read", {"text": "again"})
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.EXECUTING, 1))
+        self.clock.advance(21)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 2))
+
+    def test_too_long(self) -> None:
+        """If that is too long it says until when, and that nothing was sent."""
+        self.full()
+        run = self.submit("read")
+        ended = self.sync(self.runner.submission.run(run.id))
+        assert ended.fault is not None
+        self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "limit_exceeded"))
+        self.assertIn("Nothing was sent", ended.fault.message)
+        self.assertEqual((ended.fault.details["retry_after"], self.connector.sendings), (100, []))
