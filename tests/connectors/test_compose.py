@@ -19,8 +19,10 @@ from aileron.values import JSON
 ADA = read_mail_address("Ada Lövelace <ada@example.org>")
 HEADERS = {"From", "To", "Cc", "Reply-To", "Subject", "Message-ID", "In-Reply-To", "References"}
 BODY = {"MIME-Version", "Content-Type", "Content-Transfer-Encoding"}
-WILD = st.text(max_size=60) | st.sampled_from(
-    ["a\r\nBcc: eve@evil.example", "=?utf-8?q?x=0ABcc:_eve?=", "\u2028", "\x85"]
+WILD = (
+    st.text(max_size=60)
+    | st.builds(lambda name: f"{name * 7} <bob@example.net>", st.text('"\\\\.ü', max_size=55))
+    | st.sampled_from(["a\r\nBcc: eve@evil.example", "=?utf-8?q?x=0ABcc:_eve?=", "\u2028", "\x85"])
 )
 
 
@@ -64,6 +66,7 @@ class ComposeTests(SynchronousTestCase):
             ({"to": "böb@example.net"}, "in ASCII"),
             ({"to": "bob@exa mple.net"}, "proper host"),
             ({"to": "<bob@example.net> RCPT TO:<eve@evil.example>"}, "must be an address"),
+            ({"to": '"' * 500 + " <bob@example.net>"}, "400 characters at most"),
             ({"to": []}, "is needed"),
             ({"to": [f"a{number}@b.example" for number in range(101)]}, "100 at most"),
             ({"to": {"a": 1}}, "must be an address"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -87,3 +88,17 @@ class MailFileTests(SynchronousTestCase):
         replayed = replay("local://me/mail", directory)
         assert replayed is not None
         self.assertIn("recorded answers", replayed.problems[0].message)
+
+
+class PageTests(SynchronousTestCase):
+    """C{doc/mail.md}."""
+
+    def test_listing(self) -> None:
+        """The file of the page is sound, and the page names every operation with its inputs."""
+        page = (Path(__file__).parents[2] / "doc" / "mail.md").read_text("utf-8")
+        (listing,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        spec = mail_spec(listing)
+        for name, each in spec.operations.items():
+            (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+            if name != "save_draft":
+                self.assertEqual(each.inputs, set(re.findall(r"`(\w+)`", row)) - {name})

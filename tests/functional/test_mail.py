@@ -1,5 +1,6 @@
 """Mail from nothing to the first message that was approved, against real servers, by the clock; and a lost answer."""
 
+import base64
 import json
 import re
 
@@ -78,6 +79,10 @@ class MailTests(OperatedTestCase):
         self.assertIn(b"Message-ID: <aileron.", message)
         (copy,) = self.server.mailbox("GESENDET")
         self.assertTrue(message.endswith(copy[-40:]))
+        await self.command("daemon", "stop")
+        kept = [path for path in self.home.root.rglob("*") if path.is_file()]
+        forms = (PASSWORD.encode(), *(base64.b64encode(b" " * lead + PASSWORD.encode())[4:-4] for lead in range(3)))
+        self.assertEqual([], [path for path in kept if any(form in path.read_bytes() for form in forms)])
 
     async def test_lost_answer(self) -> None:
         """A message whose acknowledgement was lost is found where sent messages are: sent once, and completed."""

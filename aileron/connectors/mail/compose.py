@@ -21,6 +21,7 @@ from aileron.values import JSON, media_type_of, regular_base64
 
 MOST_RECIPIENTS = 100
 _MOST_CHARACTERS = 900  # of what stands in one header
+_MOST_ADDRESS_CHARACTERS = 400
 _MOST_ATTACHMENTS = 20
 _MOST_BYTES = 4 * 1024 * 1024
 _POLICY = policy.SMTP.clone(cte_type="7bit")
@@ -60,6 +61,8 @@ def read_mail_address(text: str) -> Address:
     :raises ValueError: what it must be.
     """
     check_line(text)
+    if len(text) > _MOST_ADDRESS_CHARACTERS:
+        raise ValueError(f"must have {_MOST_ADDRESS_CHARACTERS} characters at most")
     named = _NAMED.fullmatch(text.strip())
     name, address = (named["name"].strip(), named["address"]) if named else ("", text.strip())
     local, _, domain = address.rpartition("@")
