@@ -30,7 +30,7 @@ from zope.interface import implementer
 
 from aileron.api import AGENT_TOKEN, Dependencies, GuardedSite, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
-from aileron.connectors import HttpConnector, Registry, system_transport
+from aileron.connectors import HttpConnector, HttpSpec, Registry, system_transport
 from aileron.daemon import HomeActionFiles, fresh_ids, settle_heap
 from aileron.home import Home
 from aileron.interfaces import ICatalogue, IConnector, IConnectors, ICredential
@@ -203,7 +203,8 @@ def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
         (home / "connectors/service.toml").write_text(CONNECTOR.format(port=service(reactor)))
         transport = system_transport(reactor, set)
         now = lambda: utc(reactor.seconds())  # noqa: E731
-        connectors = Registry(home / "connectors", lambda spec: HttpConnector(spec, transport, reactor, now))
+        made = lambda spec: HttpConnector(cast("HttpSpec", spec), transport, reactor, now)  # noqa: E731
+        connectors = Registry(home / "connectors", made)
     (home / "actions/noop.md").write_text(ACTION.format(**names))
     return cast("IConnectors", connectors)
 

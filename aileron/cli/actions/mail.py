@@ -10,8 +10,8 @@ from attrs import evolve
 from aileron.addresses import bracketed, is_loopback, read_host, read_host_and_port
 from aileron.cli._context import CliContext
 from aileron.cli._output import heading, say
-from aileron.cli.actions.connect import ask
 from aileron.cli.actions.services import MailProvider, ReadyService
+from aileron.cli.actions.trusting import ask
 from aileron.home import read_private
 
 _FILE = """\
