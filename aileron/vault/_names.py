@@ -123,12 +123,20 @@ def check_target(binding: Binding, scope: Scope, url: str) -> None:
 
     :raises BindingFailed: C{details["host"]} says which.
     """
-    host = read_origin(url).host_and_port
-    if host != read_origin(scope.base_url).host_and_port and host not in scope.hosts:
+    host = _find_place(url)
+    if host != _find_place(scope.base_url) and host not in scope.hosts:
         raise BindingFailed(
             f"The request goes to {host}, for which {binding.name} is not bound.",
             {"binding": binding.name, "connector": binding.connector, "host": host},
         )
+
+
+def _find_place(url: str) -> str:
+    """Return the host and port of a URL; of one without a host, such as a program's directory, the whole."""
+    scheme, _, rest = url.partition("://")
+    if scheme in ("http", "https"):
+        return read_origin(url).host_and_port
+    return rest.partition("/")[0] or url
 
 
 def _check(part: str, pattern: re.Pattern[str], value: str) -> None:

@@ -15,7 +15,7 @@ PAGER = r"\n:\x1b\[K"
 MESSAGE = {"to": ["Bob <bob@other.example>"], "subject": "Grüße", "text": "Hello\n.\nBye"}
 
 
-class MailTests(OperatedTestCase):
+class MailTestCase(OperatedTestCase):
     """A new user with a mail account."""
 
     def setUp(self) -> None:
@@ -52,6 +52,10 @@ class MailTests(OperatedTestCase):
             r"App password for .* \(not shown\): ": PASSWORD,
         }
         return (await self.at_terminal("connect", "smtp", answers=answers)).stdout
+
+
+class MailTests(MailTestCase):
+    """Mail alone."""
 
     async def request(self) -> str:
         """Request a message; the number of its run."""

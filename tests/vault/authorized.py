@@ -59,6 +59,10 @@ class AuthorizedContract(BindingsContract):
             ("https://files.slack.com/x", True),
             ("https://slack.com:444/", False),
             ("https://evil.invalid/slack.com:443", False),
+            ("smtp://slack.com:443", True),
+            ("smtp://slack.com:25", False),
+            ("smtp://slack.com:443@evil.invalid", False),
+            ("file:///bin/slack.com:443", False),
         ):
             request = Request("builtin://slack", "post", "write", False, "POST", url)
             sending = Deferred.fromCoroutine(bindings.credential(made, scope).authorize(request))
