@@ -11,6 +11,7 @@ from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, UNGATED, Ope
 from tests.functional.reactor import until
 
 NAME = "oauth2/slack/default"
+_NEEDS = {"status": "needs_you", "expires_at": None, "surplus": None}
 _REFUSED = "The authorization server refused to renew it (invalid_grant)."
 
 
@@ -121,7 +122,7 @@ class RenewalTests(OAuth2TestCase):
         asked = (await self.run_action(session, GATED)).body["approval_id"]
         await self.approve(asked)
         await self.run_state(asked, "awaiting_credential")
-        self.assertEqual(await self.state_of_it(), {"status": "needs_you", "expires_at": None, "reason": _REFUSED})
+        self.assertEqual(await self.state_of_it(), {**_NEEDS, "reason": _REFUSED})
         (told,) = await self.audit("--type", "binding.needs_you")
         self.assertEqual(told["payload"]["reason"], f"{NAME}: {_REFUSED}")
         refused = await self.post(session)
