@@ -22,6 +22,7 @@ from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROJECT_OF_MODULE = {
+    "graphql": "graphql-core",
     "jwt": "pyjwt",
     "prometheus_client": "prometheus-client",
     "re2": "google-re2",
@@ -76,7 +77,7 @@ class PackagingTests(SynchronousTestCase):
     def required(self) -> set[str]:
         """Name what the package requires, or needs for what one may configure."""
         extras = self.config["options.extras_require"]
-        optional = extras["git"] + extras["notify"] + extras["passkey"] + extras["terminal"]
+        optional = [each for name in ("git", "graphql", "notify", "passkey", "terminal") for each in extras[name]]
         return _projects(self.config["options"]["install_requires"] + optional)
 
     def test_packages(self) -> None:

@@ -32,7 +32,7 @@ from ._spec import (
 from ._template import Template
 from ._when import condition, dotted
 
-BODIES = ("json", "form", "text", "mail", MULTIPART, FILE)
+BODIES = ("json", "graphql", "form", "text", "mail", MULTIPART, FILE)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _NAMED = ("json", "xml")
 _WITHOUT_BODY = ("GET", "HEAD")
@@ -75,7 +75,7 @@ def read_operation(
         inputs=inputs,
         lookup=lookup,
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
-        pages=read_pages(table, body.template if body and body.kind == "json" else None, query, result),
+        pages=read_pages(table, body.template if body and body.kind in ("json", "graphql") else None, query, result),
         place=table.choice("host", places, "") or None,
         slashes=_slashes(table, segments),
         lists=frozenset(table.texts("lists", required=False)),
@@ -88,6 +88,8 @@ def read_operation(
 def _check_answer(table: FileTable, operation: HttpOperation) -> None:
     """Check what is said of the answer against how it is read."""
     answer, result, error = operation.answer, operation.result, operation.error
+    if operation.is_graphql and error.when is None:
+        table.fault("error", "must say `when`: a failure in GraphQL has the status 200")
     if answer == "file" and operation.max_response_bytes > MOST_ATTACHED_BYTES:
         table.fault("max_response_bytes", f"must be at most {MOST_ATTACHED_BYTES} for a file")
     if operation.lookup is not None and operation.operation.effect == READ:
@@ -191,19 +193,36 @@ def _body(table: FileTable, method: str) -> RequestBody | None:
         table.fault(given[0], f"must not stand with {method}")
     if not given:
         return None
-    kind = given[0]
+    return RequestBody(given[0], _body_template(table, given[0]))
+
+
+def _body_template(table: FileTable, kind: str) -> Template:
     if kind in (MULTIPART, FILE):
         if "content-type" in {name.lower() for name in table.table("headers").values}:
             table.fault("headers", f"must not say the Content-Type, which follows from {kind}")
-        return RequestBody(kind, read_upload(table, kind))
+        return read_upload(table, kind)
     if kind == "form":
-        return RequestBody(kind, _templates(table, kind))
-    if kind == "mail":
-        template: Template = read_mail(table.table(kind))
-    else:
-        template = table.text(kind, ANY_TEXT) if kind == "text" else table.json(kind)
+        return _templates(table, kind)
+    if kind == "graphql":
+        return _graphql(table)
+    template = read_mail(table.table(kind)) if kind == "mail" else _plain_template(table, kind)
     _check_references(table, kind, template)
-    return RequestBody(kind, template)
+    return template
+
+
+def _plain_template(table: FileTable, kind: str) -> Template:
+    return table.text(kind, ANY_TEXT) if kind == "text" else table.json(kind)
+
+
+def _graphql(table: FileTable) -> Template:
+    """Read a query, which no input becomes a part of, and its variables."""
+    inside = table.table("graphql")
+    query, variables = inside.text("query"), inside.object("variables") or {}
+    if "${" in query:
+        inside.fault("query", "must have no reference: put inputs into `variables`")
+    _check_references(inside, "variables", variables)
+    inside.close()
+    return {"query": query, "variables": variables}
 
 
 def _check_references(table: FileTable, key: str, template: Template) -> None:

@@ -18,6 +18,7 @@ from ._template import Omitted, ReferenceScope, Template, problem, references, r
 
 _CONTENT_TYPES = {
     "json": "application/json",
+    "graphql": "application/json",
     "form": "application/x-www-form-urlencoded",
     "text": "text/plain; charset=utf-8",
     "mail": "message/rfc822",

@@ -13,6 +13,7 @@ from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
 
 from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
+from ._graphql import check_graphql
 from ._plugins import FoundPlugin, of_package
 from ._schema import BOUNDARY, Spec, read_file
 
@@ -20,12 +21,16 @@ Make = Callable[[Spec], IConnector]
 """From what a file says to the connector that does it."""
 
 
-def check(path: Path) -> list[LoadError]:
-    """Every fault of one connector file of the user's; none: it would load."""
+def check(path: Path, note: Callable[[str], None] = lambda _: None) -> list[LoadError]:
+    """Every fault of one connector file of the user's; none: it would load, and its GraphQL is what it says.
+
+    :param note: told what could not be checked.
+    """
     found = one_file(str(path))
     if found.data is None:
         return [found.problem] if found.problem else []
-    return list(read_file(found.data, found.name, found.scheme).problems)
+    reading = read_file(found.data, found.name, found.scheme)
+    return list(reading.problems if reading.spec is None else check_graphql(found, reading.spec, note))
 
 
 def read_descriptions(directory: Path) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:

@@ -26,7 +26,7 @@ LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS = 0.001, 300.0
 class RequestBody:
     """The body of a request, as the file declares it.
 
-    :ivar kind: C{json}, C{form}, C{text}, C{mail}, C{multipart} or C{file}.
+    :ivar kind: C{json}, C{graphql}, C{form}, C{text}, C{mail}, C{multipart} or C{file}.
     """
 
     kind: str
@@ -82,6 +82,11 @@ class HttpOperation:
     place: str | None = None
     slashes: frozenset[str] = frozenset()
     lists: frozenset[str] = frozenset()
+
+    @property
+    def is_graphql(self) -> bool:
+        """Tell whether it asks in GraphQL."""
+        return self.body is not None and self.body.kind == "graphql"
 
 
 @frozen

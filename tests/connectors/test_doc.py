@@ -24,7 +24,7 @@ KEYS = """
     headers json form text mail effect idempotent answer result error refused redirect max_response_bytes
     timeout_seconds xml slashes lists scopes
     precondition answer_headers media_type file host title pattern example [hosts] [variables.<name>]
-    multipart file filename base64 parts
+    graphql variables multipart file filename base64 parts
     pages items cursor parameter until size first most_pages most_items more more_answers
     repository branches tags directory environment inherit sandbox network program arguments dashes stdin success
     failure
@@ -84,6 +84,12 @@ class PageTests(SynchronousTestCase):
             Service().connector(spec_of(listing)).prepare("upload", {"text": "x"}, "https://a.chat.example/api", "k")
         )
         self.assertEqual("https://upload-a.chat.example/files", request.url)
+
+    def test_graphql(self) -> None:
+        """The operation in GraphQL is one."""
+        (listing,) = [each for each in OTHER.findall(self.page) if ".graphql]" in each]
+        spec = spec_of(LISTING.findall(self.page)[0] + listing)
+        self.assertEqual({"id"}, spec.operations["close_issue"].inputs)
 
     def test_uploads(self) -> None:
         """The uploads are ones, and carry what they are given."""

@@ -30,7 +30,7 @@ def connector() -> None:
 def _faults(path: Path) -> Sequence[LoadError]:
     from aileron.connectors import check as faults_of
 
-    return faults_of(path)
+    return faults_of(path, lambda text: note("{text}", text=text))
 
 
 CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
