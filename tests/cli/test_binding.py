@@ -114,6 +114,16 @@ class BindingTests(ServedCase):
         self.assertIn(f"aileron binding rebind {NAME}", err)
         self.assertEqual(err.count("aileron binding rebind"), 1)
 
+    def test_surplus(self) -> None:
+        """A credential that was given more than is needed is bound, and it is told what, and how to have less."""
+        state = {"status": "ready", "expires_at": None, "reason": None, "surplus": "It was given more: mail\x1b."}
+        scope = {"settings": {"token_url": "https://login.example"}}
+        self.site.answer("GET", "/v1/bindings", {"items": [binding(name="a", kind="oauth2", scope=scope, state=state)]})
+        _, out, err = self.as_operator("binding", "list")
+        self.assertIn("bound", out)
+        for part in ("a: It was given more: mail␛.", "aileron binding renew a"):
+            self.assertIn(part, err)
+
     def test_state(self) -> None:
         """When a credential runs out is told, and that it needs a person, with what to do."""
         state = {"status": "expires", "expires_at": "2026-06-01T12:00:00.000000Z", "reason": None}

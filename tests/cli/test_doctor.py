@@ -216,6 +216,7 @@ class AuthorityTests(SynchronousTestCase):
         record = {"audit_id": "A1", "at": "2026-01-01T00:00:00.000000Z"}
         old = {"audit_id": "A0", "at": "2025-12-31T23:59:59.000000Z"}
         needs, limited = {"status": "needs_you", "reason": "Over."}, {"status": "ready", "reason": "Not given."}
+        surplus = {"status": "ready", "reason": None, "surplus": "More."}
         signed_in = {**_BINDING, "name": "oauth2/slack/default", "kind": "oauth2"}
         signed_in["scope"] = {"settings": {"token_url": "https://login.example"}}
         waits, wrong = Severity.WAITS, Severity.WRONG
@@ -234,6 +235,11 @@ class AuthorityTests(SynchronousTestCase):
             ({"bindings": [{**_BINDING, "state": needs}]}, waits, "aileron binding replace api_key/slack/default"),
             ({"bindings": [{**signed_in, "state": needs}]}, waits, "aileron binding renew oauth2/slack/default"),
             ({"bindings": [{**signed_in, "state": limited}]}, waits, "is limited: Not given."),
+            (
+                {"bindings": [{**signed_in, "state": surplus}]},
+                Severity.NOTE,
+                "aileron binding renew oauth2/slack/default",
+            ),
             ({"tampered": [record, old]}, wrong, "aileron audit show A1"),
             ({"unknown": [{"id": "R1", "action": "ship"}]}, waits, "runs settle R1"),
         ):

@@ -35,6 +35,7 @@ FQN, PLAIN, FREE = "local://test/scripted", "local://test/plain", "local://test/
 PAGE = "/connectors/local%3A%2F%2Ftest%2Fscripted"
 NAME = "api_key/scripted/default"
 _DOCUMENT = b'{"grant": "device_code", "client_id": "c", "token_url": "https://login.example", "access_token": "t"}'
+_SCOPED = (("post", "send"), ("look", "read"))
 HOSTILE = "<b onclick=x>\u202e</b>"
 
 
@@ -150,6 +151,18 @@ class ConnectorPageTests(ConnectorsCase):
         signed_in = self.bind(kind="oauth2", secret=_DOCUMENT)
         cast("MemoryBindings", self.deps.bindings).needing = {signed_in.name: "It was refused."}
         self.assertIn(f"It was refused. Run: aileron binding renew {signed_in.name}", self.page().text)
+
+    def test_surplus(self) -> None:
+        """A credential with scopes that no trusted action needs says which, and how to have less."""
+        settings = {"token_url": "https://login.example", "scopes": "read send"}
+        send, read = (evolve(self.about.operations[name], scopes=(scope,)) for name, scope in _SCOPED)
+        need = CredentialNeed("oauth2", "Authorization", "Bearer {key}", settings)
+        self.connecting(credential=need, operations={"post": send, "look": read})
+        self.runner.offer(scripted_offer("ship"))
+        secret = json.dumps({**json.loads(_DOCUMENT), "scopes": ["send", "read", "<b>"]}).encode()
+        bound = self.bind(kind="oauth2", secret=secret)
+        self.assertIn("It was given more than your trusted actions need: read, <b>.", self.page().text)
+        self.assertIn(f"aileron binding renew {bound.name}", self.commands())
 
     def test_connect(self) -> None:
         """Without a credential it shows the command that asks for one, and for what; no field takes a secret."""
