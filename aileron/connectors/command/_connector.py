@@ -23,7 +23,7 @@ from aileron.errors import (
     ResourceLimitExceeded,
 )
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought, canonical
+from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought
 
 from ._process import CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, NONE, REQUIRED, STDIN, VARIABLE, CommandOperation, CommandSpec
@@ -87,7 +87,7 @@ class CommandConnector:
             given = render(declared.stdin, scope)
             shown["stdin"] = "" if isinstance(given, Omitted) else scalar(given, "stdin")
         try:
-            body = canonical(shown)
+            body = json.dumps(shown, ensure_ascii=False, indent=2, sort_keys=True).encode("utf-8")
         except ValueError as error:
             raise InvalidRequest("An input is no proper Unicode text.") from error
         about, url = declared.operation, f"file://{declared.program}"
