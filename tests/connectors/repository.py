@@ -101,7 +101,9 @@ def packets(*lines: bytes | None) -> bytes:
     return b"".join(b"0000" if line is None else b"%04x%s" % (len(line) + 4, line) for line in lines)
 
 
-def listed(refs: Mapping[str, str], service: str = "git-receive-pack", capabilities: str = "report-status") -> bytes:
+def listed(
+    refs: Mapping[str, str], service: str = "git-receive-pack", capabilities: str = "report-status delete-refs"
+) -> bytes:
     """A list of refs as a server begins with it."""
     lines = [f"{commit} {ref}".encode() for ref, commit in refs.items()] or [b"0" * 40 + b" capabilities^{}"]
     lines[0] += b"\0" + capabilities.encode()

@@ -317,6 +317,16 @@ class UpdateTests(GitCase):
         self.assertEqual(self.meaning(outcome), "done")
         self.assertTrue(self.rig.service.requests[1].endswith(b"0000"))
 
+    def test_unable(self) -> None:
+        """A server that would not report what it did, or cannot delete, is not asked."""
+        inputs = {"branch": "main", "commit": self.rig.new, "expected": self.rig.old}
+        for operation, capabilities in (("push", "delete-refs"), ("delete_branch", "report-status")):
+            reply = listed({"refs/heads/main": self.rig.old}, capabilities=capabilities)
+            self.rig.service.replies.append(answer(reply, headers=LIST))
+            given = {name: inputs[name] for name in inputs if operation == "push" or name != "commit"}
+            outcome = self.successResultOf(self.rig.send(operation, given))
+            self.assertEqual((outcome.sent, self.meaning(outcome)), (False, "not done"))
+
     def test_allowed(self) -> None:
         """Only refs that the file lists are updated, and only what is a ref's name and a commit's id is taken."""
         inputs = {"branch": "main", "commit": self.rig.new, "expected": self.rig.old}

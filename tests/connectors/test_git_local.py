@@ -69,6 +69,37 @@ class CompareTests(LocalCase):
         self.assertIn("--- /dev/null\n+++ b/src/a.txt\n@@ -0,0 +1,3 @@\n+one\n+2\n+three\n", found["patch"])
         self.assertEqual(found["patch_digest"], f"sha256:{sha256(found['patch'].encode()).hexdigest()}")
 
+    def test_in_between(self) -> None:
+        """What one commit adds and the next removes is sent as well, so it is shown."""
+        self.pair.commit("notes.txt", "hunter2\n", "Take notes")
+        git(self.pair.work, "rm", "-q", "notes.txt")
+        self.pair.commit("src/a.txt", "done\n", "Be done")
+        found = self.compare()
+        whole, _, each = found["patch"].partition("\ncommit ")
+        self.assertNotIn("hunter2", whole)
+        self.assertIn("+hunter2", each)
+        self.assertEqual(found["patch"].count("\ncommit "), 4)
+        self.assertNotIn("notes", found["diffstat"])
+
+    def test_in_a_merge(self) -> None:
+        """What a merge itself brings in is shown, and what it takes over from one side is not shown again."""
+        git(self.pair.work, "checkout", "-q", "-b", "side", self.old)
+        self.pair.commit("side.txt", "from the side\n", "On the side")
+        git(self.pair.work, "checkout", "-q", "main")
+        git(self.pair.work, "merge", "-q", "--no-ff", "--no-commit", "side")
+        (self.pair.work / "README").write_text("Slipped in.\n")
+        self.pair.commit("README", "Slipped in.\n", "Merge")
+        shown = self.read("show", revision="main")["patch"]
+        self.assertIn("+Slipped in.", shown)
+        self.assertNotIn("from the side", shown)
+
+    def test_tag_message(self) -> None:
+        """The message of a tag is shown with the commits."""
+        git(self.pair.work, "tag", "-a", "-m", "The first one", "v1")
+        found = self.compare("v1", "refs/tags/v1")
+        self.assertIn("The first one", found["commits"])
+        self.assertIn("Change it", found["commits"])
+
     def test_new_branch(self) -> None:
         """A new branch is compared with the newest commit before it that the remote has, or else with nothing."""
         found = self.compare(ref="refs/heads/agent/x")

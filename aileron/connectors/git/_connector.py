@@ -210,6 +210,7 @@ class GitConnector(HttpConnector):
         base_url = request.url.removesuffix(f"/{RECEIVE}")
         try:
             remote = await self._list(base_url, RECEIVE, sent, credential, until)
+            self._refuse_unable(remote, new)
             self._refuse_moved(remote, ref, old)
             packed = await self._packed(request.operation, remote, old, new, until)
             body = write_update(ref, old, new, asked["effect"], remote, packed)
@@ -220,6 +221,12 @@ class GitConnector(HttpConnector):
             return failed.outcome()
         except AileronError as error:  # of the local repository: nothing was sent
             return Outcome(fault=error.fault(), sent=False)
+
+    def _refuse_unable(self, remote: Remote, new: str) -> None:
+        for needed in ("report-status", *(("delete-refs",) if new == NOTHING else ())):
+            if needed not in remote.capabilities:
+                unable = f"{self.spec.description.fqn} lacks {needed}, without which it is not asked for this update."
+                raise _Failed(ExternalApiError(unable).fault())
 
     def _refuse_moved(self, remote: Remote, ref: str, old: str) -> None:
         there = remote.refs.get(ref, NOTHING)

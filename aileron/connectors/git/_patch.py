@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from hashlib import sha256
 from typing import Any
@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from aileron.errors import InvalidRequest
 
-from ._repository import BLOB, LocalRepository
+from ._repository import BLOB, Commit, LocalRepository
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
 _MOST_COMPARED = 500_000  # lines gone through for one file; beyond that a stretch is shown as replaced
@@ -73,10 +73,25 @@ class Patch:
 def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
     """Write the patch from one tree to another; L{None} is the empty one."""
     patch = Patch()
-    for change in changes(repository, old, new):
+    _write_all(repository, changes(repository, old, new), patch)
+    return patch
+
+
+def write_commit(repository: LocalRepository, commit: Commit, patch: Patch) -> None:
+    """Write what a commit changes; of a merge what is as in none of its parents, against the first."""
+    before: list[str | None] = [repository.commit(parent).tree for parent in commit.parents]
+    first, *others = before or [None]
+    found = list(changes(repository, first, commit.tree))
+    for other in others:
+        new = {(each.path, each.new) for each in changes(repository, other, commit.tree)}
+        found = [each for each in found if (each.path, each.new) in new]
+    _write_all(repository, found, patch)
+
+
+def _write_all(repository: LocalRepository, found: Iterable[FileDifference], patch: Patch) -> None:
+    for change in found:
         repository.deadline.check()
         _write(repository, change, patch)
-    return patch
 
 
 def changes(

@@ -10,7 +10,7 @@ from aileron.errors import InvalidRequest
 from aileron.values import JSON
 
 from ._history import find_update, is_ancestor, walk
-from ._patch import Patch, write_patch
+from ._patch import Patch, write_commit, write_patch
 from ._remote import Remote
 from ._repository import Commit, LocalRepository
 from ._spec import NOTHING
@@ -29,8 +29,9 @@ def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str,
         return {"from": old.id, "to": new.id, **_described(write_patch(repository, old.tree, new.tree))}
     start = repository.peel(repository.resolve(_text(inputs, "revision", "HEAD")))
     if operation == "show":
-        before = repository.commit(start.parents[0]).tree if start.parents else None
-        return {**_listed(start), **_described(write_patch(repository, before, start.tree))}
+        patch = Patch()
+        write_commit(repository, start, patch)
+        return {**_listed(start), **_described(patch)}
     count = inputs.get("count", _USUAL)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_LISTED:
         raise InvalidRequest(f"The input 'count' must be a whole number from 1 to {_MOST_LISTED}.")
@@ -41,7 +42,10 @@ def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str,
 
 
 def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str) -> JSON:
-    """Show what moving C{ref} of a remote to a local revision would change: commits, lines of each file, and patch."""
+    """Show what moving C{ref} of a remote to a local revision would change: commits, lines of each file, and patch.
+
+    Behind the patch stands that of each commit, where there are several: what one adds and the next removes is sent.
+    """
     new = repository.resolve(revision)
     old = remote.refs.get(ref)
     known = old if old is not None and repository.has(old) else None
@@ -49,6 +53,11 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
     update = find_update(repository, new, None if before is None else before.id, remote.has)
     base = None if update.base is None else repository.commit(update.base)
     patch = write_patch(repository, None if base is None else base.tree, repository.peel(new).tree)
+    diffstat = patch.summary()
+    for commit in reversed(update.commits if len(update.commits) > 1 else ()):
+        patch.add(f"\ncommit {commit.id}\n")
+        write_commit(repository, commit, patch)
+    tags = "".join(f"{repository.read(each)[1].decode('utf-8', 'replace')}\n" for each in update.tags)
     forward = old is None or (before is not None and is_ancestor(repository, before.id, repository.peel(new).id))
     return {
         "ref": ref,
@@ -58,8 +67,9 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
         "fast_forward": forward,
         "warning": None if forward else _warn(repository, before, new),
         "compared_with": None if base is None else base.id,
-        "commits": _messages(update.commits) or "No new commits.",
+        "commits": tags + (_messages(update.commits) or "No new commits."),
         **_described(patch),
+        "diffstat": diffstat,
     }
 
 
