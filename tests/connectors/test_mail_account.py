@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from email import message_from_bytes
 from email.policy import default
 from typing import Any
 
 from attrs import define, evolve, field
+from hypothesis import given
+from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors.mail.compose import message_id
 from aileron.connectors.mail.connector import MailConnector
+from aileron.connectors.mail.reading import read_message
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import ICredential
 from aileron.testing import ConnectorContract, ConnectorRig, MemoryCredential
-from aileron.values import JSON, READ, Finding, Outcome, Sought
+from aileron.values import JSON, READ, Finding, Outcome, Sought, canonical
 from tests.connectors.certificate import Certificate
 from tests.connectors.mailhost import CUT, FILE, HANG, PAIR, PASSWORD, MailHost, mail_spec
 from tests.connectors.service import NOW
@@ -24,6 +28,13 @@ from tests.connectors.service import NOW
 MAIL: Mapping[str, JSON] = {"to": "bob@other.example", "subject": "Grüße", "text": "Hello\n.dot\nBye"}
 BASE = "smtps://mail.example:465"
 STARTTLS = FILE.replace("465", '587\ntls = "starttls"').replace("993", '143\ntls = "starttls"')
+
+
+PIECES = [
+    *(b"Content-Type: multipart/mixed; boundary=b\r\n", b"Content-Type: text/plain; charset=utf-7\r\n", b"--b\r\n"),
+    *(b"\r\n", b"--b--", b"Subject: =?x?q?=FF?=\r\n", b"Content-Transfer-Encoding: base64\r\n", b"A\xff=\r\n"),
+    *(b"Content-Disposition: attachment; filename*0*=utf-8''%FF; filename*1=x\r\n", b"From: =?utf-8?b?!?=\r\n"),
+]
 
 
 def basic(pair: bytes = PAIR) -> MemoryCredential:
@@ -516,6 +527,26 @@ class ReadingTests(MailCase):
             outcome = self.outcome("read_mail", {"uid": 10})
             self.assertIsNotNone(outcome.fault, answer)
         self.assertEqual([], self.flushLoggedErrors())
+
+    def test_hostile_messages(self) -> None:
+        """A message that is made to be hard to read is read in time in proportion to its length."""
+        for source in (
+            b"".join(b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (n, n) for n in range(3000)),
+            b"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + b"--b\r\n\r\nx\r\n" * 100_000,
+            b"Content-Type: text/plain; " + b"a=b; " * 200_000 + b"\r\n\r\nx",
+            b"Subject: " + b"=?utf-8?q?a?= " * 100_000 + b"\r\n\r\nx",
+            b"X: y\r\n" * 200_000,
+            b"Content-Type: text/plain; charset=no-such\r\nContent-Transfer-Encoding: base64\r\n\r\n*",
+            b"Content-Type: multipart/mixed; boundary=\r\n\r\n--\r\n",
+        ):
+            began = time.process_time()
+            read_message(1, source)
+            self.assertLess(time.process_time() - began, 2)
+
+    @given(st.binary(max_size=300) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join))
+    def test_wild_messages(self, source: bytes) -> None:
+        """Whatever a message is, what is read of it can be JSON."""
+        canonical(read_message(1, source))
 
     def test_logins(self) -> None:
         """IMAP takes the password by PLAIN, else by LOGIN; where both are disabled nothing is said of it."""

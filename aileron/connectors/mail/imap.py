@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define, frozen
-from twisted.mail.imap4 import parseNestedParens
+from twisted.mail import imap4
 
 from aileron.connectors._answer import Flight
 from aileron.connectors._conversation import HungUp, LineConversation, NotUnderstood, Rejected
 
 from .smtp import LoginRefused, MailLogin
 
+_TOKEN = re.compile(
+    rb'\s++|(?P<open>\()|(?P<close>\))|"(?P<quoted>(?:[^"\\]|\\.)*+)"|\{(?P<size>[0-9]{1,10})\}\r\n'
+    rb'|(?P<word>(?:[^\s()"\[\]{}]|\[[^\]]*+\])++)'
+)
+_ESCAPED = re.compile(rb"\\(.)")
 _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
-_MOST_PARSED_BYTES = 256 * 1024  # of a response, its literals not counted
+_MOST_PARSED_BYTES = 128 * 1024  # in one command's responses, literals not counted
 _MOST_RESPONSES = 20_000
-_UTF7 = "imap4-utf-7"  # of mailboxes' names (RFC 3501, 5.1.3); twisted.mail makes it known
 
 
 @frozen
@@ -42,16 +46,6 @@ class Response:
     text: bytes
     plain_bytes: int
 
-    def parts(self) -> list[Any]:
-        """Take it apart: words, quoted texts and literals as bytes, parentheses as lists."""
-        if self.plain_bytes > _MOST_PARSED_BYTES:
-            raise NotUnderstood
-        try:
-            found: list[Any] = parseNestedParens(self.text)
-        except Exception:  # noqa: BLE001  (whatever a parser makes of a stranger's text)
-            raise NotUnderstood from None
-        return found
-
 
 async def welcome(conversation: LineConversation) -> None:
     """Wait for the server's greeting; one that claims that somebody is logged in already is refused."""
@@ -65,11 +59,16 @@ async def ask_for_tls(conversation: LineConversation) -> None:
     await ImapSession(conversation).command("an encrypted connection", b"STARTTLS")
 
 
-def quoted(text: str, encoding: str = "utf-8") -> bytes:
+def quoted(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
     """Write a text as a quoted string, which nothing in it can end."""
     if any(ord(each) < 0x20 or ord(each) == 0x7F for each in text):
         raise ValueError("must not contain line breaks or control characters")
-    return b'"' + text.encode(encoding).replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+    return b'"' + encode(text).replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+def _mailbox(name: str) -> bytes:
+    """Write the name of a mailbox (RFC 3501, 5.1.3)."""
+    return quoted(name, lambda text: bytes(imap4.encoder(text)[0]))
 
 
 @define
@@ -132,7 +131,7 @@ class ImapSession:
 
     async def examine(self, mailbox: str) -> int:
         """Open a mailbox to be read only; how many messages it has."""
-        responses = await self.command(f"the mailbox {mailbox}", b"EXAMINE " + quoted(mailbox, _UTF7))
+        responses = await self.command(f"the mailbox {mailbox}", b"EXAMINE " + _mailbox(mailbox))
         counts = (each.text.split() for each in responses)
         return next((int(words[0]) for words in counts if _is_count(words, b"EXISTS")), 0)
 
@@ -150,17 +149,16 @@ class ImapSession:
         which = b",".join(b"%d" % each for each in uids)
         responses = await self.command("the messages", b"UID FETCH " + which + b" (UID " + items + b")")
         found = {}
-        for each in responses:
-            if _is_count(each.text.split(b" ", 2), b"FETCH"):
-                pairs = dict(_read_pairs(each.parts()[-1]))
-                uid = pairs.get(b"UID", b"")
-                if isinstance(uid, bytes) and uid.isdigit() and int(uid) in uids:
-                    found[int(uid)] = pairs
+        for parts in _parse([each for each in responses if _is_count(each.text.split(b" ", 2), b"FETCH")]):
+            pairs = dict(_read_pairs(parts[-1]))
+            uid = pairs.get(b"UID", b"")
+            if isinstance(uid, bytes) and uid.isdigit() and int(uid) in uids:
+                found[int(uid)] = pairs
         return found
 
     async def append(self, mailbox: str, content: bytes, flag: str, flight: Flight) -> None:
         """Put a message into a mailbox."""
-        command = b"APPEND %b (%b) {%d}" % (quoted(mailbox, _UTF7), flag.encode("ascii"), len(content))
+        command = b"APPEND %b (%b) {%d}" % (_mailbox(mailbox), flag.encode("ascii"), len(content))
         await self.command(f"the message, in {mailbox}", command, content, flight)
 
     async def _response(self) -> Response:
@@ -190,27 +188,53 @@ def _is_count(words: Sequence[bytes], name: bytes) -> bool:
     return len(words) > 1 and words[0].isdigit() and words[1].upper() == name
 
 
+def _parse(responses: Sequence[Response]) -> Iterator[list[Any]]:
+    if sum(each.plain_bytes for each in responses) > _MOST_PARSED_BYTES:
+        raise NotUnderstood
+    return (_parse_text(each.text) for each in responses)
+
+
+def _parse_text(text: bytes) -> list[Any]:
+    """Take a response apart: words, quoted texts and literals as bytes, parentheses as lists."""
+    open_lists: list[list[Any]] = [[]]
+    position = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None or (token["close"] and len(open_lists) == 1):
+            raise NotUnderstood
+        position = token.end() + int(token["size"] or 0)
+        if token["open"]:
+            open_lists.append([])
+        elif token["close"]:
+            closed = open_lists.pop()
+            open_lists[-1].append(closed)
+        elif token["size"]:
+            open_lists[-1].append(text[token.end() : position])
+        elif token.lastgroup:
+            open_lists[-1].append(token["word"] or _ESCAPED.sub(rb"\1", token["quoted"]))
+    if len(open_lists) > 1:
+        raise NotUnderstood
+    return open_lists[0]
+
+
 def _read_mailboxes(responses: Sequence[Response]) -> Iterator[Mailbox]:
-    for each in responses:
-        parts = each.parts() if each.text.upper().startswith(b"LIST ") else []
+    for parts in _parse([each for each in responses if each.text.upper().startswith(b"LIST ")]):
         if len(parts) == 4 and isinstance(parts[1], list) and isinstance(parts[3], bytes):
             uses = (flag.decode("ascii", "replace").lower() for flag in parts[1] if isinstance(flag, bytes))
             yield Mailbox(_decoded(parts[3]), frozenset(each.lstrip("\\") for each in uses))
 
 
 def _decoded(name: bytes) -> str:
+    """Decode the name of a mailbox (RFC 3501, 5.1.3)."""
     try:
-        return name.decode(_UTF7)
+        return str(imap4.decoder(name)[0])
     except Exception:  # noqa: BLE001  (a codec that fails in many ways: it is shown as it came)
         return name.decode("utf-8", "replace")
 
 
 def _read_pairs(items: object) -> Iterator[tuple[bytes, Any]]:
-    """Read names and values; what a section says between the two is left out."""
+    """Read names and values; which part of a message a value is, is left out of its name."""
     rest: Iterator[Any] = iter(items if isinstance(items, list) else ())
     for name in rest:
-        value = next(rest, b"")
-        if name == b"BODY" and isinstance(value, list):
-            value = next(rest, b"")
         if isinstance(name, bytes):
-            yield name, value
+            yield name.partition(b"[")[0].upper(), next(rest, b"")

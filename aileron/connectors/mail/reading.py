@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from datetime import date
-from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
+from email.parser import BytesHeaderParser
+from itertools import islice
+from quopri import decodestring
 from typing import Any
 
 from aileron.connectors._decode import proper
@@ -28,7 +31,8 @@ _HEADERS = ("From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To")
 _MOST_FOUND, _USUALLY_FOUND = 50, 20
 _MOST_HEADER_CHARACTERS = 2000
 _MOST_TEXT_CHARACTERS = 100_000
-_MOST_PARTS = 100
+_MOST_HEAD_BYTES = 32 * 1024
+_MOST_PARTS, _MOST_DEPTH = 100, 8
 
 
 def read_search(inputs: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -81,7 +85,7 @@ def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
     size, flags = pairs.get(b"RFC822.SIZE"), pairs.get(b"FLAGS")
     return {
         "uid": uid,
-        **_read_headers(message_from_bytes(headers if isinstance(headers, bytes) else b"")),
+        **_read_headers(_parse_head(headers if isinstance(headers, bytes) else b"")),
         "unread": isinstance(flags, list) and rb"\Seen" not in flags,
         "bytes": int(size) if isinstance(size, bytes) and size.isdigit() else None,
     }
@@ -89,17 +93,18 @@ def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
 
 def read_message(uid: int, source: bytes) -> dict[str, JSON]:
     """Read a message: its headers, its text, and which attachments it has."""
-    message = message_from_bytes(source)
-    parts = list(_parts(message))
-    text = next((_text(each) for kind in ("text/plain", "text/html") for each in parts if _is_body(each, kind)), "")
-    attached = [each for each in parts if not each.get_content_type().startswith("text/") or each.get_filename()]
+    head, parts = _split(source)[0], [*islice(_parts(source, _MOST_DEPTH), _MOST_PARTS)]
+    named = [(each.get_content_type(), _decoded(each.get_filename("")), each, body) for each, body in parts]
+    bodies = {kind: (each, body) for kind, name, each, body in reversed(named) if not name}
+    body = bodies.get("text/plain") or bodies.get("text/html")
+    text = "" if body is None else _text(*body)
     return {
         "uid": uid,
-        **_read_headers(message),
+        **_read_headers(head),
         "text": text[:_MOST_TEXT_CHARACTERS],
         "truncated": len(text) > _MOST_TEXT_CHARACTERS,
         "attachments": [
-            {"name": _decoded(each.get_filename() or ""), "media_type": each.get_content_type()} for each in attached
+            {"name": name, "media_type": kind} for kind, name, *_ in named if name or not kind.startswith("text/")
         ],
     }
 
@@ -127,35 +132,53 @@ def _day(name: str, value: JSON) -> str:
 
 def _read_headers(message: Message) -> dict[str, JSON]:
     found = {name.lower().replace("-", "_"): message.get(name) for name in _HEADERS}
-    return {name: _decoded(str(value)) for name, value in found.items() if value is not None}
+    return {name: _decoded(value) for name, value in found.items() if value is not None}
 
 
-def _decoded(text: str) -> str:
+def _decoded(text: object) -> str:
     """Decode a header; what cannot be decoded stays as it came."""
-    cut = " ".join(text[:_MOST_HEADER_CHARACTERS].split())
+    cut = " ".join(str(text)[:_MOST_HEADER_CHARACTERS].split())
     try:
         return proper(str(make_header(decode_header(cut))))
     except (MessageError, LookupError, ValueError):
         return proper(cut)
 
 
-def _parts(message: Message) -> Iterator[Message]:
-    """Yield the parts that hold no others, as far as a message has a proper number of them."""
-    for number, each in enumerate(message.walk()):
-        if number == _MOST_PARTS:
+def _parse_head(head: bytes) -> Message:
+    return BytesHeaderParser().parsebytes(head[:_MOST_HEAD_BYTES])
+
+
+def _split(source: bytes) -> tuple[Message, bytes]:
+    """Split a message, or a part of one, into its headers and what follows."""
+    if source.startswith(b"\r\n"):
+        return Message(), source[2:]
+    head, _, body = source.partition(b"\r\n\r\n")
+    return _parse_head(head), body
+
+
+def _parts(source: bytes, depth: int) -> Iterator[tuple[Message, bytes]]:
+    """Yield the headers and the content of the parts that hold no others.
+
+    C{email} would take the square of a hostile message's length for that; this takes its length.
+    """
+    head, body = _split(source)
+    boundary = head.get_boundary() if head.get_content_maintype() == "multipart" and depth else None
+    if boundary is None:
+        yield head, body
+        return
+    mark = b"\r\n--" + boundary.encode("utf-8", "replace")
+    for each in (b"\r\n" + body).split(mark, _MOST_PARTS)[1:]:
+        if each.startswith(b"--"):
             return
-        if not each.is_multipart():
-            yield each
+        yield from _parts(each.partition(b"\r\n")[2], depth - 1)
 
 
-def _is_body(part: Message, kind: str) -> bool:
-    return part.get_content_type() == kind and not part.get_filename()
-
-
-def _text(part: Message) -> str:
-    content = part.get_payload(decode=True)
-    raw = content if isinstance(content, bytes) else b""
+def _text(head: Message, body: bytes) -> str:
+    """Decode a text; what cannot be decoded stays as it came."""
+    encoding = str(head.get("Content-Transfer-Encoding", "")).strip().lower()
     try:
-        return proper(raw.decode(part.get_content_charset("utf-8"), "replace"))
+        body = b64decode(body) if encoding == "base64" else body
+        body = decodestring(body) if encoding == "quoted-printable" else body
+        return proper(body.decode(head.get_content_charset("utf-8"), "replace"))
     except (LookupError, ValueError):
-        return raw.decode("utf-8", "replace")
+        return body.decode("utf-8", "replace")
