@@ -225,7 +225,7 @@ class SendingTests(MailCase):
         """A connection that breaks before the message leaves has sent nothing, and it may be tried again."""
         for said in (b"CONNECT", b"EHLO", b"AUTH", b"MAIL", b"RCPT", b"DATA"):
             self.host.answers = {said: CUT}
-            self.unsent(self.outcome(), "nothing was sent", retriable=True)
+            self.unsent(self.outcome(), "could not be reached", retriable=True)
 
     def test_cut_after(self) -> None:
         """A connection that breaks after the message left leaves its outcome unknown."""

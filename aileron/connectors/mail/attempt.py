@@ -9,12 +9,13 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.connectors._answer import AddressRefused, Flight, ServiceUnreachable
+from aileron.connectors._answer import Flight
 from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
 from aileron.connectors._decode import show_safely
-from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, NetworkError, ResourceLimitExceeded
+from aileron.connectors._sending import FAILURES, describe_failure
+from aileron.errors import ExternalApiError
 from aileron.redaction import Redactor
-from aileron.values import JSON, Outcome
+from aileron.values import JSON, Fault, Outcome
 
 from .smtp import LoginRefused, MailLogin
 
@@ -46,28 +47,18 @@ class MailAttempt:
         soon = self.clock.callLater(seconds, self._give_up, work)
         try:
             return self.echo.outcome(Outcome(await work.addTimeout(seconds + late_seconds, self.clock)))
-        except (CancelledError, Overdue) as error:
-            if self.output is not None:
-                return self.echo.outcome(Outcome(self.output))
-            if isinstance(error, CancelledError) and not self.flight.overdue:
-                raise
-            return self._fail(ResourceLimitExceeded(f"{self.name} did not answer within {seconds:g} seconds."))
         except Rejected as error:
             return self._rejected(error)
-        except (AddressRefused, ServiceUnreachable, HungUp, NotUnderstood) as error:
-            return self._fail(self._explain(error))
+        except NotUnderstood:
+            odd = f"{self.name} answered in a form that the connector does not understand."
+            return self._fail(ExternalApiError(odd).fault())
+        except (*FAILURES, HungUp) as error:
+            if self.output is not None and isinstance(error, CancelledError | Overdue):
+                return self.echo.outcome(Outcome(self.output))
+            return self._fail(describe_failure(self.name, error, self.flight, seconds=seconds, most_bytes=0))
         finally:
             if soon.active():
                 soon.cancel()
-
-    def _explain(self, error: Exception) -> AileronError:
-        if isinstance(error, AddressRefused):
-            return CapabilityDenied(f"A server of {self.name} leads to an address that may not be connected to.")
-        if isinstance(error, NotUnderstood):
-            return ExternalApiError(f"{self.name} answered in a form that the connector does not understand.")
-        if self.flight.sent:
-            return ExternalApiError(f"The connection to {self.name} broke before the answer was whole.")
-        return NetworkError(f"{self.name} could not be reached, or hung up; nothing was sent.")
 
     def _rejected(self, error: Rejected) -> Outcome:
         """Something was refused, and so nothing was done: no server says that of what it has taken."""
@@ -77,8 +68,8 @@ class MailAttempt:
         fault = evolve(refused.fault(), retriable=error.may_pass)
         return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent))
 
-    def _fail(self, error: AileronError) -> Outcome:
-        return self.echo.outcome(Outcome(fault=error.fault(), sent=self.flight.sent, classified=False))
+    def _fail(self, fault: Fault) -> Outcome:
+        return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False))
 
     def _give_up(self, work: Deferred[JSON]) -> None:
         if not self.flight.sent:

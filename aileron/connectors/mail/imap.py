@@ -15,8 +15,8 @@ from aileron.connectors._conversation import HungUp, LineConversation, NotUnders
 from .smtp import LoginRefused, MailLogin
 
 _TOKEN = re.compile(
-    rb'\s++|(?P<open>\()|(?P<close>\))|"(?P<quoted>(?:[^"\\]|\\.)*+)"|\{(?P<size>[0-9]{1,10})\}\r\n'
-    rb'|(?P<word>(?:[^\s()"\[\]{}]|\[[^\]]*+\])++)'
+    rb'\s+|(?P<open>\()|(?P<close>\))|"(?P<quoted>(?:[^"\\]|\\.)*)"|\{(?P<size>[0-9]{1,10})\}\r\n'
+    rb"|(?P<word>(?:[^\s()\"\[\]{}]|\[[^\]]*\])+)"
 )
 _ESCAPED = re.compile(rb"\\(.)")
 _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
