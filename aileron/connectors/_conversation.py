@@ -88,13 +88,20 @@ class LineConversation(Protocol):
             await self._hear()
         return self._take(size)
 
-    def become_tls(self, speakers: TLSMemoryBIOFactory) -> IProtocol:
-        """Hand the connection over: from here on everything is TLS; what speaks inside of it.
+    def check_turn(self) -> None:
+        """Refuse a server that has said more than was asked: it would be taken for an answer to what comes.
 
-        :raises NotUnderstood: the server said more before than was asked, which would be taken for said inside.
+        :raises NotUnderstood: it has.
         """
         if self._heard:
             raise NotUnderstood
+
+    def become_tls(self, speakers: TLSMemoryBIOFactory) -> IProtocol:
+        """Hand the connection over: from here on everything is TLS; what speaks inside of it.
+
+        Raises as L{check_turn}.
+        """
+        self.check_turn()
         tls: Any = speakers.buildProtocol(self.transport.getPeer())
         self._next = tls
         tls.makeConnection(self.transport)

@@ -52,7 +52,7 @@ class MailTests(TrustCase):
         self.assertEqual((code, self.typed), (0, []), err)
         described, written = self.described()
         self.assertEqual(("smtp.gmail.com:465", "imap.gmail.com:993"), described.hosts)
-        self.assertEqual({"from": "ada@gmail.com", "save_sent": False}, written["mail"])
+        self.assertEqual({"from": "ada@gmail.com", "user": "ada@gmail.com", "save_sent": False}, written["mail"])
         (bound,) = self.site.bodies("POST", "/v1/bindings/setup")
         self.assertEqual(("local://me/smtp", "ada@gmail.com:app-canary"), (bound["connector"], bound["secret"]))
         for part in ("https://myaccount.google.com/apppasswords", "Ask the agent to use send-mail"):
@@ -101,6 +101,15 @@ class MailTests(TrustCase):
         self.assertIn("is kept as it is", out)
         self.assertEqual(before, (self.home.connectors / "smtp.toml").read_bytes())
         self.assertEqual("ada@gmail.com:app-canary", self.site.bodies("POST", "/v1/bindings/setup")[1]["secret"])
+
+    def test_edited(self) -> None:
+        """A file that was edited so that it does not say who logs in is kept too; both are then entered."""
+        self.connected("ada@gmail.com", "", "")
+        path = self.home.connectors / "smtp.toml"
+        path.write_text(path.read_text().replace('user = "ada@gmail.com"\n', ""))
+        code, _, err = self.connected()
+        self.assertEqual((code, self.typed), (0, []), err)
+        self.assertEqual("app-canary", self.site.bodies("POST", "/v1/bindings/setup")[1]["secret"])
 
     def test_actions(self) -> None:
         """Each operation has an action that fits it; reads are free, and what writes is asked."""

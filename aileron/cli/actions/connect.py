@@ -195,7 +195,7 @@ async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, A
     if account is None:
         account = cli.ask("Label of the account, to tell it from others (may be empty): ").strip()
     secret = secret or cli.secret(f"{service.secret} for {service.user or service.connector}", None)
-    if service.user:
+    if service.user:  # what is kept is a name with its password
         secret = f"{service.user}:{secret}"
     return {**({"account": account} if account else {}), "secret": secret}
 

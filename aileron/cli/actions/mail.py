@@ -23,6 +23,7 @@ kind = "mail"
 {private}
 [mail]
 from = "{address}"
+user = "{user}"
 save_sent = {save_sent}
 
 [smtp]
@@ -43,8 +44,9 @@ def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
     name = f"{service.connector.rpartition('/')[2]}.toml"
     there = read_private(cli.home.connectors / name, _MOST_BYTES)
     if there is not None:
-        address = _read_address(tomllib.loads(there.decode("utf-8"))["mail"]["from"])
-        return evolve(service, connector_file=(name, there.decode("utf-8")), user=address)
+        user = _find_user(there)
+        secret = service.secret if user else "USER:PASSWORD"
+        return evolve(service, connector_file=(name, ""), user=user, secret=secret)
     address = ask(cli, "Your mail address", _read_address)
     provider = _choose(cli, service, address.rpartition("@")[2].lower())
     smtp, imap = provider.smtp, provider.imap
@@ -56,6 +58,7 @@ def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
     text = _FILE.format(
         fqn=service.connector,
         address=address,
+        user=user,
         save_sent="true" if provider.save_sent else "false",
         smtp=_write_server(smtp),
         imap=_write_server(imap),
@@ -87,9 +90,17 @@ def _read_address(text: str) -> str:
 
 
 def _read_user(text: str) -> str:
-    if not text.isprintable() or ":" in text:
-        raise ValueError("must have no colon and no control characters")
+    if not text.isprintable() or {":", '"', "\\"} & set(text):
+        raise ValueError("must have no colon, no quote, no backslash and no control characters")
     return text
+
+
+def _find_user(file: bytes) -> str:
+    """Find who logs in by a connector's file; empty where it does not say that, as after an edit."""
+    try:
+        return str(tomllib.loads(file.decode("utf-8"))["mail"]["user"])
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 def _split(place: str) -> tuple[str, int]:

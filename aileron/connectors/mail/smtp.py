@@ -95,6 +95,7 @@ async def submit(conversation: LineConversation, envelope: Envelope, login: Mail
     for each in envelope.recipients:
         await _ask(conversation, f"RCPT TO:<{each}>", f"the recipient {each}", 250, 251)
     await _ask(conversation, "DATA", "the message", 354)
+    conversation.check_turn()
     flight.sent = True
     conversation.say(_stuffed(envelope.content) + b".\r\n")
     reply = await read_reply(conversation)
