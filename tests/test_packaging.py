@@ -77,7 +77,7 @@ class PackagingTests(SynchronousTestCase):
     def required(self) -> set[str]:
         """Name what the package requires, or needs for what one may configure."""
         extras = self.config["options.extras_require"]
-        optional = [each for name in ("git", "graphql", "notify", "passkey", "terminal") for each in extras[name]]
+        optional = "".join(extras[name] for name in ("git", "graphql", "notify", "passkey", "terminal"))
         return _projects(self.config["options"]["install_requires"] + optional)
 
     def test_packages(self) -> None:

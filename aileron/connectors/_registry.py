@@ -16,6 +16,7 @@ from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
 from ._graphql import check_graphql
 from ._plugins import FoundPlugin, of_package
 from ._schema import BOUNDARY, Spec, read_file
+from ._spec import HttpSpec
 
 Make = Callable[[Spec], IConnector]
 """From what a file says to the connector that does it."""
@@ -30,7 +31,8 @@ def check(path: Path, note: Callable[[str], None] = lambda _: None) -> list[Load
     if found.data is None:
         return [found.problem] if found.problem else []
     reading = read_file(found.data, found.name, found.scheme)
-    return list(reading.problems if reading.spec is None else check_graphql(found, reading.spec, note))
+    checked = check_graphql(found, reading.spec, note) if isinstance(reading.spec, HttpSpec) else ()
+    return [*reading.problems, *checked]
 
 
 def read_descriptions(directory: Path) -> Iterator[tuple[ConnectorDescription, Mapping[str, Sequence[str]]]]:

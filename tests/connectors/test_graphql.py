@@ -9,7 +9,7 @@ from typing import cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import check
+from aileron.connectors import HttpSpec, check
 from aileron.connectors._files import shipped
 from aileron.connectors._graphql import check_graphql
 from aileron.connectors._schema import read_file
@@ -114,5 +114,5 @@ class GraphqlTests(SynchronousTestCase):
         """What comes with the package is sound."""
         for file in shipped():
             spec = read_file(file.data or b"", file.name).spec
-            assert spec is not None
+            assert isinstance(spec, HttpSpec)
             self.assertEqual(check_graphql(file, spec, self.fail), ())
