@@ -445,7 +445,7 @@ class SandboxedTests(ProgramTests):
         return evolve(super().connector(code, **changed), enclose=self.maker.enclose)
 
     async def test_kept_away(self) -> None:
-        """It sees nothing of Aileron's, writes nowhere else, and has no network unless the file says so."""
+        """It sees nothing of Aileron's, writes nowhere else, and has no network unless the file says so, nor local sockets."""
         code = (
             "import json, os, socket, sys\n"
             "def tried(work):\n"
@@ -453,11 +453,11 @@ class SandboxedTests(ProgramTests):
             "    except OSError: return False\n"
             f"tried(lambda: open({str(self.directory.parent / 'other')!r}, 'w'))\n"
             f"print(json.dumps([tried(lambda: open({str(self.secret)!r})), tried(lambda: open('own', 'w')), "
-            "len(socket.if_nameindex())]))"
+            "tried(lambda: socket.socket(socket.AF_UNIX)), len(socket.if_nameindex())]))"
         )
-        self.assertEqual((await self.run_it(self.connector(code))).output, [False, True, 1])
+        self.assertEqual((await self.run_it(self.connector(code))).output, [False, True, False, 1])
         networked = await self.run_it(self.connector(code, inherit__="network = true\ninherit "))
-        self.assertEqual(networked.output, [False, True, len(socket.if_nameindex())])
+        self.assertEqual(networked.output, [False, True, False, len(socket.if_nameindex())])
         self.assertEqual(sorted(each.name for each in self.directory.parent.iterdir()), ["state", self.directory.name])
 
     async def test_no_sandbox(self) -> None:
