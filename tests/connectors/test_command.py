@@ -445,7 +445,7 @@ class SandboxedTests(ProgramTests):
         return evolve(super().connector(code, **changed), enclose=self.maker.enclose)
 
     async def test_kept_away(self) -> None:
-        """It sees nothing of Aileron's, writes nowhere else, has no local sockets, and no network unless the file says so."""
+        """It sees nothing of Aileron's, writes nowhere else, and has neither local sockets nor, unasked, a network."""
         code = (
             "import json, os, socket, sys\n"
             "def tried(work):\n"
