@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from aileron.cli._context import CliContext
-from aileron.cli.actions.services import find_services
+from aileron.cli.actions.services import find_services, read_service
 from aileron.connectors import check as connector_faults
 from aileron.manifests import check as action_faults
 from tests.cli.daemon import PASSPHRASE
@@ -15,7 +15,7 @@ from tests.cli.test_trust import TrustCase, item, word
 SERVICES = list(find_services())
 NUMBER = str(SERVICES.index("slack") + 1)
 SLACK = ("check-slack", "post-message")
-ACTIONS = "1,6"
+ACTIONS = ",".join(str(at) for at, each in enumerate(read_service("slack").actions, 1) if each.name in SLACK)
 OTHER = str(len(SERVICES) + 1)
 REST = (OTHER, "https://tracker.example/api/issues", "", "Opens an issue.", "title, text", "")
 

@@ -166,13 +166,14 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
 def _credential(need: Mapping[str, Any] | None) -> str:
     if need is None:
         return "none"
-    settings = need["settings"]
-    if "variable" in settings:
-        place = f"the environment variable {settings['variable']}"
-    elif "stdin" in settings:
-        place = "the program's standard input"
-    else:
-        place = need["header"] or f"the query parameter {settings['query']}"
+    settings = need.get("settings", {})
+    places = {
+        "variable": f"the environment variable {settings.get('variable')}",
+        "stdin": "the program's standard input",
+        "query": f"the query parameter {settings.get('query')}",
+        "path": f"the path, as {settings.get('path')}",
+    }
+    place = next((words for name, words in places.items() if name in settings), need["header"])
     return f"{need['kind']}, in {place}"
 
 
