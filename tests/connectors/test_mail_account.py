@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from email import message_from_bytes
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors._conversation import NotUnderstood
 from aileron.connectors.mail.compose import message_id
 from aileron.connectors.mail.connector import MailConnector
+from aileron.connectors.mail.imap import _parse_text
 from aileron.connectors.mail.reading import read_message
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import ICredential
@@ -35,6 +38,9 @@ PIECES = [
     *(b"\r\n", b"--b--", b"Subject: =?x?q?=FF?=\r\n", b"Content-Transfer-Encoding: base64\r\n", b"A\xff=\r\n"),
     *(b"Content-Disposition: attachment; filename*0*=utf-8''%FF; filename*1=x\r\n", b"From: =?utf-8?b?!?=\r\n"),
 ]
+
+
+TOKENS = [b"(", b")", b'"', b"\\", b" ", b"{2}\r\n", b"[", b"]", b"BODY", b"UID 7", b"\r\n", b"\xff"]
 
 
 def basic(pair: bytes = PAIR) -> MemoryCredential:
@@ -316,6 +322,14 @@ class SendingTests(MailCase):
             outcome = self.outcome()
             self.assertEqual((None, None), (outcome.fault, outcome.output["saved_in"]))  # type: ignore[index,call-overload]
 
+    def test_copy_of_odd_mailbox(self) -> None:
+        """A mailbox whose name cannot be said back is none that a copy or a draft could go to."""
+        self.host.answers = {b"LIST": b'* LIST (\\Sent \\Drafts) "/" "a\tb"\r\na3 OK\r\n'}
+        outcome = self.outcome()
+        self.assertEqual((None, None), (outcome.fault, outcome.output["saved_in"]))  # type: ignore[index,call-overload]
+        outcome = self.outcome("save_draft")
+        self.assertEqual((False, "external_api_error"), (outcome.sent, outcome.fault and outcome.fault.kind))
+
     def test_copy_hangs(self) -> None:
         """A copy is waited for twenty seconds; whoever gives up meanwhile is told that the message was sent."""
         self.host.answers = {b"LIST": HANG}
@@ -547,6 +561,22 @@ class ReadingTests(MailCase):
     def test_wild_messages(self, source: bytes) -> None:
         """Whatever a message is, what is read of it can be JSON."""
         canonical(read_message(1, source))
+
+    @given(st.binary(max_size=200) | st.lists(st.sampled_from(TOKENS), max_size=30).map(b"".join))
+    def test_wild_responses(self, text: bytes) -> None:
+        """Whatever a server says is taken apart, or is not understood."""
+        with contextlib.suppress(NotUnderstood):
+            self.assertIsInstance(_parse_text(text), list)
+
+    def test_responses(self) -> None:
+        """Words, quoted texts, literals and lists are told apart, however deep they stand."""
+        text = b'1 FETCH (UID 7 FLAGS (\\Seen) BODY[HEADER.FIELDS (FROM "TO")] {3}\r\n)\r\n "a\\"(b" NIL)'
+        flags, items = [rb"\Seen"], b'BODY[HEADER.FIELDS (FROM "TO")]'
+        expected = [b"1", b"FETCH", [b"UID", b"7", b"FLAGS", flags, items, b")\r\n", b'a"(b', b"NIL"]]
+        self.assertEqual(expected, _parse_text(text))
+        self.assertEqual([b"LIST", [], b"/", b""], _parse_text(b'LIST () "/" ""'))
+        for broken in (b"(", b")", b'"a', b"a]", b"{3}", b"(()"):
+            self.assertRaises(NotUnderstood, _parse_text, broken)
 
     def test_logins(self) -> None:
         """IMAP takes the password by PLAIN, else by LOGIN; where both are disabled nothing is said of it."""

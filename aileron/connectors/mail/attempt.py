@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.defer import TimeoutError as Overdue
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.connectors._answer import Flight
@@ -27,7 +26,6 @@ class MailAttempt:
     :ivar name: of the connector, for messages.
     :ivar echo: takes what is secret out of what a server said.
     :ivar flight: whether the message, or the question, has left.
-    :ivar output: what is certain already, while something that matters less is still under way.
     :ivar login_refused: whether the server did not accept the credential.
     """
 
@@ -35,7 +33,6 @@ class MailAttempt:
     clock: IReactorTime
     echo: Redactor
     flight: Flight = field(factory=Flight)
-    output: JSON = None
     login_refused: bool = False
 
     async def outcome(self, work: Deferred[JSON], seconds: float, late_seconds: float) -> Outcome:
@@ -53,8 +50,6 @@ class MailAttempt:
             odd = f"{self.name} answered in a form that the connector does not understand."
             return self._fail(ExternalApiError(odd).fault())
         except (*FAILURES, HungUp) as error:
-            if self.output is not None and isinstance(error, CancelledError | Overdue):
-                return self.echo.outcome(Outcome(self.output))
             return self._fail(describe_failure(self.name, error, self.flight, seconds=seconds, most_bytes=0))
         finally:
             if soon.active():

@@ -12,13 +12,12 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
-from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.connectors._answer import AddressRefused, Flight, ServiceUnreachable
+from aileron.connectors._answer import Flight
 from aileron.connectors._connection import ConnectionOpener
-from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
+from aileron.connectors._conversation import NotUnderstood, Rejected
 from aileron.connectors._sending import open_credential
 from aileron.connectors._template import problem
 from aileron.errors import BindingFailed, CapabilityDenied
@@ -175,14 +174,15 @@ class MailConnector:
 
         async def work(login: MailLogin | None, attempt: MailAttempt) -> JSON:
             await self._servers.submit(Envelope(sender, tuple(recipients), content), login, attempt.flight)
-            attempt.output = {"message_id": identifier, "saved_in": None}
-            saved_in = await self._save_copy(content, login)
-            return {"message_id": identifier, "saved_in": saved_in}
+            return {"message_id": identifier, "saved_in": await self._save_copy(content, login)}
 
         return work
 
     async def _save_copy(self, content: bytes, login: MailLogin | None) -> str | None:
-        """Put what was sent where sent messages are; the mailbox, or L{None} where that came to nothing."""
+        """Put what was sent where sent messages are; the mailbox, or L{None} where that came to nothing.
+
+        It was sent, whatever happens here: nobody who gives up meanwhile is told otherwise.
+        """
         if not self.spec.account.saves or self.spec.account.imap is None:
             return None
         servers = self._servers
@@ -194,7 +194,7 @@ class MailConnector:
 
         try:
             return await servers.imap(login, save).addTimeout(_COPY_SECONDS, self.clock)
-        except (AddressRefused, ServiceUnreachable, Rejected, HungUp, NotUnderstood, Overdue):
+        except Exception:  # noqa: BLE001  (see above)
             return None
 
     def _draft(self, request: Request) -> Work:

@@ -68,7 +68,10 @@ def quoted(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
 
 def _mailbox(name: str) -> bytes:
     """Write the name of a mailbox (RFC 3501, 5.1.3)."""
-    return quoted(name, lambda text: bytes(imap4.encoder(text)[0]))
+    try:
+        return quoted(name, lambda text: bytes(imap4.encoder(text)[0]))
+    except ValueError:  # it is the server's own: what is asked for was checked
+        raise NotUnderstood from None
 
 
 @define
