@@ -100,6 +100,13 @@ class ComposeTests(SynchronousTestCase):
         self.assertEqual([identifier] * 2, [message["In-Reply-To"], message["References"]])
         self.assertEqual("team@example.org", message["Reply-To"])
 
+    def test_encoded_word(self) -> None:
+        """What looks like an encoded word is not read as one: the recipient sees what was approved."""
+        words = "=?utf-8?q?Pay?= now"
+        message = message_from_bytes(composed(subject=words, to=f"{words} <bob@example.net>").content)
+        self.assertEqual(words, read(message["Subject"]))
+        self.assertEqual(words, read(parseaddr(message["To"].replace("\r\n", ""))[0]))
+
     def test_recipients_once(self) -> None:
         """Whoever is named twice gets one message."""
         sent = composed(to=["bob@example.net", "Bob <bob@example.net>"], cc="bob@example.net", bcc="eve@example.net")

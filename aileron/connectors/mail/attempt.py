@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
@@ -72,5 +73,5 @@ class MailAttempt:
             work.cancel()
 
 
-Work = Callable[[MailLogin | None, MailAttempt], Awaitable[JSON]]
+Work = Callable[[MailLogin | None, MailAttempt], Coroutine[Deferred[Any], Any, JSON]]
 """What is attempted, given what it logs in with."""

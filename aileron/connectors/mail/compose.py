@@ -60,7 +60,7 @@ def read_mail_address(text: str) -> Address:
 
     :raises ValueError: what it must be.
     """
-    check_line(text)
+    read_line(text)
     if len(text) > _MOST_ADDRESS_CHARACTERS:
         raise ValueError(f"must have {_MOST_ADDRESS_CHARACTERS} characters at most")
     named = _NAMED.fullmatch(text.strip())
@@ -73,15 +73,16 @@ def read_mail_address(text: str) -> Address:
     return Address(name, local, read_host(domain))
 
 
-def check_line(text: str) -> None:
-    """Refuse what is more than one line, or holds control characters: it could end a header and begin another.
+def read_line(text: str) -> str:
+    """Read one line without control characters: anything else could end a header and begin another.
 
-    :raises ValueError: why.
+    :raises ValueError: what it must be.
     """
     if _CONTROL.search(text):
         raise ValueError("must not contain line breaks or control characters")
     if len(text) > _MOST_CHARACTERS:
         raise ValueError(f"must have {_MOST_CHARACTERS} characters at most")
+    return text
 
 
 def compose(sender: Address, inputs: Mapping[str, JSON], effect_key: str, *, for_draft: bool = False) -> Composed:
@@ -196,10 +197,9 @@ def _line(inputs: Mapping[str, JSON], name: str, *, required: bool = False) -> s
     if not isinstance(value, str):
         raise problem(name, "must be a text" if value is not None else "is needed")
     try:
-        check_line(value)
+        return read_line(value)
     except ValueError as error:
         raise problem(name, str(error)) from None
-    return value
 
 
 def _replied(inputs: Mapping[str, JSON]) -> Iterator[str]:

@@ -48,7 +48,7 @@ from .reading import (
     read_search,
     summarize,
 )
-from .servers import MailServers
+from .servers import DRAFTS, SENT, MailServers
 from .smtp import Envelope, MailLogin
 from .spec import DRAFT, MAILBOXES, MESSAGE, SEARCH, SEND, MailSpec
 
@@ -147,10 +147,9 @@ class MailConnector:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         identifier = message_id(sought.effect_key, self.spec.account.sender)
         servers = self._servers
-        find = servers.sent if sought.operation == SEND else servers.drafts
 
         async def look(session: ImapSession) -> JSON:
-            mailbox = await find(session)
+            mailbox = await servers.find(session, SENT if sought.operation == SEND else DRAFTS)
             await session.examine(mailbox)
             found = await session.search(b"HEADER Message-ID " + quoted(identifier))
             return {"message_id": identifier, "saved_in": mailbox} if found else None
@@ -185,29 +184,18 @@ class MailConnector:
         """
         if not self.spec.account.saves or self.spec.account.imap is None:
             return None
-        servers = self._servers
-
-        async def save(session: ImapSession) -> str:
-            mailbox = await servers.sent(session)
-            await session.append(mailbox, content, r"\Seen", Flight())
-            return mailbox
-
         try:
-            return await servers.imap(login, save).addTimeout(_COPY_SECONDS, self.clock)
+            saving = self._servers.save(login, SENT, content, Flight())
+            return await saving.addTimeout(_COPY_SECONDS, self.clock)
         except Exception:  # noqa: BLE001  (see above)
             return None
 
     def _draft(self, request: Request) -> Work:
         content = self._dated(request)
-        servers = self._servers
 
         async def work(login: MailLogin | None, attempt: MailAttempt) -> JSON:
-            async def save(session: ImapSession) -> JSON:
-                mailbox = await servers.drafts(session)
-                await session.append(mailbox, content, r"\Draft", attempt.flight)
-                return {"message_id": _identifier(content), "saved_in": mailbox}
-
-            return await servers.imap(login, save)
+            saved_in = await self._servers.save(login, DRAFTS, content, attempt.flight)
+            return {"message_id": _identifier(content), "saved_in": saved_in}
 
         return work
 
@@ -253,7 +241,7 @@ class MailConnector:
         login = _read_login(sent, self.spec.account.user)
         secrets = (*sent.secrets, login.secret) if login else sent.secrets
         attempt = MailAttempt(description.fqn, self.clock, Redactor.of(*secrets))
-        doing = Deferred.fromCoroutine(_awaited(work(login, attempt)))
+        doing = Deferred.fromCoroutine(work(login, attempt))
         outcome = await attempt.outcome(doing, until - self.clock.seconds(), limits[1])
         if attempt.login_refused and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
@@ -276,19 +264,11 @@ class MailConnector:
         """Refuse a request that this very connector did not prepare."""
         description = self.spec.description
         declared = description.operations.get(request.operation)
-        if declared is None or (description.fqn, declared.effect, declared.idempotent, _METHODS[declared.name]) != (
-            request.connector,
-            request.effect,
-            request.idempotent,
-            request.method,
-        ):
+        found = (request.connector, request.effect, request.idempotent, request.method)
+        if not declared or found != (description.fqn, declared.effect, declared.idempotent, _METHODS[declared.name]):
             raise CapabilityDenied("The request is not one of this connector.")
         if not f"{request.url}/".startswith(f"{self._url(request.operation)}/"):
             raise CapabilityDenied(f"{description.fqn} does not declare the server of the request.")
-
-
-async def _awaited(work: Awaitable[JSON]) -> JSON:
-    return await work
 
 
 def _read_inputs(operation: str, inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from attrs import field, frozen
@@ -16,13 +16,17 @@ from aileron.errors import CapabilityDenied
 from aileron.waiting import given_up_at_once
 
 from . import imap, smtp
-from .imap import ImapSession, Mailbox
+from .imap import ImapSession
 from .reading import MOST_MESSAGE_BYTES
 from .smtp import Envelope, MailLogin
 from .spec import STARTTLS, MailServer, MailSpec
 
 T = TypeVar("T")
 
+SENT, DRAFTS = "sent", "drafts"
+"""What a mailbox can be for, as a server marks it (RFC 6154)."""
+
+_FLAGS = {SENT: r"\Seen", DRAFTS: r"\Draft"}
 _MOST_BYTES = MOST_MESSAGE_BYTES + 4 * 1024 * 1024  # that a server says in one session
 _FIRST_WORDS = {"smtp": (smtp.welcome, smtp.ask_for_tls), "imap": (imap.welcome, imap.ask_for_tls)}
 
@@ -61,13 +65,21 @@ class MailServers:
             raise CapabilityDenied(f"{self.spec.description.fqn} declares no IMAP server.")
         return self._open(server, converse)
 
-    async def sent(self, session: ImapSession) -> str:
-        """Find the mailbox of sent messages: marked as that by the server, or as the file says."""
-        return _find(await session.mailboxes(), "sent", self.spec.account.sent)
+    async def find(self, session: ImapSession, use: str) -> str:
+        """Find the mailbox for C{sent} messages or for C{drafts}: marked as that by the server, or as the file says."""
+        account = self.spec.account
+        named = {SENT: account.sent, DRAFTS: account.drafts}[use]
+        return next((each.name for each in await session.mailboxes() if use in each.uses), named)
 
-    async def drafts(self, session: ImapSession) -> str:
-        """Find the mailbox of drafts, likewise."""
-        return _find(await session.mailboxes(), "drafts", self.spec.account.drafts)
+    def save(self, login: MailLogin | None, use: str, content: bytes, flight: Flight) -> Deferred[str]:
+        """Put a message into the mailbox for C{use}; that mailbox."""
+
+        async def work(session: ImapSession) -> str:
+            mailbox = await self.find(session, use)
+            await session.append(mailbox, content, _FLAGS[use], flight)
+            return mailbox
+
+        return self.imap(login, work)
 
     def _open(self, server: MailServer, work: Callable[[LineConversation], Awaitable[T]]) -> Deferred[T]:
         welcome, ask_for_tls = _FIRST_WORDS[server.protocol]
@@ -89,7 +101,3 @@ class MailServers:
                 connection.drop()
 
         return given_up_at_once(Deferred.fromCoroutine(converse()), connection.give_up)
-
-
-def _find(mailboxes: Sequence[Mailbox], use: str, otherwise: str) -> str:
-    return next((each.name for each in mailboxes if use in each.uses), otherwise)

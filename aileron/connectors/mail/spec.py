@@ -11,7 +11,7 @@ from aileron.addresses import Origin, bracketed, is_loopback, read_host
 from aileron.tables import FileTable
 from aileron.values import JSON, READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Presentation
 
-from .compose import SHARED, check_line, read_mail_address
+from .compose import SHARED, read_line, read_mail_address
 from .reading import SOUGHT
 
 SEND, DRAFT, SEARCH, MESSAGE, MAILBOXES = "send_mail", "save_draft", "search_mail", "read_mail", "list_mailboxes"
@@ -116,9 +116,9 @@ def read_account(document: FileTable, *, private_network: bool) -> MailAccount:
         smtp=_server(document.table("smtp", required=True), "smtp", private_network=private_network),
         imap=None if imap is None else _server(imap, "imap", private_network=private_network),
         sender=sender,
-        user=mail.read("user", _line, "") or sender.addr_spec,
-        sent=mail.read("sent", _line, "") or "Sent",
-        drafts=mail.read("drafts", _line, "") or "Drafts",
+        user=mail.read("user", read_line, "") or sender.addr_spec,
+        sent=mail.read("sent", read_line, "") or "Sent",
+        drafts=mail.read("drafts", read_line, "") or "Drafts",
         saves=mail.flag("save_sent", default=True),
     )
     mail.close()
@@ -186,8 +186,3 @@ def _server(table: FileTable, protocol: str, *, private_network: bool) -> MailSe
         table.fault("host", "must have a proper host: no certificate is for a name with an underscore")
     table.close()
     return MailServer(protocol, host, port or 1, tls)
-
-
-def _line(text: str) -> str:
-    check_line(text)
-    return text
