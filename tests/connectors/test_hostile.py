@@ -215,11 +215,18 @@ class HostileTests(HostileCase):
                 self.assert_truthful(name, call, self.send(name, call, cut, Service.reset))
 
     def test_silent(self) -> None:
-        """A service that never answers is waited for as long as its operation says, and a write is in doubt then."""
+        """A service that answers never, or in drops, is waited for until the time is over, and a write is in doubt."""
         for name, call in self.each():
             within = call.operation.operation.timeout_seconds + 1
-            outcome = self.send(name, call, None, partial(_pass, within))
-            self.assert_truthful(name, call, outcome)
+            for drop in (None, b"HTTP/1.1 200 OK\r\nX-A: b"):
+                self.assert_truthful(name, call, self.send(name, call, drop, partial(_pass, within)))
+
+    def test_twice(self) -> None:
+        """A second answer on the same connection is read by nobody."""
+        for name, call in self.each():
+            reply = call.reply(call.body())
+            outcome = self.send(name, call, reply + answer(b'{"ok": false, "error": "late"}', 500))
+            self.assertEqual((outcome.fault, outcome.output), (None, call.output), f"{name}.{call.name}")
 
     def test_redirected(self) -> None:
         """A redirect to another host, or to plain http, is not followed, and takes the credential nowhere."""
