@@ -34,6 +34,7 @@ class Grants:
     :ivar answer: what the page that asks a person sends back in place of, or beside, the code and the state.
     :ivar leaves_out: members of the next token answers that are left out.
     :ivar scope: that is given; empty: the token answer says nothing of it.
+    :ivar wanted: the scopes that were asked for on a device.
     :ivar codes: the codes that are good, each with what it was asked for with.
     :ivar spent: every code that was given out, and every verifier and state that was sent.
     """
@@ -48,6 +49,7 @@ class Grants:
     answer: dict[str, str] = attrs.Factory(dict)
     leaves_out: set[str] = attrs.Factory(set)
     scope: str = ""
+    wanted: list[str] = attrs.Factory(list)
     codes: dict[str, dict[str, str]] = attrs.Factory(dict)
     spent: list[str] = attrs.Factory(list)
 
@@ -134,6 +136,7 @@ class _TokenEndpoint(Resource):
         assert request.content is not None
         form = {name: values[0] for name, values in parse_qs(request.content.read().decode()).items()}
         if request.path == b"/device":
+            self._grants.wanted.append(form.get("scope", ""))
             return _end(request, 200, json.dumps(self._grants.begin_on_device()).encode())
         if "device_code" in form:
             return self._answer_device(request, form["device_code"])

@@ -102,13 +102,11 @@ class SigningInTests(OAuth2TestCase):
         await self.run_state(asked, "completed")
         self.assert_told_nobody(running)
 
-    async def test_device(self) -> None:
-        """A person who signs in on another device enters a code there, and is waited for."""
-        await self.operator("vault", "init")
-        self.write_connector()
-        await self.add_actions()
-        self.file = self.state.connectors / "none"
-        running = self.start(self.home.on_terminal("aileron", "binding", "setup", CONNECTOR, "--device"))
+    async def on_device(self, *command: str) -> Running:
+        """Sign in on another device, and confirm."""
+        running = self.start(
+            self.home.on_terminal("aileron", "binding", *(command or ("setup", CONNECTOR)), "--device")
+        )
         await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await running.expect("Client ID: ")
@@ -122,6 +120,36 @@ class SigningInTests(OAuth2TestCase):
         await running.expect("Save this credential")
         running.send("y")
         self.assertEqual((await running.finish(60)).exit_code, 0, running.output)
+        return running
+
+    async def test_scopes(self) -> None:
+        """What no trusted action needs is not asked for, and told where the server gives it all the same."""
+        await self.operator("vault", "init")
+        self.write_connector()
+        path = self.state.connectors / "slack.toml"
+        for operation, scope in (("post_message", "write"), ("find_messages", "read")):
+            head = f"[operations.{operation}]\n"
+            path.write_text(path.read_text().replace(head, f'{head}scopes = ["{scope}"]\n'))
+        await self.add_actions()
+        self.grants.scope = "read write"
+        await self.on_device()
+        self.assertEqual(self.grants.wanted, ["write"])
+        (binding,) = (await self.told("binding", "list"))["items"]
+        self.assertEqual((binding["scopes"], binding["state"]["reason"]), (["write"], None))
+        listed = await self.operator("binding", "list")
+        self.assertIn("It was given more than your trusted actions need: read.", listed.stderr)
+        self.grants.scope = "read"
+        await self.on_device("renew", NAME)
+        (binding,) = (await self.told("binding", "list"))["items"]
+        self.assertEqual(binding["state"]["reason"], "It was not given: write.")
+
+    async def test_device(self) -> None:
+        """A person who signs in on another device enters a code there, and is waited for."""
+        await self.operator("vault", "init")
+        self.write_connector()
+        await self.add_actions()
+        self.file = self.state.connectors / "none"
+        running = await self.on_device()
         self.assertEqual((await self.post(await self.session())).status, 200)
         self.assert_told_nobody(running)
 
