@@ -81,7 +81,7 @@ class Pages:
     def follow(self, request: Request, page: FetchedPage) -> Request | None:
         """Return the request for the page behind C{page}; L{None}: that is the last.
 
-        :raises NoNextPage: it is on another host.
+        :raises NoNextPage: it is on another host, or would have the key in its path.
         """
         content = page.outcome.output
         if self.until is not None and self.until.holds(content):
@@ -246,7 +246,7 @@ def _linked(request: Request, header: str) -> Request | None:
         relation = _REL.search(parameters)
         if relation and "next" in relation[1].split() and 'results="false"' not in parameters:
             url = find_on_origin(request.url, target)
-            if url is None:
+            if url is None or request.credential_path is not None:  # where it would repeat the key
                 raise NoNextPage
             pairs = [pair for pair in _query(url) if pair[0] != request.credential_query]
             return evolve(request, url=url if request.credential_query is None else _with_query(url, pairs))

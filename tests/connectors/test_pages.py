@@ -232,6 +232,15 @@ class HostileTests(PagesCase):
         self.assertEqual({host for host, _ in self.service.connected}, {"127.0.0.1"})
         self.assertEqual(len(self.service.requests), 5)
 
+    def test_key_in_path(self) -> None:
+        """A link is not followed where it would have the key in its path, and the key is in no outcome."""
+        self.connector = self.service.connector(spec_of(SPEC.replace('query = "key"', 'path = "/bot{key}"')))
+        link = {"Link": '</botcanary-key/l?page=2>; rel="next"'}
+        outcome = self.read("link", json_answer([1, 2], headers=link))
+        self.assertEqual(self.service.requests[0].split(b" ")[1], b"/botcanary-key/l?size=2")
+        self.assertEqual((len(self.service.requests), outcome.fault is None), (1, False))
+        self.assertNotIn("canary-key", repr(outcome))
+
     def test_same_page(self) -> None:
         """A cursor that leads back to a page that was read ends it."""
         pages = [json_answer({"data": {"items": [n], "next": "c"}}) for n in range(9)]
