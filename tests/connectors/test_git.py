@@ -430,3 +430,18 @@ class FileTests(SynchronousTestCase):
         pair = made(self)
         spec = evolve(pair.spec(), branches=(), tags=())
         self.assertFalse(spec.may_update("refs/heads/main") or spec.may_update(""))
+
+    def test_allowed(self) -> None:
+        """A star stands for any part of a name, and nothing else for anything but itself."""
+        pair = made(self)
+        for pattern, names, others in (
+            ("main", ("main",), ("mains", "main/x", "Main", "")),
+            ("agent/*", ("agent/x", "agent/x/y", "agent/"), ("agent", "my/agent/x")),
+            ("*-fix", ("a-fix", "-fix"), ("a-fixed", "fix")),
+            ("a*b*c", ("abc", "axxbyyc", "abbcc"), ("ab", "acb", "abcd", "bac")),
+            ("ab*ba", ("abba", "ab-ba"), ("aba", "ab")),
+        ):
+            spec = evolve(pair.spec(), branches=(pattern,), tags=())
+            found = {name: spec.may_update(f"refs/heads/{name}") for name in (*names, *others)}
+            self.assertEqual(found, {**dict.fromkeys(names, True), **dict.fromkeys(others, False)}, pattern)
+            self.assertFalse(spec.may_update(f"refs/tags/{names[0]}"))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from aileron.connectors._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
 from aileron.tables import FileTable, TextRule
@@ -19,6 +19,7 @@ NOTHING = "0" * 40
 CREDENTIAL_KINDS = ("api_key", "basic", "oauth2")
 _SECONDS, _PUSH_SECONDS = 30.0, 120.0
 _PATH = TextRule(lambda text: _is_plain(PurePosixPath(text)), "must be an absolute path without '.' and '..'")
+_INPUT = re.compile(r"in\.(\w+)")
 _PATTERN = re.compile(r"[^\x00-\x20\x7f~^:?\[\\]+")
 
 
@@ -53,7 +54,7 @@ def _local(*names: str) -> HttpOperation:
 
 def _update(place: str, old: str, new: str, *, destructive: bool = False) -> HttpOperation:
     """Declare an update of one remote ref, from what it must be to what it will be."""
-    names = {"branch" if "branch" in place else "tag", *re.findall(r"in\.(\w+)", old + new)}
+    names = {"branch" if "branch" in place else "tag", *_INPUT.findall(old + new)}
     tied = tuple(sorted(names & {"commit", "expected"}))
     body: dict[str, JSON] = {"ref": place, "old": old, "new": new, "effect": "${effect.key}"}
     return HttpOperation(
@@ -123,16 +124,24 @@ class GitSpec(HttpSpec):
     repository: str = ""
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    _allowed: re.Pattern[str] = field(init=False)
-
-    @_allowed.default
-    def _compile(self) -> re.Pattern[str]:
-        refs = (*(f"refs/heads/{each}" for each in self.branches), *(f"refs/tags/{each}" for each in self.tags))
-        return re.compile("|".join(re.escape(each).replace(r"\*", ".*") for each in refs) or r"(?!)", re.DOTALL)
 
     def may_update(self, ref: str) -> bool:
         """Tell whether the file lets this ref of the remote be updated."""
-        return self._allowed.fullmatch(ref) is not None
+        allowed = (*(f"refs/heads/{each}" for each in self.branches), *(f"refs/tags/{each}" for each in self.tags))
+        return any(_fits(ref, each) for each in allowed)
+
+
+def _fits(ref: str, pattern: str) -> bool:
+    """Tell whether a ref is a pattern's, in which C{*} stands for any part; in time proportional to the ref."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return ref == pattern
+    *middle, last = rest
+    at = len(first) if ref.startswith(first) else -1
+    for part in middle:
+        found = ref.find(part, at) if at >= 0 else -1
+        at = found + len(part) if found >= 0 else -1
+    return 0 <= at <= len(ref) - len(last) and ref.endswith(last)
 
 
 def read_git(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> GitSpec:
