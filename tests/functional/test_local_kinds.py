@@ -7,8 +7,6 @@ import re
 import sys
 from base64 import b64encode
 from collections.abc import Mapping
-from pathlib import Path
-from textwrap import dedent
 from typing import Any, cast
 
 from twisted.web.server import Site
@@ -16,7 +14,55 @@ from twisted.web.server import Site
 from tests.connectors.repository import GitServer, Pair
 from tests.functional.operated import PASSPHRASE, AgentSession, OperatedTestCase
 
-PAGE = Path(__file__).parents[2] / "doc" / "git.md"
+GIT = """
+[connector]
+name = "local://me/site"
+version = "1.0.0"
+kind = "git"
+base_url = { default = "https://github.com/me/site.git" }
+hosts = ["github.com:443"]
+
+[credential]
+kind = "basic"
+
+[git]
+repository = "/home/me/site"
+branches = ["agent/*", "main"]
+tags = ["v*"]
+"""
+PUSH = """+++
+name = "push-site"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "local://me/site"
+version = "1.0.0"
+capabilities = ["compare", "push"]
+
+[[inputs]]
+name = "branch"
+type = "string"
+description = "The branch to push; it has the same name on the remote"
+
+[[execute]]
+id = "push"
+connector = "local://me/site"
+op = "push"
+inputs = { branch = "${args.branch}", commit = "${preview.commit}", expected = "${preview.expected}" }
+
+[approval]
+required = true
+
+[approval.preview]
+op = "compare"
+args = { branch = "${args.branch}", commit = "${args.branch}" }
+render = { Warning = "warning", Commits = "commits", Files = "diffstat", Patch = "patch", "SHA-256 of the whole patch" = "patch_digest" }
+multiline = ["Warning", "Commits", "Files", "Patch"]
++++
+# Push the site
+
+Pushes a branch of the site. The user sees the patch and decides. Commit first. Use it when a change is ready to be shared.
+"""
 TOKEN = "ghp-canary-57713"
 PROGRAM = """
 [connector]
@@ -100,14 +146,13 @@ class LocalKindsTests(OperatedTestCase):
         return dict((await self.result(session, str(run["run_id"]), wait)).body)
 
     async def git_ready(self) -> tuple[AgentSession, Pair, GitServer, str]:
-        """The connector and the action of the page on git, with a server; the session, and a commit to push."""
+        """A connector and an action for git, with a server; the session, and a commit to push."""
         pair = Pair.made(self.home.project)
         server = GitServer(pair.bare.parent)
         listening: Any = self.reactor.listenTCP(0, cast("Any", Site(server)), interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
         port = listening.getHost().port
-        texts = re.findall(r"^ *```text\n(.*?)^ *```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-        connector, action = map(dedent, texts)
+        connector = GIT
         for old, new in (
             ("https://github.com/me/site.git", f"http://127.0.0.1:{port}/site.git"),
             ('"github.com:443"]', f'"127.0.0.1:{port}"]\nprivate_network = true'),
@@ -116,7 +161,7 @@ class LocalKindsTests(OperatedTestCase):
             self.assertIn(old, connector)
             connector = connector.replace(old, new)
         commit = pair.commit("index.html", "<b>new</b>\n", "Say something new")
-        return await self.made_ready(connector, action, f"ann:{TOKEN}"), pair, server, commit
+        return await self.made_ready(connector, PUSH, f"ann:{TOKEN}"), pair, server, commit
 
     def check_kept(self) -> None:
         """Nothing that is kept, logged or recorded holds the secret, in any of the forms in which it was sent."""

@@ -26,6 +26,7 @@ _VARIABLE = TextRule.shape(
 )
 _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
 _LONE = re.compile(r"\$\{[^{}]*\}")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SECONDS, _MOST_SECONDS = 60.0, 3600.0
 _OUTPUT_BYTES, _MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
 
@@ -132,7 +133,7 @@ def _operations(table: FileTable, *, has_stdin: bool) -> Mapping[str, CommandOpe
     found = {}
     for name in table.values:
         inside = table.optional_table(name)
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        if not _NAME.fullmatch(name):
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         if inside is not None:
             found[name] = _operation(name, inside, has_stdin=has_stdin)
