@@ -56,12 +56,12 @@ required = true
 [approval.preview]
 op = "compare"
 args = { branch = "${args.branch}", commit = "${args.branch}" }
-render = { Warning = "warning", Commits = "commits", Files = "diffstat", Patch = "patch", "SHA-256 of the whole patch" = "patch_digest" }
+render = { Warning = "warning", Commits = "commits", Files = "diffstat", Patch = "patch" }
 multiline = ["Warning", "Commits", "Files", "Patch"]
 +++
 # Push the site
 
-Pushes a branch of the site. The user sees the patch and decides. Commit first. Use it when a change is ready to be shared.
+Pushes a branch of the site.
 """
 TOKEN = "ghp-canary-57713"
 PROGRAM = """
