@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import Cancelled, CapabilityDenied, Conflict, StoreUnavailable
+from aileron.errors import Cancelled, CapabilityDenied, Conflict, NotFound, StoreUnavailable
 from aileron.interfaces import ISubmission
 from aileron.manifests import KnownValues, check_arguments, resolve_inverse
 from aileron.runner._executor import Executor
@@ -155,7 +155,10 @@ class Submission:
         undoing, key = await self._find_undoing(action.inverse.action, f"undo-{run_id}")
         if undoing is not None:
             return undoing
-        return await self.submit(Call(action.inverse.action, arguments, actor, idempotency_key=key, gated=True))
+        try:
+            return await self.submit(Call(action.inverse.action, arguments, actor, idempotency_key=key, gated=True))
+        except NotFound as error:
+            raise NotFound(f"It is undone by the action {action.inverse.action}. {error.message}") from None
 
     async def _find_undoing(self, action: str, key: str) -> tuple[Run | None, str]:
         """Find the run that undoes another one, and its idempotency key; those that did nothing are passed over."""

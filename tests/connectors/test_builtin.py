@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from importlib.resources import files
@@ -15,7 +16,7 @@ from aileron.cli.actions.services import find_services
 from aileron.connectors import replay
 from aileron.connectors._schema import read_file
 from aileron.connectors._spec import HttpSpec
-from aileron.manifests import parse, tool_name
+from aileron.manifests import KnownValues, check_arguments, parse, resolve_inverse, tool_name
 from aileron.values import READ, Action
 
 BUILTIN = Path(str(files("aileron.connectors"))) / "builtin"
@@ -93,6 +94,28 @@ class BuiltinTests(SynchronousTestCase):
                 used |= set(pin.capabilities)
             lookups = {each.lookup.operation for each in connector.operations.values() if each.lookup}
             self.assertEqual(set(connector.operations) - used - lookups, set(), name)
+
+    def test_undone(self) -> None:
+        """What undoes an action is one of the same service that needs approval, and takes what the run gives it."""
+        undone = 0
+        for name in NAMES:
+            ready = actions(name)
+            recorded = tomllib.loads((BUILTIN / f"{name}.fixtures.toml").read_text("utf-8"))["operations"]
+            for action in ready.values():
+                if action.inverse is None:
+                    continue
+                (step,), inverse = action.steps, {each.name: each for each in ready.values()}[action.inverse.action]
+                self.assertTrue(inverse.approval.required, action.name)
+                done = next(each for each in recorded[step.operation] if "inputs" in each)
+                given = {
+                    str(template).removeprefix("${args.").removesuffix("}"): done["inputs"][key]
+                    for key, template in step.inputs.items()
+                    if key in done["inputs"]
+                }
+                known = KnownValues(given, {step.id: done.get("output")})
+                self.assertTrue(check_arguments(inverse, resolve_inverse(action.inverse, known)), action.name)
+                undone += 1
+        self.assertGreater(undone, 10)
 
     def test_names(self) -> None:
         """No two actions have one name, or one tool name, and each connector is a service that can be connected."""

@@ -88,7 +88,8 @@ class InverseTests(InverseCase):
         """The action that undoes it must be trusted like any other."""
         run = self.done()
         self.trust.remove(TrustKind.ACTION, "take-back")
-        self.fails(self.runner.submission.undo(run.id, OPERATOR), NotFound)
+        error = self.fails(self.runner.submission.undo(run.id, OPERATOR), NotFound)
+        self.assertIn("It is undone by the action take-back. ", error.message)
 
     def test_answer_without_it(self) -> None:
         """An answer that does not have what the inverse needs leaves nothing behind."""
