@@ -24,7 +24,8 @@ SINCE = frozenset({"effect.since", "effect.since_unix"})
 
 _EARLIER = timedelta(minutes=10)  # the service's clock may be behind ours
 _AFTER_SECONDS = 60.0
-_LEAST_AFTER_SECONDS, _MOST_AFTER_SECONDS = 0.001, 24 * 3600.0
+ABSENCES = ("unknown", "did_not_happen")
+LEAST_AFTER_SECONDS, MOST_AFTER_SECONDS = 0.001, 24 * 3600.0
 _KEYS = frozenset({"effect.key", "effect.uuid"})
 _MATCH = re.compile(rf"({PATH})\s*(==|contains)\s*(.+)")
 _LONE = re.compile(r"\$\{[^{}]*\}")
@@ -133,8 +134,8 @@ def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup |
         items=table.read("items", dotted, ()),
         match=table.read("match", _match, None),
         result=read_parts(table.optional_table("result")),
-        certain=table.choice("absent", ("unknown", "did_not_happen"), "unknown") == "did_not_happen",
-        after_seconds=table.number("after_seconds", _LEAST_AFTER_SECONDS, _MOST_AFTER_SECONDS) or _AFTER_SECONDS,
+        certain=table.choice("absent", ABSENCES, "unknown") == "did_not_happen",
+        after_seconds=table.number("after_seconds", LEAST_AFTER_SECONDS, MOST_AFTER_SECONDS) or _AFTER_SECONDS,
         complete=table.read("complete", condition, None),
         absent_statuses=table.integers("absent_statuses", 400, 499),
     )

@@ -15,7 +15,7 @@ from ._template import Omitted, ReferenceScope, Template, problem, references, r
 _ADDRESSES = {"to": "To", "cc": "Cc", "bcc": "Bcc"}
 _TEXTS = {"subject": "Subject"}
 _IDS = {"message_id": "Message-ID", "in_reply_to": "In-Reply-To", "references": "References"}
-_PARTS = {**_ADDRESSES, **_TEXTS, **_IDS, "text": ""}
+PARTS = {**_ADDRESSES, **_TEXTS, **_IDS, "text": ""}
 
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 _ID = re.compile(r"[!-~]+(?: [!-~]+)*")
@@ -29,8 +29,8 @@ _MOST_ADDRESSES = 500
 def read_mail(table: FileTable) -> Mapping[str, Template]:
     """Read the table C{mail} of an operation; faults go where the table's go."""
     for name in table.values:
-        if name not in _PARTS:
-            table.fault(name, f"is no part of a mail: {', '.join(_PARTS)}")
+        if name not in PARTS:
+            table.fault(name, f"is no part of a mail: {', '.join(PARTS)}")
         elif not isinstance(table.values[name], str):
             table.fault(name, "must be a text")
     for name in ("to", "text"):
@@ -54,7 +54,7 @@ def write_mail(template: Mapping[str, Template], scope: ReferenceScope) -> bytes
             if part == "text":
                 content = _text(value)
             else:
-                lines.append(f"{_PARTS[part]}: {_header(part, value)}")
+                lines.append(f"{PARTS[part]}: {_header(part, value)}")
         except ValueError as error:
             named = sorted(name.removeprefix("in.") for name in references(each))
             raise problem(named[0] if named else part, str(error)) from error
@@ -76,7 +76,7 @@ def _header(part: str, value: JSON | Omitted) -> str:
         return text.replace(" ", "\r\n ")
     if _CONTROL.search(text) or len(text) > _MOST_SUBJECT:
         raise ValueError(f"must be one line of at most {_MOST_SUBJECT} characters")
-    return Header(text, None if text.isascii() else "utf-8", header_name=_PARTS[part]).encode(linesep="\r\n")
+    return Header(text, None if text.isascii() else "utf-8", header_name=PARTS[part]).encode(linesep="\r\n")
 
 
 def _text(value: JSON | Omitted) -> str:

@@ -16,7 +16,7 @@ from ._template import Omitted, ReferenceScope, Template, faults, problem, refer
 MULTIPART, FILE = "multipart", "file"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_KEYS = ("filename", "media_type", "base64", "text")
+KEYS = ("filename", "media_type", "base64", "text")
 
 
 def read_upload(table: FileTable, kind: str) -> Template:
@@ -36,7 +36,7 @@ def read_upload(table: FileTable, kind: str) -> Template:
 
 
 def _check_file(table: FileTable, *required: str) -> None:
-    for key in _KEYS:
+    for key in KEYS:
         for fault in faults(table.text(key, required=key in {"media_type", *required})):
             table.fault(key, fault)
     if ("base64" in table.values) is ("text" in table.values):

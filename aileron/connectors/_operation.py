@@ -33,9 +33,12 @@ from ._template import Template
 from ._when import condition, dotted
 
 BODIES = ("json", "graphql", "form", "text", "mail", MULTIPART, FILE)
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+WITHOUT_BODY = ("GET", "HEAD")
+ANSWERS = ("json", "xml", "text", "file", "none")
+REDIRECTS = ("never", "same-origin")
+FAULTS = ("external_api_error", "binding_failed")
 _NAMED = ("json", "xml")
-_WITHOUT_BODY = ("GET", "HEAD")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
 _LONE = re.compile(r"\$\{[^{}]*\}")
 
@@ -48,11 +51,11 @@ def read_operation(
     :param credential: what it fills, the operation may not set.
     :param places: the names of other hosts.
     """
-    method = table.choice("method", _METHODS)
+    method = table.choice("method", METHODS)
     effect = table.choice("effect", (READ, WRITE), WRITE)
     segments, query = _path(table), _query(table, credential)
     headers, body = _header_templates(table, credential), _body(table, method)
-    answer = table.choice("answer", ("json", "xml", "text", "file", "none"), "json")
+    answer = table.choice("answer", ANSWERS, "json")
     result = read_parts(table.optional_table("result"))
     error = _error(table.table("error"))
     inputs = _inputs([*segments, query, headers, body.template if body else None])
@@ -189,7 +192,7 @@ def _body(table: FileTable, method: str) -> RequestBody | None:
     table.skip(*given)
     if len(given) > 1:
         table.fault(given[1], f"must not stand beside {given[0]}")
-    if given and method in _WITHOUT_BODY:
+    if given and method in WITHOUT_BODY:
         table.fault(given[0], f"must not stand with {method}")
     if not given:
         return None
@@ -233,7 +236,7 @@ def _check_references(table: FileTable, key: str, template: Template) -> None:
 def _error(table: FileTable) -> ErrorRule:
     rule = ErrorRule(
         when=table.read("when", condition, None),
-        kind=table.choice("class", ("external_api_error", "binding_failed"), "external_api_error"),
+        kind=table.choice("class", FAULTS, "external_api_error"),
         message=table.read("message", dotted, None),
     )
     table.close()
@@ -274,7 +277,7 @@ def _scopes(table: FileTable, credential: CredentialNeed | None) -> tuple[str, .
 
 
 def _follows(table: FileTable, method: str, effect: str) -> bool:
-    follows = table.choice("redirect", ("never", "same-origin"), "never") == "same-origin"
+    follows = table.choice("redirect", REDIRECTS, "never") == "same-origin"
     if follows and (method != "GET" or effect != READ):
         table.fault("redirect", "may be followed only by a GET whose effect is read")
     return follows

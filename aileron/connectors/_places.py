@@ -19,7 +19,7 @@ from aileron.values import (
     variables_in,
 )
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 @frozen
@@ -98,7 +98,7 @@ class _BaseUrlReader:
     def others(self, table: FileTable) -> Mapping[str, str]:
         """Return the base URLs of the other hosts, by name."""
         for name in table.values:
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 table.fault(name, "must be named in a-z, 0-9 and '_'")
         found = {name: table.read(name, self.read, "", required=True) for name in table.values}
         return {name: url for name, url in found.items() if url}
@@ -126,7 +126,7 @@ def _examples(variables: tuple[UrlVariable, ...]) -> Mapping[str, str]:
 def _variables(table: FileTable) -> Iterator[UrlVariable]:
     for name in table.values:
         inside = table.table(name)
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         pattern = inside.read("pattern", _pattern, "", required=True)
         default = inside.text("default", required=False) or None

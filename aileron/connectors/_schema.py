@@ -28,12 +28,13 @@ KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND, MAIL)
 """What a connector file can be about."""
 
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
+NAME = rf"(builtin|local)://{_SEGMENT}(?:/{_SEGMENT})*"
 _NAME = TextRule.shape(
-    rf"(builtin|local)://{_SEGMENT}(?:/{_SEGMENT})*",
+    NAME,
     "must be local:// and one or more parts of a-z, 0-9, '-' and '_', such as local://me/tracker",
 )
 _VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
-_OPERATION = re.compile(r"[a-z][a-z0-9_]*")
+OPERATION = re.compile(r"[a-z][a-z0-9_]*")
 
 
 Spec = HttpSpec | CommandSpec | MailSpec
@@ -61,7 +62,7 @@ def read_file(data: bytes, file: str, scheme: str | None = None) -> FileReading:
     except NotToml as error:
         return _refuse_unparsed(error.problem, file, error.line)
     faults = FileFaults(file, toml, BOUNDARY)
-    spec = _connector(FileTable(toml.values, (), faults), digest_of_bytes(data), scheme)
+    spec = read_document(FileTable(toml.values, (), faults), digest_of_bytes(data), scheme)
     return FileReading(None, faults.in_order()) if faults.found else FileReading(spec)
 
 
@@ -69,7 +70,8 @@ def _refuse_unparsed(what: str, file: str, line: int | None = None) -> FileReadi
     return FileReading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
 
 
-def _connector(document: FileTable, content_hash: str, scheme: str | None) -> Spec:
+def read_document(document: FileTable, content_hash: str, scheme: str | None) -> Spec:
+    """Read the whole of a file; faults go where the table's go, and then what is returned is of no use."""
     head = document.table("connector", required=True)
     kind = head.choice("kind", KINDS_OF_CONNECTOR, HTTP)
     head.text("description", ANY_TEXT, required=False)  # for people who read the file
@@ -185,7 +187,7 @@ def _operations(
     found = {}
     for name in table.values:
         inside = table.optional_table(name)
-        if not _OPERATION.fullmatch(name):
+        if not OPERATION.fullmatch(name):
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         if inside is not None:
             found[name] = read_operation(name, inside, need, places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from aileron.cli.actions import connect
 from aileron.cli.actions.services import DESTRUCTIVE, READ, find_services, read_service
@@ -226,7 +227,13 @@ class CopyTests(TrustCase):
 
 
 class ReplayTests(TrustCase):
-    """C{aileron connector test}."""
+    """C{aileron connector test} and what else needs no daemon."""
+
+    def test_schema(self) -> None:
+        """The schema of the format is printed whole, as it is published."""
+        code, out, _ = self.command("connector", "schema")
+        page = Path(__file__).parents[2] / "doc" / "connector.schema.json"
+        self.assertEqual((code, out), (0, page.read_text("utf-8")))
 
     def test_replayed(self) -> None:
         """Recorded answers of built-in connectors and of files are replayed; a difference is told with its line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,12 @@ def copy_connector(name: str, file: Path) -> None:
     except FileExistsError:
         raise CommandError(f"{file} already exists; nothing was written.", "Choose another name.") from None
     say("{file} is written, as the connector {own}. Change it, then: aileron connector add {file}", file=file, own=own)
+
+
+@connector.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of connector files, for editors and other tools."""
+    click.echo(files("aileron").joinpath("connectors", "connector.schema.json").read_text("utf-8"), nl=False)
 
 
 @connector.command("list")

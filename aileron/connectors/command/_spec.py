@@ -13,6 +13,7 @@ from aileron.tables import ANY_TEXT, FileTable, TextRule, quote
 from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
 AUTO, REQUIRED, NONE = "auto", "required", "none"
+ANSWERS = ("text", "json", "none")
 VARIABLE, STDIN = "variable", "stdin"
 """The settings of a credential that say how a program gets it."""
 
@@ -26,9 +27,9 @@ _VARIABLE = TextRule.shape(
 )
 _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
 _LONE = re.compile(r"\$\{[^{}]*\}")
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_SECONDS, _MOST_SECONDS = 60.0, 3600.0
-_OUTPUT_BYTES, _MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+_SECONDS, MOST_SECONDS = 60.0, 3600.0
+_OUTPUT_BYTES, MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
 
 
 @frozen
@@ -133,7 +134,7 @@ def _operations(table: FileTable, *, has_stdin: bool) -> Mapping[str, CommandOpe
     found = {}
     for name in table.values:
         inside = table.optional_table(name)
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         if inside is not None:
             found[name] = _operation(name, inside, has_stdin=has_stdin)
@@ -166,7 +167,7 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
             effect,
             table.flag("idempotent", default=effect == READ),
             table.text("description", ANY_TEXT, required=False),
-            table.number("timeout_seconds", 0.001, _MOST_SECONDS) or _SECONDS,
+            table.number("timeout_seconds", 0.001, MOST_SECONDS) or _SECONDS,
             destructive=table.flag("destructive", default=effect == WRITE),
             output_schema=table.output_schema(),
         ),
@@ -177,8 +178,8 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
         dashes=dashes,
         success=success or frozenset({0}),
         failure=failure,
-        answer=table.choice("answer", ("text", "json", "none"), "text"),
-        max_output_bytes=table.integer("max_output_bytes", 1, _MOST_OUTPUT_BYTES) or _OUTPUT_BYTES,
+        answer=table.choice("answer", ANSWERS, "text"),
+        max_output_bytes=table.integer("max_output_bytes", 1, MOST_OUTPUT_BYTES) or _OUTPUT_BYTES,
     )
     table.close()
     return operation

@@ -1,0 +1,242 @@
+"""The published JSON Schema of connector files: it is what the reader goes by, and refuses what the reader refuses.
+
+C{AILERON_SCHEMA=yes trial tests.connectors.test_format} writes it anew.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors._files import shipped
+from aileron.connectors._operation import BODIES
+from aileron.connectors._schema import read_document, read_file
+from aileron.tables import FileFaults, FileTable
+from aileron.toml import read_toml
+from tests.connectors import (
+    mailhost,
+    repository,
+    test_command,
+    test_graphql,
+    test_multipart,
+    test_pages,
+    test_places,
+    test_schema,
+)
+from tests.connectors.format import make_schema
+
+SHIPPED = Path(str(files("aileron.connectors"))) / "connector.schema.json"
+FILES = {file.name: (file.data or b"").decode() for file in shipped()} | {
+    module.__name__: text
+    for module, text in (
+        (test_graphql, test_graphql.SPEC),
+        (test_multipart, test_multipart.SPEC),
+        (test_pages, test_pages.SPEC),
+        (test_places, test_places.SPEC),
+        (test_schema, test_schema.GOOD),
+    )
+}
+OTHERS = {
+    "git": repository.FILE.format(port=8080, path="/srv/site"),
+    "mail": mailhost.FILE,
+    "command": test_command.FILE.format(directory="/srv", python="/bin/python", code="pass"),
+}
+"""Connectors of the other kinds."""
+
+Table = dict[str, Any]
+OTHER_FAULTS: dict[str, dict[str, Table]] = {
+    "git": {
+        "git": {"repository": "site", "branches": "main", "tags": [7], "hooks": True},
+        "connector": {"base_url": 7, "kind": "svn"},
+        "credential": {"kind": "aws_sigv4"},
+    },
+    "mail": {
+        "mail": {"from": 7, "save_sent": "yes", "more": 1},
+        "smtp": {"host": 7, "port": 70000, "tls": "maybe", "more": 1},
+        "imap": {"port": 0},
+        "credential": {"kind": "api_key", "header": "X"},
+        "connector": {"hosts": ["x:1"]},
+    },
+    "command": {
+        "command": {"directory": "srv", "environment": {"A": 1}, "inherit": "PATH", "sandbox": "no", "network": 1},
+        "credential": {"kind": "basic", "variable": 7, "stdin": True},
+        "connector": {"base_url": "https://x.example"},
+        "operations": {"A b": {"program": "/bin/true"}, "deploy": {"program": "true"}, "status": {"answer": "xml"}},
+    },
+}
+"""Values that are wrong, by kind, table and key."""
+
+WRONG: dict[str, Table] = {
+    "connector": {"name": "github", "version": "1.0", "base_url": 7, "hosts": "x", "private_network": 1, "more": 1},
+    "variables": {"site": {"title": "Site", "pattern": "[a-z]+"}, "A b": {}},
+    "hosts": {"fixed": 7, "A b": "https://x.example"},
+    "credential": {"kind": "secret", "more": "x", "format": "Bearer"},
+}
+
+
+def refused(document: Table) -> bool:
+    """Whether the reader refuses what it is given as a table."""
+    faults = FileFaults("x.toml", read_toml(""), "connector_manifest")
+    read_document(FileTable(document, (), faults), "sha256:x", None)
+    return bool(faults.found)
+
+
+def operations(document: Table) -> Iterator[Table]:
+    """Its operations."""
+    yield from document["operations"].values()
+
+
+def mutants(document: Table) -> Iterator[tuple[str, Table]]:
+    """Copies of a good file with one thing wrong in each, and what."""
+
+    def changed(where: str, change: Any) -> tuple[str, Table]:
+        made = copy.deepcopy(document)
+        change(made)
+        return where, made
+
+    yield changed("no connector", lambda made: made.pop("connector"))
+    yield changed("no operations", lambda made: made.update(operations={}))
+    yield changed("unknown table", lambda made: made.update(more={}))
+    yield changed("operation's name", lambda made: made["operations"].update({"A b": {"method": "GET", "path": "/"}}))
+    for key in ("name", "version", "base_url"):
+        yield changed(f"no connector.{key}", lambda made, key=key: made["connector"].pop(key))
+    for table, wrong in WRONG.items():
+        for key, value in wrong.items() if table in document else ():
+            yield changed(f"{table}.{key}", lambda made, at=(table, key, value): made[at[0]].update({at[1]: at[2]}))
+    one_of_a_kind = {frozenset(each) - {"query", "headers"}: name for name, each in document["operations"].items()}
+    for name in list(one_of_a_kind.values())[:2]:
+        operation = document["operations"][name]
+        for where, bad in wrong_operations(operation):
+            yield changed(f"{name}: {where}", lambda made, at=(name, bad): made["operations"].update({at[0]: at[1]}))
+
+
+def wrong_operations(operation: Table) -> Iterator[tuple[str, Table]]:
+    """An operation with one thing wrong, and what."""
+    wrong: Table = {
+        "method": "FETCH",
+        "path": "no-slash",
+        "query": {"a": {"b": 1}},
+        "headers": {"X-A": 1},
+        "effect": "look",
+        "destructive": "no",
+        "output": "object",
+        "idempotent": "yes",
+        "answer": "html",
+        "slashes": "x",
+        "lists": [7],
+        "scopes": "read",
+        "mail": {"to": "${in.a}"},
+        "result": {"a": "not a path"},
+        "error": {"class": "other"},
+        "refused": [700],
+        "precondition": "x",
+        "answer_headers": {"a": 1},
+        "redirect": "always",
+        "max_response_bytes": 0,
+        "timeout_seconds": 301,
+        "reconcile": {"more": 1},
+        "present": {"kind": "poem"},
+        "pages": {"kind": "scroll"},
+        "host": 7,
+        "description": 7,
+        "graphql": {"query": "query { ${in.a} }"},
+        "multipart": {"a": {"media_type": "a/b", "text": "x"}},
+        "file": {"media_type": "a/b"},
+        "form": [],
+        "text": 7,
+        "unknown": 1,
+    }
+    for key, value in wrong.items():
+        yield key, {**operation, key: value}
+    for key in ("method", "path"):
+        yield f"no {key}", {name: value for name, value in operation.items() if name != key}
+    yield "two bodies", {**operation, "method": "POST", "json": {}, "text": "x"}
+    yield "body of GET", {**operation, "method": "GET", "text": "x"}
+    for table in ("reconcile", "present", "pages", "graphql", "error"):
+        if isinstance(inside := operation.get(table), Mapping):
+            yield f"{table}.more", {**operation, table: {**inside, "more_of_it": 1}}
+
+
+class FormatTests(SynchronousTestCase):
+    """C{connector.schema.json}."""
+
+    def setUp(self) -> None:
+        self.validator = Draft202012Validator(make_schema())
+
+    def test_shipped(self) -> None:
+        """What is shipped and published is what the reader's own tables make."""
+        text = json.dumps(make_schema(), indent=1, ensure_ascii=False) + "\n"
+        if "AILERON_SCHEMA" in os.environ:
+            SHIPPED.write_text(text, "utf-8")
+        self.assertEqual(SHIPPED.read_text("utf-8"), text)
+        Draft202012Validator.check_schema(make_schema())
+
+    def test_good(self) -> None:
+        """Every file that comes with the package, and every example, is sound for both."""
+        for name, text in FILES.items():
+            self.assertEqual(read_file(text.encode(), name).problems, (), name)
+            self.assertEqual([each.message for each in self.validator.iter_errors(tomllib.loads(text))], [], name)
+
+    def test_other_kinds(self) -> None:
+        """A repository, a mail account and a program have forms of their own, and no other's tables."""
+        for kind, text in OTHERS.items():
+            good = tomllib.loads(text)
+            self.assertEqual(read_file(text.encode(), kind).problems, (), kind)
+            self.assertEqual([each.message for each in self.validator.iter_errors(good)], [], kind)
+            wrong = [
+                {**good, "more": {}},
+                *({**good, other: {}} for other in ("pages", "git", "smtp") if other not in good),
+            ]
+            for table, values in OTHER_FAULTS[kind].items():
+                wrong += [{**good, table: {**good[table], key: value}} for key, value in values.items()]
+            for each in wrong:
+                changed = {name: table for name, table in each.items() if table != good.get(name)}
+                self.assertTrue(refused(each), f"{kind}: {changed}, by the reader")
+                self.assertFalse(self.validator.is_valid(each), f"{kind}: {changed}, by the schema")
+
+    def test_mutants(self) -> None:
+        """What is made wrong is refused by both."""
+        for name, text in FILES.items():
+            for where, mutant in mutants(tomllib.loads(text)):
+                self.assertTrue(refused(mutant), f"{name}: {where}, by the reader")
+                self.assertFalse(self.validator.is_valid(mutant), f"{name}: {where}, by the schema")
+
+    def test_keys(self) -> None:
+        """The schema has in each table the keys that the reader asks for there, and no other."""
+        asked: dict[tuple[str, ...], set[str]] = {}
+        original = FileTable._take
+
+        def take(table: FileTable, key: str, *rest: Any, **more: Any) -> Any:
+            asked.setdefault(general(table.path), set()).add(key)
+            return original(table, key, *rest, **more)
+
+        self.patch(FileTable, "_take", take)
+        for text in FILES.values():
+            refused(tomllib.loads(text))
+        for path in (
+            (),
+            ("connector",),
+            ("operations", "*"),
+            ("operations", "*", "error"),
+            ("operations", "*", "reconcile"),
+        ):
+            found: Any = make_schema()["$defs"]["http"]
+            for step in path:
+                found = found["additionalProperties"] if step == "*" else found["properties"][step]
+            self.assertLessEqual(asked[path], set(found["properties"]), path)
+            bodies = set(BODIES) if "*" in path[-1:] else set()
+            self.assertLessEqual(set(found["properties"]) - bodies, asked[path] | bodies, path)
+
+
+def general(path: tuple[str | int, ...]) -> tuple[str, ...]:
+    """The path with the name of an operation left open."""
+    return tuple("*" if at == 1 and path[0] == "operations" else str(step) for at, step in enumerate(path))
