@@ -147,11 +147,13 @@ class RunScheduler:
 
     async def _is_put_off(self, run: Run) -> bool:
         """Put a run off, on its row, if a service that it uses asked for no requests for now."""
+        rates = self._effects.rates
+        if not rates.are_known():
+            return False
         try:
             plan = await self._gate.sound_plan(run)
         except AileronError:
             return False  # as above
-        rates = self._effects.rates
         held = max(plan.steps, key=rates.seconds_left)
         seconds = rates.seconds_left(held)
         if not seconds:

@@ -236,10 +236,13 @@ class RateLimits:
             self._until[planned.account] = max(until, self._until.get(planned.account, 0.0))
         return outcome
 
-    def seconds_left(self, *steps: PlannedStep) -> float:
-        """Return how long the first of them that is held, and so all, must wait."""
-        now = self._clock.seconds()
-        left = max((self._until.get(planned.account, 0.0) - now for planned in steps), default=0.0)
+    def are_known(self) -> bool:
+        """Tell whether any service was at one lately, so that it is worth a look at what a run would do."""
+        return bool(self._until)
+
+    def seconds_left(self, planned: PlannedStep) -> float:
+        """Return how long a step must wait."""
+        left = self._until.get(planned.account, 0.0) - self._clock.seconds()
         return left if 0.0 < left <= _MOST_HELD_SECONDS else 0.0
 
     async def wait(self, planned: PlannedStep, seconds: float) -> bool:

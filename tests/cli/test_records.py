@@ -184,6 +184,11 @@ class LookingTests(ServedCase):
         for part in ("a binding can set another", "chat.invalid:443", "api_key, in Authorization", "Posts␛[2J."):
             self.assertIn(part, out)
         self.assertIn("no, but can be looked up  7", out)
+        variable = {"name": "site", "title": "Site", "pattern": "[a-z]+", "example": "acme", "default": None}
+        template = {"text": "https://{site}.invalid", "variables": [variable]}
+        self.site.answer("GET", "/v1/connectors", {"items": [{**CONNECTOR, "template": template}], "problems": []})
+        out = self.as_operator("connector", "show", "local://me/chat")[1]
+        self.assertIn("https://{site}.invalid (a binding sets site)", out)
         code, _, err = self.as_operator("connector", "show", "local://me/other")
         self.assertEqual((code, "aileron connector list" in err), (1, True))
 

@@ -25,6 +25,8 @@ from aileron.values import (
     PreviewRule,
     RunState,
     Step,
+    UrlTemplate,
+    UrlVariable,
     utc,
     visible,
 )
@@ -122,6 +124,17 @@ class ConnectorsPageTests(ConnectorsCase):
         self.bind(identity="second")
         self.assertEqual(self.states()[2], "Problem")
         self.assertIn("Revoke all but one.", self.page().text)
+
+    def test_variables(self) -> None:
+        """A connector whose base URL has variables shows it as it is declared, and the command that sets them."""
+        template = UrlTemplate("https://{site}.test.invalid", (UrlVariable("site", "Site", "[a-z]+", "acme"),))
+        hosts = ("{site}.test.invalid:443",)
+        self.connecting(base_url=None, bindable=True, template=template, hosts=hosts)
+        self.assertIn(f"aileron binding setup {FQN} --set site=acme", self.commands())
+        shown = self.page().text
+        for part in ("https://{site}.test.invalid", "{site}.test.invalid:443", "set your own values"):
+            self.assertIn(part, shown)
+        self.assertNotIn("--base-url", shown)
 
     def test_others(self) -> None:
         """A credential whose connector is gone is listed and can be revoked; what did not load says why."""

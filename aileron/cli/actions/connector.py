@@ -150,14 +150,15 @@ def show_one(found: Mapping[str, Any], state: str | None) -> None:
     :param state: how its file stands to what is trusted, or L{None}: it comes with the program.
     """
     heading("{name} {version}", name=found["name"], version=found["version"])
-    chosen, template = " (a binding can set another)" if found["bindable"] else "", found.get("template")
-    if template is not None:
-        chosen = f" (set {', '.join(each['name'] for each in template['variables'])} in {template['text']})"
+    address = f"{found['base_url']}{' (a binding can set another)' if found['bindable'] else ''}"
+    if template := found.get("template"):
+        names = ", ".join(each["name"] for each in template["variables"])
+        address = f"{template['text']} (a binding sets {names})"
     values(
         {
             "state": state or "built in, or from a plugin",
             "content": found["content_hash"],
-            "address": f"{found['base_url']}{chosen}",
+            "address": address,
             "hosts": ", ".join(found["hosts"]),
             "credential": _credential(found.get("credential")),
         },
