@@ -3,14 +3,13 @@
 from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from ._connection import ConnectionOpener, IConnectingReactor
 from ._fixtures import Replayed, replay
-from ._http import HttpConnector
 from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
 from ._schema import Spec
-from ._spec import HttpSpec
 from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec
+from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
 
 __all__ = [

@@ -19,13 +19,13 @@ from aileron.toml import NotToml, read_toml
 from aileron.values import JSON, LoadError, Outcome, Request, Sought, canonical, fits
 
 from ._answer import ServiceAnswer
-from ._classify import Reader
 from ._files import ConnectorFile, name_fixtures, of_directory, one_file, read_fixtures, shipped
-from ._pages import FetchedPage, PageReader
-from ._prepare import prepare
 from ._schema import read_file
-from ._spec import HttpOperation, HttpSpec
 from ._template import Omitted, ReferenceScope, render
+from .http._classify import Reader
+from .http._pages import FetchedPage, PageReader
+from .http._prepare import prepare
+from .http._spec import HttpOperation, HttpSpec
 
 BOUNDARY = "connector_fixtures"
 

@@ -13,10 +13,10 @@ from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
 
 from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
-from ._graphql import check_graphql
 from ._plugins import FoundPlugin, of_package
 from ._schema import BOUNDARY, Spec, read_file
-from ._spec import HttpSpec
+from .http._graphql import check_graphql
+from .http._spec import HttpSpec
 
 Make = Callable[[Spec], IConnector]
 """From what a file says to the connector that does it."""

@@ -13,12 +13,12 @@ from aileron.toml import NotToml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
 
 from ._headers import credential_format, header_name
-from ._lookup import Lookup
-from ._operation import read_operation
 from ._places import read_places
-from ._spec import HttpOperation, HttpSpec
 from .command import CommandSpec, read_command
 from .git import OPERATIONS, read_git
+from .http._lookup import Lookup
+from .http._operation import read_operation
+from .http._spec import HttpOperation, HttpSpec
 from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
 
 BOUNDARY = "connector_manifest"

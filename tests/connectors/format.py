@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from aileron.connectors import _lookup, _mail, _multipart, _operation, _pages, _places, _result, _schema, _spec, _when
+from aileron.connectors import _places, _schema
 from aileron.connectors.command import _spec as _command
+from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 from aileron.connectors.mail import spec as _account
 from aileron.credentials import KINDS, CredentialKind
 from aileron.values import MOST_PATTERN_CHARACTERS, PRESENTATIONS, READ, SEMVER, WRITE

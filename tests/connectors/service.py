@@ -20,7 +20,7 @@ from zope.interface import implementer
 
 from aileron.connectors import ConnectionOpener, HttpConnector, HttpTransport, IConnectingReactor, Spec
 from aileron.connectors._schema import read_file
-from aileron.connectors._spec import HttpSpec
+from aileron.connectors.http._spec import HttpSpec
 from aileron.interfaces import IConnector
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, READ, Outcome, canonical

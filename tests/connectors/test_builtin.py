@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.actions.services import find_services
 from aileron.connectors import replay
 from aileron.connectors._schema import read_file
-from aileron.connectors._spec import HttpSpec
+from aileron.connectors.http._spec import HttpSpec
 from aileron.manifests import KnownValues, check_arguments, parse, resolve_inverse, tool_name
 from aileron.values import READ, Action
 

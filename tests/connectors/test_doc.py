@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import CommandConnector, CommandSpec, GitSpec, HttpConnector, replay
 from aileron.connectors._schema import read_file
-from aileron.connectors._when import condition
+from aileron.connectors.http._when import condition
 from aileron.manifests import parse
 from tests.connectors.service import Service, spec_of
 

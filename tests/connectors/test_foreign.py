@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._decode import decode, show_safely
-from aileron.connectors._when import condition
+from aileron.connectors.http._decode import decode, show_safely
+from aileron.connectors.http._when import condition
 from aileron.values import JSON, canonical
 
 

@@ -18,8 +18,8 @@ from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._files import shipped
-from aileron.connectors._operation import BODIES
 from aileron.connectors._schema import read_document, read_file
+from aileron.connectors.http._operation import BODIES
 from aileron.tables import FileFaults, FileTable
 from aileron.toml import read_toml
 from tests.connectors import (

@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import HttpSpec, check
 from aileron.connectors._files import shipped
-from aileron.connectors._graphql import check_graphql
 from aileron.connectors._schema import read_file
+from aileron.connectors.http._graphql import check_graphql
 from tests.connectors.service import Service, spec_of
 
 SPEC = """

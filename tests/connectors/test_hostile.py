@@ -17,8 +17,8 @@ from zope.interface import implementer
 
 from aileron.addresses import read_origin
 from aileron.connectors import HttpConnector
-from aileron.connectors._spec import HttpOperation
 from aileron.connectors._template import ReferenceScope, render
+from aileron.connectors.http._spec import HttpOperation
 from aileron.runner.outcomes import Meaning, RetryPolicy, classify
 from aileron.values import JSON, READ, Outcome, canonical, to_json
 from tests.connectors.certificate import Certificate

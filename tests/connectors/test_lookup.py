@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.connectors import Registry
 from aileron.connectors._plugins import Screened
 from aileron.connectors._schema import read_file
-from aileron.connectors._when import at
+from aileron.connectors.http._when import at
 from aileron.errors import BindingFailed
 from aileron.interfaces import IConnector
 from aileron.testing import FINDABLE, MemoryCredential, ScriptedConnector, scripted_description

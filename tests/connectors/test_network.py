@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._connection import verifying
-from aileron.connectors._spec import HttpSpec
+from aileron.connectors.http._spec import HttpSpec
 from aileron.values import Outcome
 from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, answer, json_answer, spec_of

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._answer import ServiceAnswer
-from aileron.connectors._classify import Reader
 from aileron.connectors._schema import read_file
-from aileron.connectors._xml import decode_xml
+from aileron.connectors.http._classify import Reader
+from aileron.connectors.http._xml import decode_xml
 from aileron.errors import InvalidRequest
 from aileron.redaction import Redactor
 from aileron.values import Outcome

@@ -11,9 +11,9 @@ from attrs import evolve, field, frozen
 from zope.interface import implementer
 
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer
-from aileron.connectors._classify import may_pass
-from aileron.connectors._http import HttpConnector
 from aileron.connectors._sending import FAILURES, describe_failure, send_in_time
+from aileron.connectors.http._classify import may_pass
+from aileron.connectors.http._connector import HttpConnector
 from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest, ResourceLimitExceeded
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, Authorization, Fault, Finding, Outcome, Request, Sought

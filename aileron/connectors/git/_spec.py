@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
-from aileron.connectors._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
+from aileron.connectors.http._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
 from aileron.tables import FileTable, TextRule
 from aileron.values import JSON, READ, WRITE, CredentialNeed, Operation
 

@@ -11,8 +11,8 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.connectors._answer import Flight
 from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
-from aileron.connectors._decode import show_safely
 from aileron.connectors._sending import FAILURES, describe_failure
+from aileron.connectors.http._decode import show_safely
 from aileron.errors import ExternalApiError
 from aileron.redaction import Redactor
 from aileron.values import JSON, Fault, Outcome

@@ -9,11 +9,11 @@ from email.utils import parsedate_to_datetime
 
 from attrs import evolve, frozen
 
+from aileron.connectors._answer import ServiceAnswer
 from aileron.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.redaction import Redactor
 from aileron.values import JSON, Fault, Outcome, media_type_of
 
-from ._answer import ServiceAnswer
 from ._decode import decode, show_safely
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation

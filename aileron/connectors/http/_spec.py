@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from aileron.addresses import Origin
+from aileron.connectors._template import Template
 from aileron.values import ConnectorDescription, Operation, UrlTemplate
 
 from ._lookup import Lookup
 from ._pages import Pages
 from ._result import Parts
-from ._template import Template
 from ._when import Condition, Steps
 
 DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from aileron.connectors._files import MOST_FIXTURE_BYTES, ConnectorFile
+from aileron.connectors._template import Template
 from aileron.files import Unreadable, read_file
 from aileron.tables import FileFaults
 from aileron.toml import read_toml
 from aileron.values import READ, WRITE, LoadError
 
-from ._files import MOST_FIXTURE_BYTES, ConnectorFile
 from ._spec import HttpSpec
-from ._template import Template
 
 BOUNDARY = "connector_manifest"
 

@@ -12,6 +12,10 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.addresses import read_origin
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from aileron.connectors._places import own_base_url
+from aileron.connectors._sending import FAILURES, describe_failure, open_credential, send_in_time
+from aileron.connectors._template import ReferenceScope
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import IConnector, ICredential
 from aileron.redaction import Redactor, secrets_in
@@ -27,14 +31,10 @@ from aileron.values import (
     Sought,
 )
 
-from ._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from ._classify import Reader
 from ._pages import FetchedPage, PageReader, find_on_origin
-from ._places import own_base_url
 from ._prepare import not_declared, prepare
-from ._sending import FAILURES, describe_failure, open_credential, send_in_time
 from ._spec import HttpOperation, HttpSpec
-from ._template import ReferenceScope
 
 _LONG_BYTES = 64 * 1024
 _MOST_REDIRECTS = 3

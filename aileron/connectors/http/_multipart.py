@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
+from aileron.connectors._template import Omitted, ReferenceScope, Template, faults, problem, references, render, scalar
 from aileron.errors import InvalidRequest
 from aileron.tables import FileTable
 from aileron.values import JSON, UploadPart, media_type_of, regular_base64
-
-from ._template import Omitted, ReferenceScope, Template, faults, problem, references, render, scalar
 
 MULTIPART, FILE = "multipart", "file"
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
 from aileron.addresses import BaseUrl
+from aileron.connectors._headers import header_value
+from aileron.connectors._places import own_base_url
+from aileron.connectors._template import Omitted, ReferenceScope, Template, problem, references, render, scalar, text
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request, UploadPart, canonical
 
-from ._headers import header_value
 from ._mail import write_mail
 from ._multipart import FILE, MULTIPART, encode_upload
-from ._places import own_base_url
 from ._spec import HttpOperation, HttpSpec, RequestBody
-from ._template import Omitted, ReferenceScope, Template, problem, references, render, scalar, text
 
 _CONTENT_TYPES = {
     "json": "application/json",

@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 
 from attrs import frozen
 
+from aileron.connectors import _template
+from aileron.connectors._template import ReferenceScope, Template
 from aileron.errors import ExternalApiError
 from aileron.redaction import Redactor
 from aileron.tables import FileTable
 from aileron.values import JSON, Finding, Outcome, Sought
 
-from . import _template
 from ._result import Parts, chosen, read_parts
-from ._template import ReferenceScope, Template
 from ._when import PATH, Condition, Steps, at, condition, dotted
 
 SINCE = frozenset({"effect.since", "effect.since_unix"})

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping
 
 from attrs import evolve
 
+from aileron.connectors import _template
+from aileron.connectors._headers import header_name, header_value
+from aileron.connectors._template import Template
 from aileron.credentials import KINDS
 from aileron.tables import ANY_TEXT, FileTable, quote
 from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation, Presentation
 
-from . import _template
-from ._headers import header_name, header_value
 from ._lookup import read_lookup
 from ._mail import read_mail
 from ._multipart import FILE, MULTIPART, read_upload
@@ -29,7 +30,6 @@ from ._spec import (
     HttpOperation,
     RequestBody,
 )
-from ._template import Template
 from ._when import condition, dotted
 
 BODIES = ("json", "graphql", "form", "text", "mail", MULTIPART, FILE)

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from email.header import Header
 from quopri import encodestring
 
+from aileron.connectors._template import Omitted, ReferenceScope, Template, problem, references, render
 from aileron.tables import FileTable
 from aileron.values import JSON
-
-from ._template import Omitted, ReferenceScope, Template, problem, references, render
 
 _ADDRESSES = {"to": "To", "cc": "Cc", "bcc": "Bcc"}
 _TEXTS = {"subject": "Subject"}

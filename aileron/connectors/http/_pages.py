@@ -10,13 +10,13 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin
 from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
+from aileron.connectors._template import Template
 from aileron.errors import ExternalApiError
 from aileron.redaction import Redactor
 from aileron.tables import FileTable
 from aileron.values import JSON, READ, Outcome, Request, canonical
 
 from ._result import Parts, chosen, has_attachments
-from ._template import Template
 from ._when import Condition, MissingPath, Steps, at, condition, dotted
 
 CURSOR, LINK, PAGE, OFFSET = "cursor", "link", "page", "offset"
