@@ -68,7 +68,8 @@ class Home:
         :param more: added last, and wins.
         """
         inherited = {name: os.environ[name] for name in ALLOWED if name in os.environ}
-        ours = {"PATH": _path(), "TERM": "xterm", **self.variables}
+        # A pager that waits for nobody: what has to be read before trust grows longer than a terminal.
+        ours = {"PATH": _path(), "TERM": "xterm", "PAGER": "cat", **self.variables}
         return inherited | self._places() | ours | more
 
     def script(self, name: str, *arguments: str, **environment: str) -> Command:
