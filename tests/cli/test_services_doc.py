@@ -86,9 +86,24 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
     if service.check:
         check = f"`{service.check}` shows whether the credential works. It is run at the end."
     yield from ("", check)
+    yield from _scopes(name, service)
     data = files("aileron") / "connectors" / "builtin" / "actions" / name / "setup.toml"
     yield from ("", "## Limits", "")
     yield from (f"* {limit}" for limit in tomllib.loads(data.read_text("utf-8"))["limits"])
+
+
+def _scopes(name: str, service: ReadyService) -> Iterator[str]:
+    """The scopes that each action needs, where the credential has scopes."""
+    connector = tomllib.loads((files("aileron") / "connectors" / "builtin" / f"{name}.toml").read_text("utf-8"))
+    if "scopes" not in connector.get("credential", {}):
+        return
+    yield from ("", "## Scopes", "", "Signing in asks for the scopes of the actions that you trust:", "")
+    yield from ("| action | scope |", "|---|---|")
+    for each in service.actions:
+        action = tomllib.loads(each.text.split("+++\n", 2)[1])
+        used = (connector["operations"][operation] for operation in action["requires"]["connectors"][0]["capabilities"])
+        scopes = dict.fromkeys(scope for operation in used for scope in operation["scopes"])
+        yield f"| `{each.name}` | {', '.join(f'`{scope}`' for scope in scopes)} |"
 
 
 class ServicePagesTests(SynchronousTestCase):
