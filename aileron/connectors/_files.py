@@ -11,7 +11,8 @@ from attrs import frozen
 from aileron.files import Unreadable, list_files, printable, read_file
 from aileron.values import LoadError
 
-from ._schema import BOUNDARY
+BOUNDARY = "connector_manifest"
+"""The kind of file, for its faults."""
 
 MOST_FILE_BYTES = 64 * 1024
 MOST_FIXTURE_BYTES = 1024 * 1024

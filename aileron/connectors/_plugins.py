@@ -33,8 +33,7 @@ from aileron.values import (
     Sought,
 )
 
-from ._files import SHIPPED
-from ._schema import BOUNDARY
+from ._files import BOUNDARY, SHIPPED
 
 _Answered = TypeVar("_Answered", Outcome, Finding)
 

@@ -12,11 +12,10 @@ from zope.interface import implementer
 from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
 
-from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
+from ._files import BOUNDARY, LOCAL, ConnectorFile, of_directory, one_file, shipped
 from ._plugins import FoundPlugin, of_package
-from ._schema import BOUNDARY, Spec, read_file
-from .http._graphql import check_graphql
-from .http._spec import HttpSpec
+from ._schema import Spec, read_file
+from .http import HttpSpec, check_graphql
 
 Make = Callable[[Spec], IConnector]
 """From what a file says to the connector that does it."""

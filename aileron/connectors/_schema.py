@@ -12,16 +12,13 @@ from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
 
+from ._files import BOUNDARY
 from ._headers import credential_format, header_name
 from ._places import read_places
 from .command import CommandSpec, read_command
 from .git import OPERATIONS, read_git
-from .http._lookup import Lookup
-from .http._operation import read_operation
-from .http._spec import HttpOperation, HttpSpec
+from .http import HttpOperation, HttpSpec, Lookup, read_operation
 from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
-
-BOUNDARY = "connector_manifest"
 
 HTTP, GIT, COMMAND, MAIL = "http", "git", "command", "mail"
 KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND, MAIL)

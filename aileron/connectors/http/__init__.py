@@ -1,6 +1,9 @@
 """Services that speak HTTP: what their files may say, the requests made of it, and what their answers mean."""
 
 from ._connector import HttpConnector
-from ._spec import HttpSpec
+from ._graphql import check_graphql
+from ._lookup import Lookup
+from ._operation import read_operation
+from ._spec import HttpOperation, HttpSpec
 
-__all__ = ["HttpConnector", "HttpSpec"]
+__all__ = ["HttpConnector", "HttpOperation", "HttpSpec", "Lookup", "check_graphql", "read_operation"]

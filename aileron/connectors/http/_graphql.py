@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from aileron.connectors._files import MOST_FIXTURE_BYTES, ConnectorFile
+from aileron.connectors._files import BOUNDARY, MOST_FIXTURE_BYTES, ConnectorFile
 from aileron.connectors._template import Template
 from aileron.files import Unreadable, read_file
 from aileron.tables import FileFaults
@@ -13,8 +13,6 @@ from aileron.toml import read_toml
 from aileron.values import READ, WRITE, LoadError
 
 from ._spec import HttpSpec
-
-BOUNDARY = "connector_manifest"
 
 _EFFECTS = {"query": READ, "mutation": WRITE}
 _NOT_CHECKED = "The GraphQL operations were not checked. Install graphql-core: pip install 'aileron[graphql]'"
