@@ -94,6 +94,8 @@ def _lines(name: str, service: ReadyService) -> Iterator[str]:
 
 def _scopes(name: str, service: ReadyService) -> Iterator[str]:
     """The scopes that each action needs, where the credential has scopes."""
+    if service.connector != f"builtin://{name}":  # its file is written when it is connected
+        return
     connector = tomllib.loads((files("aileron") / "connectors" / "builtin" / f"{name}.toml").read_text("utf-8"))
     if "scopes" not in connector.get("credential", {}):
         return
