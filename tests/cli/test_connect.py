@@ -232,7 +232,7 @@ class ReplayTests(TrustCase):
     def test_schema(self) -> None:
         """The schema of the format is printed whole, as it is published."""
         code, out, _ = self.command("connector", "schema")
-    XX
+        page = Path(__file__).parents[2] / "aileron" / "connectors" / "connector.schema.json"
         self.assertEqual((code, out), (0, page.read_text("utf-8")))
 
     def test_replayed(self) -> None:
