@@ -9,8 +9,8 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import _http
 from aileron.connectors._schema import read_file
+from aileron.connectors.http import _connector
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, Outcome, Sought
 from tests.connectors.service import NOW, answer, json_answer, spec_of
@@ -70,7 +70,7 @@ class LongTests(SynchronousTestCase):
 
     def test_beside(self) -> None:
         """A long answer is read in another thread, and its echo taken out there; a short one is read at once."""
-        self.patch(_http, "_LONG_BYTES", 200)
+        self.patch(_connector, "_LONG_BYTES", 200)
         rig, asked = Rig(), list[object]()
 
         def in_thread(work: Callable[[], Outcome]) -> Deferred[Outcome]:
