@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -304,7 +305,10 @@ class ProgramTests(TestCase):
     """Real programs."""
 
     def setUp(self) -> None:
-        self.directory = Path(self.mktemp()).absolute()
+        # Outside of every repository: in a sandbox the whole of one is the program's.
+        root = tempfile.TemporaryDirectory()
+        self.addCleanup(root.cleanup)
+        self.directory = Path(root.name).resolve() / "temp"
         self.directory.mkdir()
 
     def connector(self, code: str, **changed: str) -> CommandConnector:

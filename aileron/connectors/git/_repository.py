@@ -242,7 +242,7 @@ def _packed(objects: str) -> DiskObjectStore:
     try:
         from dulwich.object_store import DiskObjectStore
     except ImportError:
-        raise InvalidRequest("Git connectors need dulwich. To install it, run: pipx inject aileron dulwich") from None
+        raise InvalidRequest("Git connectors need dulwich. Install Aileron with its extra named git.") from None
 
     class Packs(DiskObjectStore):
         """The packs alone, without what would lead elsewhere."""

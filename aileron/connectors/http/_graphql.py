@@ -15,7 +15,7 @@ from aileron.values import READ, WRITE, LoadError
 from ._spec import HttpSpec
 
 _EFFECTS = {"query": READ, "mutation": WRITE}
-_NOT_CHECKED = "The GraphQL operations were not checked. To check them, run: pipx inject aileron graphql-core"
+_NOT_CHECKED = "The GraphQL operations were not checked. To check them, install Aileron with its extra named graphql."
 
 
 def check_graphql(file: ConnectorFile, spec: HttpSpec, note: Callable[[str], None]) -> tuple[LoadError, ...]:
