@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from attrs import define, evolve
 from twisted.internet.defer import Deferred
@@ -12,7 +12,7 @@ from zope.interface import implementer
 
 from aileron.errors import Cancelled, CapabilityDenied, Conflict, NotFound, StoreUnavailable
 from aileron.interfaces import ISubmission
-from aileron.manifests import KnownValues, check_arguments, resolve_inverse
+from aileron.manifests import KnownValues, check_arguments, resolve_inverse, uses_outputs
 from aileron.runner._executor import Executor
 from aileron.runner._scheduler import RunScheduler
 from aileron.runner.decisions import Decisions
@@ -43,7 +43,7 @@ from aileron.values import (
 )
 
 _PLACEHOLDER = "dry-run"
-_DID_NOTHING = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED, RunState.FAILED))
+_NOT_BEGUN = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
 _NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the service.").fault())
 
 
@@ -76,6 +76,10 @@ class Proposals:
         if granted is not None:
             self._gate.requests.expiry.forget(run_id)
             self._scheduler.start(granted)
+
+    async def in_turn(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, Run]]) -> Run:
+        """Do C{work} once no other change of the run is under way."""
+        return await self._locks.run(run_id, work)
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """Take back a run that has not begun, once no other change of it is under way."""
@@ -126,6 +130,8 @@ class Submission:
         if not run.gated:
             self._limits.effects.require()
         plan = self.planner.plan(action, arguments, run.effect_key)
+        if call.undoes is not None and any(map(uses_outputs, action.steps)):
+            raise CapabilityDenied(f"A step of {action.name} uses another step's answer, so it cannot be shown before.")
         if run.gated:
             await self._limits.caps.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
@@ -140,10 +146,17 @@ class Submission:
         asked = Approval(run, plan.digest(run), plan.review(), run.received_at)
         return DryRun(asked, offer, tuple(plan.cards()))
 
+    @shielded
     async def undo(self, run_id: str, actor: Actor) -> Run:
+        return await self._proposals.in_turn(run_id, lambda: self._undo(run_id, actor))
+
+    async def _undo(self, run_id: str, actor: Actor) -> Run:
         undone = await self._runs.run(run_id)
         if undone.state is not RunState.COMPLETED:
             raise make_conflict(undone)
+        for run in (await self._runs.table.list(RunQuery(undoes=run_id))).items:
+            if not await self._did_nothing(run):
+                return run
         self.planner.offerings.refresh()
         action = self.planner.offerings.find(undone.action).action
         if action.inverse is None:
@@ -152,22 +165,16 @@ class Submission:
             raise Conflict(f"The action {action.name} changed after this run, so it cannot be undone automatically.")
         outputs = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
         arguments = resolve_inverse(action.inverse, KnownValues(undone.arguments, outputs))
-        undoing, key = await self._find_undoing(action.inverse.action, f"undo-{run_id}")
-        if undoing is not None:
-            return undoing
         try:
-            return await self.submit(Call(action.inverse.action, arguments, actor, idempotency_key=key, gated=True))
+            return await self.submit(Call(action.inverse.action, arguments, actor, undoes=run_id))
         except NotFound as error:
             raise NotFound(f"It is undone by the action {action.inverse.action}. {error.message}") from None
 
-    async def _find_undoing(self, action: str, key: str) -> tuple[Run | None, str]:
-        """Find the run that undoes another one, and its idempotency key; those that did nothing are passed over."""
-        for number in count(1):
-            tried = key if number == 1 else f"{key}-{number}"
-            found = await self._runs.table.find_by_key(None, action, tried)
-            if found is None or found.state not in _DID_NOTHING:
-                return found, tried
-        raise AssertionError("unreachable")
+    async def _did_nothing(self, run: Run) -> bool:
+        """Tell whether a run ended without an effect: it was not begun, or its first step failed."""
+        if run.state is RunState.FAILED:
+            return not await self._runs.table.steps(run.id)
+        return run.state in _NOT_BEGUN
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
@@ -215,12 +222,13 @@ class Submission:
             manifest_digest=action.digest,
             arguments=arguments,
             state=RunState.RECEIVED,
-            gated=action.approval.required or call.gated,
+            gated=action.approval.required or call.undoes is not None,
             effect_key=self._runs.events.fresh_id(),
             received_at=now,
             changed_at=now,
             session_id=call.session.id if call.session else None,
             idempotency_key=call.idempotency_key,
+            undoes=call.undoes,
         )
 
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:

@@ -138,8 +138,8 @@ class GrantMatcher:
                     self._grants.revoke(grant.id, now)
 
     def _may_allow(self, run: Run) -> bool:
-        if run.parent_id is not None or not self._effects.may_act():
-            return False  # what does again what may have happened is a person's to decide
+        if run.parent_id is not None or run.undoes is not None or not self._effects.may_act():
+            return False  # what does again what may have happened, or undoes it, is a person's to decide
         self.end_what_is_over()
         return any(True for _ in self._for_caller(run))
 

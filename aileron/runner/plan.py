@@ -147,6 +147,7 @@ class Plan:
                 "run": run.id,
                 "session": run.session_id,
                 "again": run.parent_id,
+                **({} if run.undoes is None else {"undoes": run.undoes}),
                 "effect_key": run.effect_key,
                 "action": self.action.name,
                 "manifest": self.action.digest,

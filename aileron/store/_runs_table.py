@@ -34,6 +34,7 @@ RUNS = Table(
         "asked": JSON_TEXT.or_null(),
         "parent_id": PLAIN,
         "start_after": MOMENT.or_null(),
+        "undoes": PLAIN,
     },
 )
 SIZE = "length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)"
@@ -133,5 +134,6 @@ def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[obj
         ("runs.action = ?", query.action),
         ("runs.gated = ?", query.gated),
         ("runs.parent_id = ?", query.parent_id),
+        ("runs.undoes = ?", query.undoes),
         *terms,
     )

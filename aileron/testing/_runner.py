@@ -177,7 +177,8 @@ class ScriptedRunner(ScriptedTrust):
             raise Conflict("It is not completed.", {"state": undone.state.value})
         if inverse is None:
             raise CapabilityDenied("The action does not say how it is undone.")
-        return await self.submit(Call(inverse.action, undone.arguments, actor, idempotency_key=f"undo-{run_id}"))
+        known = next((run for run in self._runs.values() if run.undoes == run_id), None)
+        return known or await self.submit(Call(inverse.action, undone.arguments, actor, undoes=run_id))
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """Wait until the test settles a run, at most C{seconds} by its clock."""
@@ -320,7 +321,7 @@ class ScriptedRunner(ScriptedTrust):
         return None
 
     def _start(self, call: Call, offer: Offer) -> Run:
-        gated = offer.action.approval.required
+        gated = offer.action.approval.required or call.undoes is not None
         now = self._now()
         run = Run(
             id=f"run-{len(self._runs) + 1}",
@@ -335,6 +336,7 @@ class ScriptedRunner(ScriptedTrust):
             changed_at=now,
             session_id=None if call.session is None else call.session.id,
             idempotency_key=call.idempotency_key,
+            undoes=call.undoes,
         )
         self._runs[run.id] = run
         if gated:
@@ -350,6 +352,7 @@ class ScriptedRunner(ScriptedTrust):
                 and run.session_id == (query.session_id or run.session_id)
                 and run.action == (query.action or run.action)
                 and run.gated == (run.gated if query.gated is None else query.gated)
+                and run.undoes == (query.undoes or run.undoes)
             ):
                 yield run
 

@@ -43,6 +43,7 @@ class RunQuery:
     cursor: str | None = None
     oldest_first: bool = False
     parent_id: str | None = None
+    undoes: str | None = None
     most_bytes: int | None = None
 
 

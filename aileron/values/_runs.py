@@ -63,7 +63,7 @@ class Call:
 
     :ivar session: L{None} where the operator calls without one.
     :ivar idempotency_key: 1 to 128 visible ASCII, or L{None}.
-    :ivar gated: whether it needs approval even where its action does not.
+    :ivar undoes: the run that it undoes; then it needs the operator's approval even where its action needs none.
     """
 
     action: str
@@ -71,7 +71,7 @@ class Call:
     actor: Actor
     session: Session | None = None
     idempotency_key: str | None = None
-    gated: bool = False
+    undoes: str | None = None
 
 
 @frozen
@@ -87,6 +87,7 @@ class Run:
     :ivar asked: the arguments as they were asked for, where the operator has edited them; else L{None}.
     :ivar parent_id: the run whose outcome is unknown and which this one does again.
     :ivar start_after: an approved one does not begin before.
+    :ivar undoes: the completed run that this one undoes.
     """
 
     id: str
@@ -108,6 +109,7 @@ class Run:
     asked: Mapping[str, JSON] | None = None
     parent_id: str | None = None
     start_after: datetime | None = None
+    undoes: str | None = None
 
     @property
     def asked_for(self) -> Mapping[str, JSON]:

@@ -122,8 +122,13 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     run = await deps.submission.run(run_id)
     history = await deps.submission.history(run_id)
     approval = await _approval(deps, run)
-    choices = _choices(run, _find_inverse(deps, run))
+    undoing = (await deps.submission.runs(RunQuery(undoes=run_id, limit=1))).items
+    choices = [*_choices(run, _find_inverse(deps, run)), *(_draw_undoing(each) for each in undoing)]
     return Drawing(lambda: _page(run, history, approval, choices))
+
+
+def _draw_undoing(run: Run) -> Tag:
+    return quiet("Undone by ", link(f"/runs/{run.id}", run.action), ": ", state_chip(run.state))
 
 
 def _find_inverse(deps: Dependencies, run: Run) -> str | None:
@@ -177,6 +182,7 @@ def _about(run: Run) -> Iterator[tuple[str, Cell]]:
     yield "Starts", run.start_after if run.state is RunState.APPROVED else None
     yield "Session", "None (yours)" if run.session_id is None else link(f"/sessions/{run.session_id}", run.session_id)
     yield "Repeats", None if run.parent_id is None else link(f"/runs/{run.parent_id}", run.parent_id)
+    yield "Undoes", None if run.undoes is None else link(f"/runs/{run.undoes}", run.undoes)
     yield "Effect key", run.effect_key
     yield "Idempotency key", run.idempotency_key
     yield "Reason", run.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aileron.errors import CapabilityDenied, Conflict, InvalidRequest, NotFound, Paused
-from aileron.values import Outcome, Run, RunState, TrustKind
+from aileron.values import NewGrant, Outcome, Run, RunState, TrustKind, utc
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
@@ -46,7 +46,7 @@ class InverseTests(InverseCase):
         undoing = self.undo(run)
         self.assertEqual((undoing.action, undoing.state, undoing.gated), ("take-back", RunState.PENDING, True))
         self.assertEqual((undoing.arguments, undoing.session_id), ({"text": "17.4", "times": 2}, None))
-        self.assertEqual((undoing.parent_id, self.connector.sendings), (None, []))
+        self.assertEqual((undoing.parent_id, undoing.undoes, self.connector.sendings), (None, run.id, []))
         self.approve(undoing)
         self.assertIs(self.state(undoing), RunState.COMPLETED)
         (sent,) = self.connector.sendings
@@ -65,6 +65,53 @@ class InverseTests(InverseCase):
         self.assertEqual(len({undoing.id, second.id, third.id}), 3)
         self.approve(third)
         self.assertEqual((self.undo(run).id, self.state(third)), (third.id, RunState.COMPLETED))
+
+    def test_weeks_later(self) -> None:
+        """However long ago it was undone, it is not undone again."""
+        run = self.done()
+        undoing = self.undo(run)
+        self.approve(undoing)
+        self.clock.advance(30 * 86_400)
+        self.next_life()
+        self.assertEqual(self.undo(run).id, undoing.id)
+
+    def test_half_done(self) -> None:
+        """Of what failed after its first step, nothing is done again; what failed at once is requested anew."""
+        self.offer("take-back", BACK, step("put", "second", 'text = "x"'), gated=False)
+        run = self.done()
+        self.connector.script += [Outcome(fault=InvalidRequest("No.").fault(), sent=True)]
+        first = self.undo(run)
+        self.approve(first)
+        self.assertIs(self.state(first), RunState.FAILED)
+        self.connector.script += [Outcome({}), Outcome(fault=InvalidRequest("No.").fault(), sent=True)]
+        second = self.undo(run)
+        self.approve(second)
+        self.assertEqual((second.id == first.id, self.state(second)), (False, RunState.FAILED))
+        self.assertEqual(self.undo(run).id, second.id)
+
+    def test_grant(self) -> None:
+        """No standing grant decides it, with a preview or without, in this life or the next."""
+        run = self.done()
+        other = self.submit("take-back", {"text": "17.4", "times": 2})
+        self.offer("take-back", BACK)
+        asked = self.submit("take-back", {"text": "17.4", "times": 2})
+        wish = NewGrant((), 5, utc(self.clock.seconds() + 3600.0), session=False)
+        self.sync(self.runner.decisions.approve_and_grant(asked.id, self.yes(asked), wish))
+        self.assertIs(self.state(self.submit("take-back", {"text": "17.4", "times": 2})), RunState.COMPLETED)
+        undoing = self.undo(run)
+        self.assertIs(self.state(undoing), RunState.PENDING)
+        self.next_life()
+        self.assertIs(self.state(undoing), RunState.PENDING)
+        self.assertIs(self.state(other), RunState.COMPLETED)
+
+    def test_not_shown(self) -> None:
+        """An inverse whose request nobody could see before is not requested."""
+        later = step("put", "second", 'text = "${steps.only.ts}"')
+        self.offer("take-back", BACK, later, gated=False)
+        run = self.done()
+        error = self.fails(self.runner.submission.undo(run.id, OPERATOR), CapabilityDenied)
+        self.assertIn("cannot be shown", error.message)
+        self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(1,)])
 
     def test_not_done(self) -> None:
         """A run that did not complete has nothing that could be undone."""

@@ -216,6 +216,7 @@ COMPONENTS: Mapping[str, Schema] = {
         asked=_says("the arguments as asked for, where the operator edited them"),
         edited={**list_of(ref("Change")), **_says("in what they differ")},
         parent_id=_says("the run whose outcome is unknown and which this one does again"),
+        undoes=_says("the completed run that this one undoes"),
         start_after=_says("an approved one begins no sooner"),
     ),
     "Approval": widened(

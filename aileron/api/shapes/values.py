@@ -143,7 +143,13 @@ def _attributes(event: Event) -> dict[str, JSON]:
     return {name: value for name, value in named.items() if value not in (None, {})}
 
 
-ANSWERS.differ(Run, effect_key=OMITTED, fault=Member("failure"), computed={"edited": edits, "status": status_of})
+ANSWERS.differ(
+    Run,
+    effect_key=OMITTED,
+    fault=Member("failure"),
+    undoes=Member(optional=True),
+    computed={"edited": edits, "status": status_of},
+)
 ANSWERS.differ(StepRow, run_id=OMITTED, step_id=Member("id"))
 ANSWERS.differ(AttemptRow, run_id=OMITTED, step_id=Member("step"), fault=Member("failure"))
 ANSWERS.differ(

@@ -133,6 +133,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
             "last changed": when(run["changed_at"]),
             "approval": "required" if run["gated"] else "not required",
             **({"repeats": run["parent_id"]} if run.get("parent_id") else {}),
+            **({"undoes": run["undoes"]} if run.get("undoes") else {}),
             **({"reason": run["reason"]} if run.get("reason") else {}),
             **({"audit record": run["audit_id"]} if run.get("audit_id") else {}),
         },

@@ -199,6 +199,8 @@ def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str
         yield from (" by ", tags.bdi(agent(session)), " in ", tags.bdi(visible(session.working_dir)))
         yield from (" (self-reported; ", tags.a("session", href=f"/sessions/{visible(session.id)}"), " opened by ")
         yield from (tags.bdi(process_name(session.peer), title=process(session.peer)), ")")
+    if approval.run.undoes is not None:
+        yield from (". Undoes ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.undoes)}"))
     if approval.expires_at:
         yield from (". Expires ", moment(approval.expires_at))
 
