@@ -54,6 +54,29 @@ class OtherPagesTests(PagesTestCase):
         """Fail unless it is on record."""
         self.assertIn(kind, kinds(await self.audit()))
 
+    async def test_undo(self) -> None:
+        """A completed run is undone by what its action names: its button leads to the approval of that."""
+        path = self.action_file(UNGATED, gated=False)
+        head, mark, body = path.read_text().rpartition("+++\n")
+        inverse = (
+            f'\n[undo]\naction = "{GATED}"\nargs = {{ channel = "#general", summary = "Undone: ${{steps.post.ts}}" }}\n'
+        )
+        path.write_text(f"{head}{inverse}{mark}{body}")
+        await self.add(path, force=True)
+        done = await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "Sent"}, wait=30)
+        self.assertEqual((done.status, len(self.workspace.messages)), (200, 1), done.text)
+        page = await self.entered(f"/runs/{done.body['run_id']}")
+        await page.shows(f"Requests {GATED} for what this run did.")
+        await self.keep(page, "run-undo")
+        await page.click("#undo")
+        await page.until("location.pathname.startsWith('/approvals/')")
+        await page.shows("Undoes an earlier run")
+        await self.ready(page)
+        self.assertEqual(len(self.workspace.messages), 1)
+        await page.click("#approve")
+        await self.posted(2)
+        self.assertIn("Undone: ", self.workspace.messages[1].text)
+
     async def test_home(self) -> None:
         """Home follows what happens: a request appears and leads to its approval; once done, it is counted there."""
         page = await self.opened()
