@@ -227,7 +227,8 @@ class Outcome:
     :ivar retry_after_seconds: what the service asked for, if it did.
     :ivar status: the HTTP status, if one came.
     :ivar notes: what else is worth recording; C{echoed}: the kinds of forms in which the secret came back
-        (C{plain url json html hex base64 base64url split}), each place of which was replaced.
+        (C{plain url json html hex base64 base64url split}), each place of which was replaced; C{more}: that a read in
+        pages did not come to its end.
     """
 
     output: JSON = None

@@ -166,6 +166,30 @@ class MailTests(LookCase):
         found = [self.answered(change=whole, **more).happened for more in ({"more": False}, {"more": True}, {})]
         self.assertEqual([False, None, None], found)
 
+    def test_part(self) -> None:
+        """Nothing found in a part of the pages says nothing, whether a bound ended the read or a page failed."""
+        paged = """pages = { kind = "page", parameter = "page", items = "found.mails", most_pages = 2 }
+result = { found = "found" }
+max_response_bytes = 200
+"""
+        search = SEARCH.replace("since =", 'page = "${in.page}", since =') + paged
+        text = HEAD + MAIL.replace(
+            "match =", 'absent_statuses = [404]\nabsent = "did_not_happen"\nafter_seconds = 1\nmatch ='
+        )
+        full, empty = json_answer({"found": {"mails": [{"id": "x" * 50}]}}), json_answer({"found": {"mails": []}})
+        long = json_answer({"found": {"mails": ["x" * 200]}})
+        for replies, happened in (
+            ((full, empty), False),
+            ((full, full), None),
+            ((full, long), None),
+            ((full, json_answer({"error": "e" * 300}, 503)), None),
+            ((full, json_answer({}, 404)), None),
+            ((json_answer({}, 404),), False),
+        ):
+            self.service = Service()
+            finding = self.look(self.service.connector(spec_of(text + search)), sought("send", {"to": "ann"}), *replies)
+            self.assertIs(happened, finding.happened, replies)
+
     def test_nobody_says(self) -> None:
         """A service that is silent or refuses to tell, or a look that cannot be built and is not sent, says nothing."""
         for inputs, replies, kind, count in (

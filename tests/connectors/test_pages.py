@@ -160,6 +160,7 @@ class EndTests(PagesCase):
         pages = [json_answer({"data": {"items": [n], "next": f"c{n}"}}) for n in range(9)]
         outcome = self.read("cursor", *pages)
         self.assertEqual(outcome.output, {"all": [0, 1, 2, 3], "after": "c3", "more": True})
+        self.assertEqual(outcome.notes, {"pages": 4, "more": True})
 
     def test_most_items(self) -> None:
         """No further page is read once there are as many items as declared."""
@@ -183,6 +184,7 @@ class EndTests(PagesCase):
             (answer(b"{}", 429, {"Retry-After": "7"}), "status 429. (page 2)", True),
             (answer(b"<html>"), "does not understand. (page 2)", False),
             (json_answer({"data": {"items": {}}}), "does not understand. (page 2)", False),
+            (answer(b"x" * 2000, 503), "(page 2)", False),
         ):
             outcome = self.read("cursor", first, bad)
             assert outcome.fault is not None

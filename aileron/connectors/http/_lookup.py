@@ -16,6 +16,7 @@ from aileron.redaction import Redactor
 from aileron.tables import FileTable
 from aileron.values import JSON, Finding, Outcome, Sought
 
+from ._pages import MORE
 from ._result import Parts, chosen, read_parts
 from ._when import PATH, Condition, Steps, at, condition, dotted
 
@@ -88,7 +89,8 @@ class Lookup:
         :param name: of the connector, for messages.
         :param echo: takes the secret out of what is decoded.
         """
-        if outcome.status in self.absent_statuses:
+        is_all = MORE not in outcome.notes
+        if outcome.status in self.absent_statuses and is_all:
             return Finding(self._absent(None, sought, now), notes=outcome.notes)
         if outcome.fault is not None:
             return Finding(None, fault=outcome.fault, notes=outcome.notes)
@@ -99,7 +101,7 @@ class Lookup:
         scope = _scope(sought)
         found = [each for each in items if self.match is None or self.match.holds(each, scope)]
         if not found:
-            return Finding(self._absent(outcome.output, sought, now), notes=outcome.notes)
+            return Finding(self._absent(outcome.output, sought, now) if is_all else None, notes=outcome.notes)
         more: Mapping[str, JSON] = {"matches": len(found)} if len(found) > 1 else {}
         result = found[0] if self.result is None else chosen(self.result, found[0], echo)
         return Finding(True, result, notes={**outcome.notes, **more})

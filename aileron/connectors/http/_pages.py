@@ -23,6 +23,8 @@ CURSOR, LINK, PAGE, OFFSET = "cursor", "link", "page", "offset"
 KINDS = (CURSOR, LINK, PAGE, OFFSET)
 MOST_PAGES, MOST_ITEMS = 50, 10_000
 DEFAULT_MOST_PAGES, DEFAULT_MOST_ITEMS = 10, 1000
+MORE = "more"
+"""The note on an outcome that there is more than was read."""
 
 _LINK = re.compile(r"<([^<>]{1,4000})>([^<>]{0,1000})")
 _REL = re.compile(r";\s{0,9}rel=\"?([A-Za-z -]{1,100})")
@@ -41,6 +43,11 @@ class FetchedPage:
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     size: int = 0
     too_large: bool = False
+
+    @property
+    def is_success(self) -> bool:
+        """Whether its status says that it is what was asked for, also where too little of it was read."""
+        return self.outcome.status is not None and 200 <= self.outcome.status <= 299
 
 
 AskPage = Callable[[Request, int], Awaitable[FetchedPage]]
@@ -148,14 +155,15 @@ class PageReader:
     async def read(self, request: Request) -> Outcome:
         """Read as many as there are, and as are allowed.
 
-        A page that fails is the outcome of all; one that no longer has room ends them.
+        A page that fails is the outcome of all; a good one that no longer has room ends them.  That a bound ended
+        them is in the notes, whatever the output says.
         """
         alone, asked, items, size = self.pages.is_chosen(request), list[Request](), list[JSON](), 0
         following: Request | None = request
         last, echoed = FetchedPage(Outcome()), dict[str, JSON]()
         while following is not None and not self._is_enough(len(asked), len(items), alone=alone):
             page = await self.ask(following, self.most_bytes - size)
-            if page.too_large and asked:
+            if page.too_large and asked and page.is_success:
                 break
             echoed = _echoed(page.outcome, echoed)
             found = self.pages.items_of(page.outcome.output)
@@ -168,8 +176,10 @@ class PageReader:
                 return self._failure(page.outcome, len(asked), "names a next page on another host")
             if following in asked:
                 return self._failure(page.outcome, len(asked), "names the same page again")
-        output = self.pages.whole(last.outcome.output, items, self.result, more=following is not None)
-        return evolve(last.outcome, output=output, notes={**last.outcome.notes, **echoed, "pages": len(asked)})
+        more = following is not None
+        output = self.pages.whole(last.outcome.output, items, self.result, more=more)
+        told: dict[str, JSON] = {"pages": len(asked), **({MORE: True} if more else {})}
+        return evolve(last.outcome, output=output, notes={**last.outcome.notes, **echoed, **told})
 
     def _is_enough(self, pages: int, items: int, *, alone: bool) -> bool:
         return pages >= (1 if alone else self.pages.most_pages) or items >= self.pages.most_items
@@ -182,7 +192,8 @@ class PageReader:
             outcome = evolve(outcome, output=None, fault=fault, classified=False)
         if number == 1 or outcome.fault is None:
             return outcome
-        return evolve(outcome, fault=evolve(outcome.fault, message=f"{outcome.fault.message} (page {number})"))
+        fault = evolve(outcome.fault, message=f"{outcome.fault.message} (page {number})")
+        return evolve(outcome, fault=fault, notes={**outcome.notes, MORE: True})
 
 
 def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], result: Parts | None) -> Pages | None:
