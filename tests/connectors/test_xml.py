@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +78,16 @@ class XmlTests(SynchronousTestCase):
             self.assertRaises(ValueError, decode_xml, wrong, ())
         self.assertRaises(ValueError, decode_xml, b"<a>" + b"<b/>" * 200_000 + b"</a>", ())
 
+    def test_encoding(self) -> None:
+        """An unknown encoding is refused without a word of the service's; the usual ones are read."""
+        for name in ("canary", "rot13", "hex", "base64", "zlib", "idna", "utf-7", "shift_jis", "cp037", ""):
+            body = f'<?xml version="1.0" encoding="{name}"?><a>x</a>'.encode()
+            refused = self.assertRaises(ValueError, decode_xml, body, ())
+            self.assertNotIn("canary", "".join(traceback.format_exception(refused)))
+        for name in ("utf-8", "UTF-8", "us-ascii", "ISO-8859-1", "utf-16"):
+            body = f'<?xml version="1.0" encoding="{name}"?><a>x</a>'.encode(name)
+            self.assertEqual(decode_xml(body, ()), {"a": "x"})
+
     def test_linear(self) -> None:
         """A long answer takes time as its length, whatever it is made of."""
         for part, lists in ((b"<b>x</b>", ("b",)), (b"&lt;", ()), (b"<!--x-->", ()), (b"<b/>y", ())):
@@ -98,6 +109,13 @@ class XmlTests(SynchronousTestCase):
 
 class StoreTests(SynchronousTestCase):
     """A connector whose service answers in XML."""
+
+    def test_unknown_encoding(self) -> None:
+        """A refusal stays one in an unknown encoding; a success that cannot be read is unknown."""
+        body = b'<?xml version="1.0" encoding="canary-secret"?><Error/>'
+        for status, classified in ((403, True), (200, False)):
+            outcome = self.outcome(body, status, "put")
+            self.assertEqual((outcome.fault is None, outcome.classified), (False, classified))
 
     def reader(self, operation: str) -> Reader:
         """What reads the answers to it, of a service that must not see a canary come back."""

@@ -12,6 +12,7 @@ from aileron.values import JSON
 
 _MOST_DEPTH = 64
 _MOST_ELEMENTS = 200_000
+_ENCODINGS = frozenset({"utf-8", "utf-16", "us-ascii", "iso-8859-1"})  # those of expat itself: no codec is looked up
 
 
 def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
@@ -21,20 +22,27 @@ def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
     between elements are left out, and so is the prefix of a name.
 
     :param lists: names of elements that may come several times: each is an array, also if it comes once.
-    :raises ValueError: it is no XML, declares a document type or an entity, or is nested too deep.
+    :raises ValueError: it is no XML, declares a document type, an entity or another encoding, or is nested too
+        deep; what the service wrote is not in the message.
     """
     reader = _TreeBuilder(frozenset(lists))
     parser = expat.ParserCreate()
     parser.buffer_text = True
+    parser.XmlDeclHandler = _declared
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
     parser.StartDoctypeDeclHandler = _refuse  # what has no document type has no entities of its own either
     try:
         parser.Parse(body, True)
-    except expat.ExpatError as error:
-        raise ValueError("no XML") from error
+    except (expat.ExpatError, LookupError):  # a lookup for the codec of an encoding that the service made up
+        raise ValueError("no XML") from None
     return reader.open[0].members
+
+
+def _declared(_version: str, encoding: str | None, _standalone: int) -> None:
+    if encoding is not None and encoding.lower() not in _ENCODINGS:
+        raise ValueError("an encoding that is not read")
 
 
 def _refuse(*_declared: object) -> NoReturn:
