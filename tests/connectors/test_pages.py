@@ -191,6 +191,29 @@ class EndTests(PagesCase):
             self.assertIn(words, outcome.fault.message)
             self.assertEqual((outcome.output, outcome.classified), (None, classified))
 
+    def test_cursor_forms(self) -> None:
+        """Only a cursor that is missing, null, empty or false ends the read; one in another form fails it."""
+        second = json_answer({"data": {"items": [2]}})
+        for end in (None, "", False):
+            self.assertEqual(self.read("body", json_answer({"items": [1], "end": end})).fault, None)
+        self.assertEqual(self.read("body", json_answer({"items": [1]})).fault, None)
+        self.assertEqual(len(self.service.requests), 4)
+        for wrong in (1700.5, True, ["c"], {}):
+            outcome = self.read("body", json_answer({"items": [1], "end": wrong}), second)
+            assert outcome.fault is not None
+            self.assertIn("names a next page in a form", outcome.fault.message)
+            self.service.replies.clear()
+        self.assertEqual(len(self.service.requests), 8)
+        self.assertEqual(
+            self.read("cursor", json_answer({"data": {"items": [1], "next": 0}}), second).output,
+            {"all": [1, 2], "more": False},
+        )
+
+    def test_digits(self) -> None:
+        """What is a digit only elsewhere is no number of a page, and no size."""
+        self.assertEqual(self.read("page", json_answer([1]), page="²").output, [1])
+        self.assertEqual(self.read("page", json_answer([1]), json_answer([]), limit="²").output, [1])
+
     def test_breaks(self) -> None:
         """A connection that breaks between pages, or a page that takes too long, fails the read in time."""
         reading = self.start("cursor", json_answer({"data": {"items": [1], "next": "c"}}), None)
@@ -240,7 +263,9 @@ class HostileTests(PagesCase):
         link = {"Link": '</botcanary-key/l?page=2>; rel="next"'}
         outcome = self.read("link", json_answer([1, 2], headers=link))
         self.assertEqual(self.service.requests[0].split(b" ")[1], b"/botcanary-key/l?size=2")
-        self.assertEqual((len(self.service.requests), outcome.fault is None), (1, False))
+        assert outcome.fault is not None
+        self.assertEqual(len(self.service.requests), 1)
+        self.assertIn("is read by a link, which would repeat the key in its path", outcome.fault.message)
         self.assertNotIn("canary-key", repr(outcome))
 
     def test_same_page(self) -> None:

@@ -198,8 +198,8 @@ class _Attempt:
             fault = describe_failure(name, error, self.flight, seconds=self.seconds, most_bytes=most)
             if isinstance(error, ServiceUnreachable) and self.flight.sent:
                 fault = evolve(fault, retriable=self.operation.operation.idempotent)
-            failed = self._fail(fault, error.status if isinstance(error, TooLarge) else None)
-            return evolve(failed, too_large=isinstance(error, TooLarge))
+            status = error.status if isinstance(error, TooLarge) else None
+            return evolve(self._fail(fault, status), too_large=status is not None and 200 <= status <= 299)
         return FetchedPage(await self._read(name, answer), answer.headers, len(answer.body))
 
     async def _read(self, name: str, answer: ServiceAnswer) -> Outcome:

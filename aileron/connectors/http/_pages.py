@@ -26,6 +26,7 @@ DEFAULT_MOST_PAGES, DEFAULT_MOST_ITEMS = 10, 1000
 MORE = "more"
 """The note on an outcome that there is more than was read."""
 
+_DIGITS = re.compile(r"[0-9]{1,18}")
 _LINK = re.compile(r"<([^<>]{1,4000})>([^<>]{0,1000})")
 _REL = re.compile(r";\s{0,9}rel=\"?([A-Za-z -]{1,100})")
 
@@ -36,7 +37,7 @@ class FetchedPage:
 
     :ivar headers: of the answer, by lower-case name.
     :ivar size: of its body, in bytes.
-    :ivar too_large: whether it was larger than it was allowed to be.
+    :ivar too_large: whether it was a success, but larger than it was allowed to be.
     """
 
     outcome: Outcome
@@ -44,18 +45,13 @@ class FetchedPage:
     size: int = 0
     too_large: bool = False
 
-    @property
-    def is_success(self) -> bool:
-        """Whether its status says that it is what was asked for, also where too little of it was read."""
-        return self.outcome.status is not None and 200 <= self.outcome.status <= 299
-
 
 AskPage = Callable[[Request, int], Awaitable[FetchedPage]]
 """Asks for one page, of so many bytes at most; its output is the whole content."""
 
 
 class NoNextPage(Exception):
-    """The service says of the next page what cannot be followed."""
+    """The service says of the next page what cannot be followed; the message ends a sentence about it."""
 
 
 @frozen
@@ -88,7 +84,7 @@ class Pages:
     def follow(self, request: Request, page: FetchedPage) -> Request | None:
         """Return the request for the page behind C{page}; L{None}: that is the last.
 
-        :raises NoNextPage: it is on another host, or would have the key in its path.
+        :raises NoNextPage: it is on another host, would have the key in its path, or is not understood.
         """
         content = page.outcome.output
         if self.until is not None and self.until.holds(content):
@@ -96,11 +92,10 @@ class Pages:
         if self.kind == LINK:
             return _linked(request, page.headers.get("link", ""))
         if self.kind == CURSOR:
-            cursor = at(content, self.cursor)
-            return self._with(request, cursor) if isinstance(cursor, str | int) and cursor not in ("", False) else None
+            return self._behind(request, at(content, self.cursor))
         count = len(self.items_of(content) or ())
         asked = dict(_query(request.url)).get(self.size, "")
-        if not count or (asked.isdigit() and count < int(asked)):
+        if not count or (_DIGITS.fullmatch(asked) and count < int(asked)):
             return None
         return self._with(request, self._number(request) + (1 if self.kind == PAGE else count))
 
@@ -121,7 +116,15 @@ class Pages:
 
     def _number(self, request: Request) -> int:
         given = self._given(request)
-        return int(str(given)) if str(given).isdigit() else self.first if self.kind == PAGE else 0
+        return int(str(given)) if _DIGITS.fullmatch(str(given)) else self.first if self.kind == PAGE else 0
+
+    def _behind(self, request: Request, cursor: JSON | MissingPath) -> Request | None:
+        """Return the request for the page behind a cursor; only one that is missing, null, empty or false is none."""
+        if isinstance(cursor, MissingPath) or cursor is None or cursor is False or cursor == "":
+            return None
+        if isinstance(cursor, bool) or not isinstance(cursor, str | int):
+            raise NoNextPage("names a next page in a form that the connector does not understand")
+        return self._with(request, cursor)
 
     def _with(self, request: Request, value: str | int) -> Request:
         if self.in_body:
@@ -163,7 +166,7 @@ class PageReader:
         last, echoed = FetchedPage(Outcome()), dict[str, JSON]()
         while following is not None and not self._is_enough(len(asked), len(items), alone=alone):
             page = await self.ask(following, self.most_bytes - size)
-            if page.too_large and asked and page.is_success:
+            if page.too_large and asked:
                 break
             echoed = _echoed(page.outcome, echoed)
             found = self.pages.items_of(page.outcome.output)
@@ -172,8 +175,8 @@ class PageReader:
             asked, items, size, last = [*asked, following], [*items, *found], size + page.size, page
             try:
                 following = self.pages.follow(following, page)
-            except NoNextPage:
-                return self._failure(page.outcome, len(asked), "names a next page on another host")
+            except NoNextPage as problem:
+                return self._failure(page.outcome, len(asked), str(problem))
             if following in asked:
                 return self._failure(page.outcome, len(asked), "names the same page again")
         more = following is not None
@@ -257,8 +260,10 @@ def _linked(request: Request, header: str) -> Request | None:
         relation = _REL.search(parameters)
         if relation and "next" in relation[1].split() and 'results="false"' not in parameters:
             url = find_on_origin(request.url, target)
-            if url is None or request.credential_path is not None:  # where it would repeat the key
-                raise NoNextPage
+            if url is None:
+                raise NoNextPage("names a next page on another host")
+            if request.credential_path is not None:
+                raise NoNextPage("is read by a link, which would repeat the key in its path")
             pairs = [pair for pair in _query(url) if pair[0] != request.credential_query]
             return evolve(request, url=url if request.credential_query is None else _with_query(url, pairs))
     return None
