@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from email.header import Header
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")
+_MOST_CHARACTERS = 900  # of what stands in one header of a mail
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_PLAIN = re.compile(r"(?!.*=\?)[\x20-\x7e]*")  # what looks like an encoded word is encoded: it would be read as one
 
 _OURS = frozenset(
     {
@@ -57,3 +61,20 @@ def credential_format(text: str) -> str:
     if text.count("{key}") != 1 or "{" in text.replace("{key}", ""):
         raise ValueError("must hold {key} exactly once")
     return header_value(text)
+
+
+def read_line(text: str) -> str:
+    """Read one line of a mail, without control characters: anything else could end a header and begin another.
+
+    :raises ValueError: what it must be.
+    """
+    if _CONTROL.search(text):
+        raise ValueError("must not contain line breaks or control characters")
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"must have {_MOST_CHARACTERS} characters at most")
+    return text
+
+
+def encode_line(text: str) -> str:
+    """Write a text as a header of a mail has it (RFC 2047), so that it is read as it is."""
+    return text if _PLAIN.fullmatch(text) else Header(text, "utf-8", header_name="Subject").encode(linesep="\r\n")

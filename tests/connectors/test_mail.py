@@ -58,6 +58,11 @@ class MailTests(SynchronousTestCase):
         self.assertLessEqual(max(map(len, data.split(b"\r\n"))), 998)
         self.assertEqual(parsed(data).get_content(), text.replace("\n", "\r\n"))
 
+    def test_encoded_word(self) -> None:
+        """A subject that looks encoded is read as it was approved, and not as what it decodes to."""
+        for subject in ("=?utf-8?q?Pay_EVIL?=", "Re: =?utf-8?b?UGF5?= now", "=?", "x" * 250, "é" * 250):
+            self.assertEqual(parsed(written(subject=subject))["Subject"], subject)
+
     def test_refused(self) -> None:
         """What is no address, subject or text is refused by the name of its input, as is a line break in a header."""
         wrong: dict[str, tuple[JSON, ...]] = {
@@ -74,7 +79,7 @@ class MailTests(SynchronousTestCase):
                 ["ada@example.org"] * 501,
                 "a@b\0",
             ),
-            "subject": ("a\nb", "a\rb", "x" * 251, "\0", 5, ["a"]),
+            "subject": ("a\nb", "a\rb", "a\u2028b", "a\u2029b", "a\x85b", "\x1b[1m", "\x7f", "x" * 251, "\0", 5, ["a"]),
             "reply": ("<1>\r\nBcc: eve@example.org", "<1>\n", "ü", " "),
             "text": (5, "a\0b", ["a"], "\ud800"),
         }

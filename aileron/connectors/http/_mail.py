@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from email.header import Header
 from quopri import encodestring
 
+from aileron.connectors._headers import encode_line, read_line
 from aileron.connectors._template import Omitted, ReferenceScope, Template, problem, references, render
 from aileron.tables import FileTable
 from aileron.values import JSON
@@ -18,7 +18,6 @@ PARTS = {**_ADDRESSES, **_TEXTS, **_IDS, "text": ""}
 
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 _ID = re.compile(r"[!-~]+(?: [!-~]+)*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MOST_LINE_BYTES = 998  # RFC 5322 2.1.1
 _MOST_SUBJECT = 250
@@ -73,9 +72,9 @@ def _header(part: str, value: JSON | Omitted) -> str:
         if not _ID.fullmatch(text) or len(text) > _MOST_LINE_BYTES - 20:
             raise ValueError("must be visible ASCII without a line break")
         return text.replace(" ", "\r\n ")
-    if _CONTROL.search(text) or len(text) > _MOST_SUBJECT:
+    if len(text) > _MOST_SUBJECT:
         raise ValueError(f"must be one line of at most {_MOST_SUBJECT} characters")
-    return Header(text, None if text.isascii() else "utf-8", header_name=PARTS[part]).encode(linesep="\r\n")
+    return encode_line(read_line(text))
 
 
 def _text(value: JSON | Omitted) -> str:

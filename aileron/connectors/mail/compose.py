@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from email import policy
-from email.header import Header
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import quote
@@ -15,12 +14,12 @@ from email.utils import quote
 from attrs import frozen
 
 from aileron.addresses import read_host
+from aileron.connectors._headers import encode_line, read_line
 from aileron.connectors._template import problem
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, media_type_of, regular_base64
 
 MOST_RECIPIENTS = 100
-_MOST_CHARACTERS = 900  # of what stands in one header
 _MOST_ADDRESS_CHARACTERS = 400
 _MOST_ATTACHMENTS = 20
 _MOST_BYTES = 4 * 1024 * 1024
@@ -28,10 +27,8 @@ _POLICY = policy.SMTP.clone(cte_type="7bit")
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>\s*")
 _MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,240}>")
-_PLAIN = re.compile(r"(?!.*=\?)[\x20-\x7e]*")  # what looks like an encoded word is encoded: it would be read as one
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _LINE_END = re.compile(r"\r\n?")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 SHARED = frozenset({"to", "cc", "bcc", "subject", "text", "reply_to", "in_reply_to", "attachments"})
 """What a message is made of."""
@@ -73,18 +70,6 @@ def read_mail_address(text: str) -> Address:
     return Address(name, local, read_host(domain))
 
 
-def read_line(text: str) -> str:
-    """Read one line without control characters: anything else could end a header and begin another.
-
-    :raises ValueError: what it must be.
-    """
-    if _CONTROL.search(text):
-        raise ValueError("must not contain line breaks or control characters")
-    if len(text) > _MOST_CHARACTERS:
-        raise ValueError(f"must have {_MOST_CHARACTERS} characters at most")
-    return text
-
-
 def compose(sender: Address, inputs: Mapping[str, JSON], effect_key: str, *, for_draft: bool = False) -> Composed:
     """Write the message; the same inputs give the same bytes.
 
@@ -105,7 +90,7 @@ def compose(sender: Address, inputs: Mapping[str, JSON], effect_key: str, *, for
     lines = [
         _written("From", [sender]),
         *(_written(header, given[name]) for header, name in shown if given[name]),
-        f"Subject: {_encoded(_line(inputs, 'subject', required=not for_draft))}",
+        f"Subject: {encode_line(_line(inputs, 'subject', required=not for_draft))}",
         f"Message-ID: {identifier}",
         *_replied(inputs),
     ]
@@ -125,14 +110,10 @@ def write_mail_address(address: Address) -> str:
     name = address.display_name
     if not name:
         return address.addr_spec
-    if not _PLAIN.fullmatch(name):
-        return f"{_encoded(name)}\r\n <{address.addr_spec}>"
+    written = encode_line(name)
+    if written != name:
+        return f"{written}\r\n <{address.addr_spec}>"
     return f"{name if _ATOMS.fullmatch(name) else chr(34) + quote(name) + chr(34)} <{address.addr_spec}>"
-
-
-def _encoded(text: str) -> str:
-    """Write a text as a header has it (RFC 2047)."""
-    return text if _PLAIN.fullmatch(text) else Header(text, "utf-8", header_name="Subject").encode(linesep="\r\n")
 
 
 def _body(inputs: Mapping[str, JSON], identifier: str) -> bytes:

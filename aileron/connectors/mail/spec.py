@@ -8,10 +8,11 @@ from email.headerregistry import Address
 from attrs import frozen
 
 from aileron.addresses import Origin, bracketed, is_loopback, read_host
+from aileron.connectors._headers import read_line
 from aileron.tables import FileTable
 from aileron.values import JSON, READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Presentation
 
-from .compose import SHARED, read_line, read_mail_address
+from .compose import SHARED, read_mail_address
 from .reading import SOUGHT
 
 SEND, DRAFT, SEARCH, MESSAGE, MAILBOXES = "send_mail", "save_draft", "search_mail", "read_mail", "list_mailboxes"
