@@ -74,6 +74,8 @@ class BindingTests(ServedCase):
         self.typed = [PASSPHRASE, "canary"]
         code, _, err = self.command("binding", "setup", "builtin://slack", "--set", "site=acme")
         self.assertEqual((code, "has no variables" in err), (1, True))
+        code, _, err = self.command(*setup, "--set", "site=acme", "--base-url", "https://other.atlassian.net")
+        self.assertEqual((code, "not both" in err), (1, True))
         self.assertEqual(len(self.site.bodies("POST", "/v1/bindings/setup")), 2)
 
     def test_provider(self) -> None:

@@ -119,6 +119,8 @@ def setup(
     Shows what the secret can be used for, then reads it from the terminal without showing it, or from --secret-fd.
     If CONNECTOR uses OAuth 2, you sign in at its service instead.
     """
+    if more["base_url"] is not None and variables:
+        raise CommandError("Give --base-url or --set, not both; nothing was bound.")
     if more["base_url"] is None:
         more["base_url"] = _base_url(command.cli, connector, variables)
     body: dict[str, JSON] = {
