@@ -168,7 +168,7 @@ class MailTests(LookCase):
 
     def test_part(self) -> None:
         """Nothing found in a part of the pages says nothing, whether a bound ended the read or a page failed."""
-        paged = """pages = { kind = "page", parameter = "page", items = "found.mails", most_pages = 2 }
+        paged = """pages = { kind = "page", parameter = "page", items = "found.mails", most_pages = 2, more = "more" }
 result = { found = "found" }
 max_response_bytes = 200
 """

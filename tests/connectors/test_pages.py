@@ -52,23 +52,30 @@ method = "GET"
 path = "/l"
 query = { size = 2 }
 effect = "read"
-pages = { kind = "link", most_items = 3 }
+result = { all = "items" }
+pages = { kind = "link", most_items = 3, more = "more" }
 
 [operations.page]
 method = "GET"
 path = "/p"
 query = { per_page = "${in.limit}", page = "${in.page}" }
 effect = "read"
-pages = { kind = "page", parameter = "page", size = "per_page" }
+result = { all = "items" }
+pages = { kind = "page", parameter = "page", size = "per_page", more = "more" }
 
 [operations.offset]
 method = "GET"
 path = "/o"
 query = { start = "${in.start}" }
 effect = "read"
-result = { values = "values" }
+result = { values = "values", last = "last" }
 pages = { kind = "offset", items = "values", parameter = "start", until = "last == true" }
 """
+
+
+def every(*items: JSON, more: bool = False) -> JSON:
+    """The output of a read whose pages are arrays."""
+    return {"all": list(items), "more": more}
 
 
 class PagesCase(SynchronousTestCase):
@@ -123,16 +130,16 @@ class KindTests(PagesCase):
         """A link header names the next page; the credential is added to it once, even if the service repeats it."""
         link = '</x>; rel="prev", <http://127.0.0.1:8080/other?n=2&key=canary-key>; rel="next"'
         outcome = self.read("link", json_answer([1], headers={"Link": link}), json_answer([2]))
-        self.assertEqual((outcome.output, self.queries()), ([1, 2], [{"size": "2"}, {"n": "2"}]))
+        self.assertEqual((outcome.output, self.queries()), (every(1, 2), [{"size": "2"}, {"n": "2"}]))
         self.assertTrue(self.service.requests[1].startswith(b"GET /other?n=2&key="))
         last = '</x?n=3>; rel="next"; results="false"'
-        self.assertEqual(self.read("link", json_answer([3], headers={"Link": last})).output, [3])
+        self.assertEqual(self.read("link", json_answer([3], headers={"Link": last})).output, every(3))
 
     def test_page(self) -> None:
         """Pages are counted until one is not full, or is empty."""
-        self.assertEqual(self.read("page", json_answer([1, 2]), json_answer([3]), limit=2).output, [1, 2, 3])
+        self.assertEqual(self.read("page", json_answer([1, 2]), json_answer([3]), limit=2).output, every(1, 2, 3))
         self.assertEqual([each.get("page") for each in self.queries()], [None, "2"])
-        self.assertEqual(self.read("page", json_answer([1, 2]), json_answer([])).output, [1, 2])
+        self.assertEqual(self.read("page", json_answer([1, 2]), json_answer([])).output, every(1, 2))
 
     def test_offset(self) -> None:
         """An offset grows by what came."""
@@ -141,14 +148,14 @@ class KindTests(PagesCase):
             json_answer({"values": [3]}),
             json_answer({"values": [], "last": True}),
         )
-        self.assertEqual(self.read("offset", *pages).output, {"values": [1, 2, 3]})
+        self.assertEqual(self.read("offset", *pages).output, {"values": [1, 2, 3], "last": True})
         self.assertEqual([each.get("start") for each in self.queries()], [None, "2", "3"])
 
     def test_chosen(self) -> None:
         """Who names a page gets that one alone."""
         outcome = self.read("cursor", json_answer({"data": {"items": [5], "next": "c6"}}), after="c5")
         self.assertEqual(outcome.output, {"all": [5], "after": "c6", "more": True})
-        self.assertEqual(self.read("page", json_answer([1]), page=4).output, [1])
+        self.assertEqual(self.read("page", json_answer([1]), page=4).output, every(1, more=True))
         self.assertEqual(len(self.service.requests), 2)
 
 
@@ -165,7 +172,7 @@ class EndTests(PagesCase):
     def test_most_items(self) -> None:
         """No further page is read once there are as many items as declared."""
         pages = [json_answer([n, n], headers={"Link": f'</l?n={n}>; rel="next"'}) for n in range(9)]
-        self.assertEqual(self.read("link", *pages).output, [0, 0, 1, 1])
+        self.assertEqual(self.read("link", *pages).output, every(0, 0, 1, 1, more=True))
 
     def test_size(self) -> None:
         """All pages together have no more bytes than one answer may; the page that is too much is left for later."""
@@ -198,7 +205,8 @@ class EndTests(PagesCase):
             self.assertEqual(self.read("body", json_answer({"items": [1], "end": end})).fault, None)
         self.assertEqual(self.read("body", json_answer({"items": [1]})).fault, None)
         self.assertEqual(len(self.service.requests), 4)
-        for wrong in (1700.5, True, ["c"], {}):
+        in_no_known_form: list[JSON] = [1700.5, True, ["c"], {}]
+        for wrong in in_no_known_form:
             outcome = self.read("body", json_answer({"items": [1], "end": wrong}), second)
             assert outcome.fault is not None
             self.assertIn("names a next page in a form", outcome.fault.message)
@@ -211,8 +219,8 @@ class EndTests(PagesCase):
 
     def test_digits(self) -> None:
         """What is a digit only elsewhere is no number of a page, and no size."""
-        self.assertEqual(self.read("page", json_answer([1]), page="²").output, [1])
-        self.assertEqual(self.read("page", json_answer([1]), json_answer([]), limit="²").output, [1])
+        self.assertEqual(self.read("page", json_answer([1]), page="²").output, every(1, more=True))
+        self.assertEqual(self.read("page", json_answer([1]), json_answer([]), limit="²").output, every(1))
 
     def test_breaks(self) -> None:
         """A connection that breaks between pages, or a page that takes too long, fails the read in time."""
@@ -290,7 +298,7 @@ class HostileTests(PagesCase):
         outcome = self.read(
             "link", json_answer(["canary-key"], headers={"Link": '</l?n=2>; rel="next"'}), json_answer([2])
         )
-        self.assertEqual((outcome.output, outcome.notes["echoed"]), (["[redacted]", 2], ["plain"]))
+        self.assertEqual((outcome.output, outcome.notes["echoed"]), (every("[redacted]", 2), ["plain"]))
 
 
 class FileTests(SynchronousTestCase):
@@ -300,6 +308,8 @@ class FileTests(SynchronousTestCase):
         """What cannot be read in pages, or would not end, is a fault."""
         for old, new, words in (
             ('kind = "link", most_items = 3', 'kind = "links"', "must be one of"),
+            ('most_items = 3, more = "more"', "most_items = 3", "`more` is missing: the output would not say"),
+            ('values = "values", last = "last"', 'values = "values"', "`more` is missing: the output would not say"),
             ('kind = "link"', 'kind = "link", cursor = "a"', "`cursor` is not a known key"),
             ("most_items = 3", "most_items = 20000", "from 1 to 10000"),
             ("most_pages = 4", "most_pages = 51", "from 1 to 50"),

@@ -23,6 +23,8 @@ CURSOR, LINK, PAGE, OFFSET = "cursor", "link", "page", "offset"
 KINDS = (CURSOR, LINK, PAGE, OFFSET)
 MOST_PAGES, MOST_ITEMS = 50, 10_000
 DEFAULT_MOST_PAGES, DEFAULT_MOST_ITEMS = 10, 1000
+ITEMS = "items"
+"""What a result calls the array of pages that are arrays themselves."""
 MORE = "more"
 """The note on an outcome that there is more than was read."""
 
@@ -135,7 +137,7 @@ class Pages:
 
     def whole(self, content: JSON, items: list[JSON], result: Parts | None, *, more: bool) -> JSON:
         """Return the output: what the last page says, with the items of all."""
-        merged = _put(content, self.items, items)
+        merged = _put(content, self.items, items) if self.items or result is None else {ITEMS: items}
         output = merged if result is None else chosen(result, merged, Redactor.of())
         return {**output, self.more: more} if self.more and isinstance(output, dict) else output
 
@@ -223,6 +225,8 @@ def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], 
         most_items=inside.integer("most_items", 1, MOST_ITEMS) or DEFAULT_MOST_ITEMS,
         more=inside.text("more", required=False),
     )
+    if not found.more and not _tells(found, result):
+        inside.fault("more", "is missing: the output would not say that there is more than was read")
     if found.more and (result is None or found.more in result):
         inside.fault("more", "needs a result to stand in, where no other part has its name")
     if has_attachments(result) or "answer_headers" in table.values or table.values.get("answer", "json") != "json":
@@ -231,6 +235,12 @@ def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], 
         table.fault("pages", "is for reads; those of links for GET")
     inside.close()
     return found
+
+
+def _tells(pages: Pages, result: Parts | None) -> bool:
+    """Whether an output says without C{more} that it is not all: by the cursor, or by what is true of the last page."""
+    telling = {pages.cursor, pages.until.path if pages.until else ()} - {()}
+    return bool(telling) if result is None else any(part.path in telling for part in result.values())
 
 
 def _parameter(inside: FileTable, body: Template, query: Mapping[str, Template]) -> tuple[Steps, bool]:
