@@ -34,9 +34,10 @@ from aileron.runner.grants import GrantMatcher, GrantService
 from aileron.runner.limits import Caps, Limits
 from aileron.runner.offerings import Offerings, TrustedTexts, TrustService
 from aileron.runner.outcomes import LateAnswers, RetryPolicy
-from aileron.runner.pauses import EffectGate, Pauses, RateLimits
+from aileron.runner.pauses import EffectGate, Pauses
 from aileron.runner.plan import Planner
 from aileron.runner.previews import Previews
+from aileron.runner.rates import RateLimits
 from aileron.runner.reconciler import Reconciler, ReconciliationService
 from aileron.runner.requests import ApprovalRequests, Expiry
 from aileron.runner.runs import EventFactory, RunRepository

@@ -191,7 +191,7 @@ class Executor:
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
         execution.built = None
         try:
-            await self._effects.in_turn(planned, execution.run.session_id, self._remaining_seconds(execution))
+            await self._effects.in_turn(planned, execution.run, self._remaining_seconds(execution))
             request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
             execution.built = None if planned.request is not None else request
             return self._effects.rates.noted(planned, await self._send(execution, planned, request))
@@ -257,9 +257,8 @@ class Executor:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
         try:
             read = planned.connector.read(planned.request, self._credential(planned), seconds)
-            return self._effects.rates.noted(
-                planned, await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
-            )
+            outcome = await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
+            return self._effects.rates.noted(planned, outcome, of_preview=True)
         except (CancelledError, VaultLocked):
             raise
         except Overdue:

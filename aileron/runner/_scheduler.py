@@ -146,7 +146,7 @@ class RunScheduler:
         return None
 
     async def _is_put_off(self, run: Run) -> bool:
-        """Put a run off, on its row, if a service that it uses asked for no requests for now."""
+        """Put a run off, on its row, if a service that its steps use asked for no requests for now."""
         rates = self._effects.rates
         if not rates.are_known():
             return False
@@ -154,12 +154,12 @@ class RunScheduler:
             plan = await self._gate.sound_plan(run)
         except AileronError:
             return False  # as above
-        held = max(plan.steps, key=rates.seconds_left)
-        seconds = rates.seconds_left(held)
+        held = max(plan.steps, key=lambda planned: rates.seconds_left(planned, run.id))
+        seconds = rates.put_off(held, run.id)
         if not seconds:
             return False
         now = self._runs.events.now()
-        until, reason = now + timedelta(seconds=seconds), rates.explain(held)
+        until, reason = now + timedelta(seconds=seconds), rates.explain(held, seconds)
         event = self._runs.events.of_run("run.scheduled", run, reason=reason, begins_at=timestamp(until))
         await self._runs.apply(transition(run, RunState.APPROVED, now, event, start_after=until))
         self._gate.undo.wait(run.id, until, self._on_time)

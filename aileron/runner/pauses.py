@@ -14,33 +14,28 @@ from datetime import datetime
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, LimitExceeded, Paused, VaultLocked
 from aileron.interfaces import IBindings, IBrakes, IVault, IWatermarks
 from aileron.runner.plan import PlannedStep
+from aileron.runner.rates import RateLimits
 from aileron.runner.runs import RunRepository, Verify
 from aileron.values import (
     Actor,
     Approval,
     Event,
-    Outcome,
     Pause,
     Run,
     VaultState,
     compact,
     from_json,
-    timestamp,
     to_json,
-    utc,
 )
 from aileron.waiting import Waiting
 
 PAUSED_ROW = "paused"
 """The watermark that holds what is paused."""
-
-_MOST_HELD_SECONDS = 3600.0
 
 MOST_SESSIONS = 256
 """Of what agents paused for themselves the oldest are forgotten beyond these; nobody has so many that live."""
@@ -218,50 +213,6 @@ def _read(written: str | None, now: datetime) -> tuple[Pause, ...]:
 
 
 @define(eq=False)
-class RateLimits:
-    """Remembers, for as long as the daemon lives, until when services asked to be sent nothing.
-
-    Each connector and account by itself, and no longer than an hour: a service cannot hold its runs for ever.
-    """
-
-    _clock: IReactorTime
-    _until: dict[tuple[str, str | None], float] = field(factory=dict, init=False)
-
-    def noted(self, planned: PlannedStep, outcome: Outcome) -> Outcome:
-        """Keep what an answer asks for, where a later moment does not stand already, and return it."""
-        now = self._clock.seconds()
-        self._until = {key: until for key, until in self._until.items() if now < until <= now + _MOST_HELD_SECONDS}
-        if outcome.retry_after_seconds:
-            until = now + min(outcome.retry_after_seconds, _MOST_HELD_SECONDS)
-            self._until[planned.account] = max(until, self._until.get(planned.account, 0.0))
-        return outcome
-
-    def are_known(self) -> bool:
-        """Tell whether any service was at one lately, so that it is worth a look at what a run would do."""
-        return bool(self._until)
-
-    def seconds_left(self, planned: PlannedStep) -> float:
-        """Return how long a step must wait."""
-        left = self._until.get(planned.account, 0.0) - self._clock.seconds()
-        return left if 0.0 < left <= _MOST_HELD_SECONDS else 0.0
-
-    async def wait(self, planned: PlannedStep, seconds: float) -> bool:
-        """Wait until C{planned} is held no more; C{False}: that takes longer than C{seconds}, or the daemon stops."""
-        left = self.seconds_left(planned)
-        try:
-            if 0.0 < left < seconds:
-                await deferLater(self._clock, left)
-        except CancelledError:
-            return False  # nothing was sent: that is not in doubt
-        return left < seconds
-
-    def explain(self, planned: PlannedStep) -> str:
-        """Say what is waited for."""
-        until = timestamp(utc(self._clock.seconds() + self.seconds_left(planned)))
-        return f"{planned.description.fqn} is at its rate limit and asked for no requests before {until}."
-
-
-@define(eq=False)
 class EffectGate:
     """Tells whether effects may begin now.
 
@@ -297,16 +248,17 @@ class EffectGate:
             self._generation = generation
             self.missed()
 
-    async def in_turn(self, planned: PlannedStep, session_id: str | None, seconds: float) -> None:
-        """Wait for as long as the service of a step asked for.
+    async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
+        """Wait for as long as the service of a step of C{run} asked for.
 
         :raises LimitExceeded: that takes longer than C{seconds}, or everything is paused since.
         """
-        left = self.rates.seconds_left(planned)
+        left = self.rates.seconds_left(planned, run.id)
         if not left:
             return
-        why = f"{self.rates.explain(planned)} Nothing was sent."
-        if not await self.rates.wait(planned, seconds) or not await self.pauses.over(session_id, seconds - left):
+        why = f"{self.rates.explain(planned, left)} Nothing was sent."
+        waited = await self.rates.wait(planned, run.id, seconds)
+        if not waited or not await self.pauses.over(run.session_id, seconds - left):
             raise LimitExceeded(why, {"retry_after": max(1, round(left))})
 
     def require(self) -> None:

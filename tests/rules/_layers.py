@@ -13,6 +13,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
         "offerings",
         "plan",
         "outcomes",
+        "rates",
         "pauses",
         "denials",
         "limits",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from twisted.internet.defer import Deferred
+
 from aileron.testing import ScriptedConnector, scripted_description
 from aileron.values import Fault, Outcome, Run, RunState, utc
 from tests.runner.kit import AGENT, OPERATOR, RunnerCase, manifest, step
+from tests.runner.previewed import MAIL, PreviewedCase
 
 FULL = Outcome(
     fault=Fault("external_api_error", "It answered with status 429.", "external", retriable=False),
@@ -139,3 +142,42 @@ class UngatedTests(RateLimitCase):
         self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "limit_exceeded"))
         self.assertIn("Nothing was sent", ended.fault.message)
         self.assertEqual((ended.fault.details["retry_after"], self.connector.sendings), (100, []))
+
+
+class PreviewTests(PreviewedCase):
+    """What the answers to previews ask for, which an agent brings about that only asks."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.offer("plain", step("post"))
+
+    def told(self, seconds: float) -> None:
+        """Previews are answered from now on that there is no room for so long."""
+        self.answer(Outcome(MAIL, retry_after_seconds=seconds))
+
+    def test_standing(self) -> None:
+        """A hold that stands is not moved by the previews of later requests."""
+        self.connector.script.append(FULL)
+        self.approve(self.submit("plain", {"text": "first"}))
+        run = self.submit("plain", {"text": "second"})
+        self.approve(run)
+        self.told(3600.0)
+        self.submit("gated", {"text": "only asked"})
+        self.clock.advance(101)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+    def test_starved(self) -> None:
+        """An approved run is put off once by what an agent's previews are answered, however well these are timed."""
+        answer: Deferred[Outcome] = Deferred()
+        self.clock.callLater(3600.0, answer.callback, Outcome(MAIL, retry_after_seconds=3600.0))
+        self.told(3600.0)
+        self.submit("gated", {"text": "only asked"})
+        run = self.submit("plain")
+        self.approve(run)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.answer(answer)
+        self.clock.advance(3599)
+        self.submit("gated", {"text": "asked again"})
+        self.clock.advance(1)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        self.assertEqual(len(self.recorded("run.scheduled", run)), 1)
