@@ -178,6 +178,8 @@ class RunScheduler:
         :raises NotYet: its decision lets it begin later; likewise.
         """
         preview = await self._gate.seen_before_effect(run)
+        if preview is not None and await self._is_put_off(run):  # the answer to it said so
+            return
         opened = await self._locks.run(run.id, lambda: self._open(run, preview))
         if opened is not None:
             await self._carry_out(*opened)

@@ -181,3 +181,27 @@ class PreviewTests(PreviewedCase):
         self.clock.advance(1)
         self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.recorded("run.scheduled", run)), 1)
+
+    def test_own(self) -> None:
+        """A run whose own last look is answered that no request is left is put off, not failed, and goes next time."""
+        run = self.submit("gated")
+        digest = self.shown(run).digest
+        looks = iter([Outcome(MAIL)])
+        self.connector.shows["look"] = lambda: next(looks, Outcome(MAIL, retry_after_seconds=600.0))
+        self.decide(run, digest)
+        self.assertEqual((self.state(run), self.effects()), (RunState.APPROVED, []))
+        self.assertEqual(self.now(run).start_after, utc(self.clock.seconds() + 600))
+        self.clock.advance(600.5)
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, ["post"]))
+        self.assertEqual(len(self.recorded("run.scheduled", run)), 1)
+
+    def test_own_refused(self) -> None:
+        """One whose last look is refused for the rate limit is put off too, and is not asked about anew."""
+        run = self.submit("gated")
+        digest = self.shown(run).digest
+        looks = iter([Outcome(MAIL), FULL])
+        self.connector.shows["look"] = lambda: next(looks, Outcome(MAIL))
+        self.decide(run, digest)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.clock.advance(100.5)
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, ["post"]))
