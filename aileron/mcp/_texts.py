@@ -21,8 +21,8 @@ _HINTS = {
     "'aileron launch'.",
     "vault_locked": "Ask the user to run 'aileron vault unlock' in their own terminal.",
     "approval_denied": "The user said no: do not try it again, in these or other words, unless they ask for it.",
-    "paused": "Nothing was sent. Do not try again by yourself: tell the user, who resumes it with 'aileron resume'.",
-    "limit_exceeded": "Nothing was sent. Do not try again in a loop: tell the user.",
+    "paused": "Do not try again by yourself: tell the user, who resumes it with 'aileron resume'.",
+    "limit_exceeded": "Do not try again in a loop: tell the user.",
     "outcome_unknown": "It may have happened: do not repeat it; the user settles it.",
 }
 

@@ -33,6 +33,7 @@ from aileron.runner.outcomes import (
     find_echoes,
     in_time,
     let_go,
+    with_retries,
 )
 from aileron.runner.pauses import EffectGate
 from aileron.runner.plan import Plan, PlannedStep
@@ -63,7 +64,7 @@ _STOPPED = Outcome(
     fault=Fault("outcome_unknown", "The daemon stopped before an answer came.", "runtime"), sent=True, classified=False
 )
 _PAUSED = Outcome(
-    fault=Fault("paused", "Everything was paused until the time was up; this step was not begun.", "runtime"),
+    fault=Fault("paused", "Everything was paused until the time was up; this request was not sent.", "runtime"),
     sent=False,
 )
 _BROKEN = Outcome(
@@ -173,17 +174,17 @@ class Executor:
             number += 1
             if position or number > 1:
                 if not await self._not_paused(execution):
-                    return _with_retries(outcome, max(0, number - 2))
+                    return with_retries(outcome, max(0, number - 2))
                 await self._note_attempt(execution, planned, number)
                 if not await self._not_paused(execution):  # since it was written
                     self._keep(execution, position, planned, _PAUSED)
-                    return _with_retries(outcome, max(0, number - 2))
+                    return with_retries(outcome, max(0, number - 2))
             outcome = await self._attempt(execution, planned)
             self._probe("answered")
             self._keep(execution, position, planned, outcome)
             delay = self._retry.delay(outcome, planned.idempotent, number, self._remaining_seconds(execution))
             if delay is None or not await self._pause(delay):
-                return _with_retries(outcome, number - 1)
+                return with_retries(outcome, number - 1)
 
     async def _not_paused(self, execution: _Execution) -> bool:
         return await self._effects.pauses.over(execution.run.session_id, self._remaining_seconds(execution))
@@ -330,6 +331,8 @@ class Executor:
     async def _stop(self, execution: _Execution, position: int, fault: Fault) -> Run:
         step = execution.plan.steps[position].step
         fault = fault.with_details(step=step.id, steps_done=list(execution.outputs))
+        if execution.in_doubt or any(planned.effect != READ for planned in execution.plan.steps[:position]):
+            fault = evolve(fault, retriable=False)  # a repeated run would do twice what was, or may have been, done
         if not execution.in_doubt:
             return await self._end(execution, RunState.FAILED, "execution.failed", fault)
         ended = await self._end(execution, RunState.UNKNOWN, "execution.unknown", fault)
@@ -389,10 +392,3 @@ def _hang_up(execution: _Execution) -> None:
     """Listen no more for an answer that is of no use to the run."""
     if execution.late is not None:
         let_go(execution.late)
-
-
-def _with_retries(outcome: Outcome, retried: int) -> Outcome:
-    """C{outcome}, its fault saying how often it was tried again."""
-    if outcome.fault is None:
-        return outcome
-    return evolve(outcome, fault=outcome.fault.with_details(retried=retried))

@@ -94,6 +94,13 @@ class RetryPolicy:
         return delay if delay < remaining_seconds else None
 
 
+def with_retries(outcome: Outcome, retried: int) -> Outcome:
+    """Return C{outcome}, its fault saying how often it was tried again."""
+    if outcome.fault is None:
+        return outcome
+    return evolve(outcome, fault=outcome.fault.with_details(retried=retried))
+
+
 def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None) -> dict[str, JSON]:
     """Describe how one attempt went, with digest and size of what it answered; the run's own row has the answer.
 

@@ -256,7 +256,7 @@ class EffectGate:
         left = self.rates.seconds_left(planned, run.id)
         if not left:
             return
-        why = f"{self.rates.explain(planned, left)} Nothing was sent."
+        why = f"{self.rates.explain(planned, left)} This request was not sent."
         waited = await self.rates.wait(planned, run.id, seconds)
         if not waited or not await self.pauses.over(run.session_id, seconds - left):
             raise LimitExceeded(why, {"retry_after": max(1, round(left))})

@@ -132,6 +132,12 @@ class StatusTests(SynchronousTestCase):
 class ErrorTests(SynchronousTestCase):
     """Why there is no result."""
 
+    def test_partly_done(self) -> None:
+        """Of a run that stopped on its way, in a limit or a pause, nothing says that nothing was sent."""
+        for kind in ("limit_exceeded", "paused"):
+            told = render_error(fault(kind, "This request was not sent.", steps_done=["a"]))
+            self.assertNotIn("Nothing was sent", told.text)
+
     def test_problems(self) -> None:
         """Every offending argument is listed, and problems of another shape harm nothing."""
         problems = [{"pointer": "/args/text", "message": "is missing"}, {"pointer": "", "message": "too many"}]

@@ -121,6 +121,46 @@ class HeldTests(RateLimitCase):
         self.assertIs(self.state(run), RunState.COMPLETED)
 
 
+class PartlyDoneTests(RateLimitCase):
+    """Runs that meet the limit after something was done, or may have been."""
+
+    def ended(self, run: Run, state: RunState) -> None:
+        """It ended so, says so of one request only, and invites nobody to repeat all of it."""
+        now = self.now(run)
+        assert now.fault is not None
+        self.assertEqual((now.state, now.fault.kind, now.fault.retriable), (state, "limit_exceeded", False))
+        self.assertIn("This request was not sent.", now.fault.message)
+        self.assertNotIn("Nothing was sent", now.fault.message)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_second_step(self) -> None:
+        """The first of two steps was done, and its answer said that no request is left."""
+        self.offer("two", step("post", "a"), step("post", "b"))
+        self.connector.script.append(Outcome({}, retry_after_seconds=600.0))
+        self.ended(self.approved("two"), RunState.FAILED)
+
+    def test_after_a_read(self) -> None:
+        """Where only reads were done, the run may be repeated."""
+        self.offer("two", step("look", "a"), step("post", "b"))
+        self.connector.script.append(Outcome({}, retry_after_seconds=600.0))
+        now = self.now(self.approved("two"))
+        assert now.fault is not None
+        self.assertEqual((now.state, now.fault.retriable), (RunState.FAILED, True))
+
+    def test_in_doubt(self) -> None:
+        """The first attempt is in doubt, and before the second another run learns of the limit."""
+        self.offer("repeat", step("put"))
+        self.offer("read", step("look"), gated=False)
+        broken = Fault("external_api_error", "It answered with status 500.", "external", retriable=True)
+        self.connector.script.append(Outcome(fault=broken, classified=False, status=500))
+        run = self.approved("repeat")
+        self.connector.shows["look"] = lambda: Outcome({}, retry_after_seconds=600.0)
+        self.submit("read")
+        self.connector.sendings.pop()
+        self.clock.advance(5)
+        self.ended(run, RunState.UNKNOWN)
+
+
 class UngatedTests(RateLimitCase):
     """Runs that nobody is asked about."""
 
@@ -134,13 +174,14 @@ class UngatedTests(RateLimitCase):
         self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 2))
 
     def test_too_long(self) -> None:
-        """If that is too long it says until when, and that nothing was sent."""
+        """If that is too long it says until when, that the request was not sent, and that it may be tried again."""
         self.full()
         run = self.submit("read")
         ended = self.sync(self.runner.submission.run(run.id))
         assert ended.fault is not None
         self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "limit_exceeded"))
-        self.assertIn("Nothing was sent", ended.fault.message)
+        self.assertIn("This request was not sent.", ended.fault.message)
+        self.assertTrue(ended.fault.retriable)
         self.assertEqual((ended.fault.details["retry_after"], self.connector.sendings), (100, []))
 
 
