@@ -13,7 +13,8 @@ from aileron.connectors import HttpSpec, check
 from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_file
 from aileron.connectors.http._graphql import check_graphql
-from tests.connectors.service import Service, spec_of
+from aileron.values import JSON
+from tests.connectors.service import Service, json_answer, spec_of
 
 SPEC = """
 [connector]
@@ -37,6 +38,10 @@ graphql = { query = 'query { issues { id } }' }
 effect = "read"
 error = { when = "data.issues missing" }
 """
+LOCAL = SPEC.replace(
+    'base_url = "https://api.example"',
+    'base_url = { default = "http://127.0.0.1:8080" }\nhosts = ["127.0.0.1:8080"]\nprivate_network = true',
+)
 SDL = """
 type Query { issues: [Issue!]! }
 type Mutation { create(title: String!, team: ID): Issue }
@@ -65,6 +70,30 @@ class GraphqlTests(SynchronousTestCase):
         self.assertEqual(body["variables"], {"title": '") { id } }'})
         self.assertTrue(body["query"].startswith("mutation($title: String!"))
         self.assertEqual(dict(request.headers)["Content-Type"], "application/json")
+
+    def test_refused(self) -> None:
+        """A mutation was refused only where that is said; else it may have been carried out before a field failed."""
+        odd: JSON = [{"message": "odd"}]
+        cases: tuple[tuple[str, JSON, bool], ...] = (
+            ("data.create.ok != true", {"errors": odd}, True),
+            ("data.create.ok != true", {"data": {"create": {"ok": False}}, "errors": odd}, True),
+            ("data.create.ok != true", {"data": {"create": {"ok": False}}}, True),
+            ("data.create.ok != true", {"data": {"create": {"ok": None}}, "errors": odd}, False),
+            ("data.create.ok != true", {"data": {"create": None}, "errors": odd}, False),
+            ("data.create.ok != true", {"data": None, "errors": odd}, False),
+            ("data.create.ok != true", {"errors": []}, False),
+            ("data.create.ok != true", [], False),
+            ("data.create.id missing", {"data": {"create": {}}, "errors": odd}, False),
+        )
+        for when, told, classified in cases:
+            found = f'error = {{ when = "{when}", message = "errors.0.message" }}'
+            spec = spec_of(LOCAL.replace('error = { when = "data.create.id missing" }', found))
+            service = Service()
+            service.replies.append(json_answer(told))
+            sending = service.start(service.connector(spec), "create", {"title": "x"})
+            outcome = self.successResultOf(sending)
+            self.assertEqual((outcome.sent, outcome.classified), (True, classified), f"{when}: {told}")
+            self.assertIsNotNone(outcome.fault)
 
     def test_faults(self) -> None:
         """No input becomes part of a query, and a failure is recognised: a file is refused otherwise."""

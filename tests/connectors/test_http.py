@@ -209,6 +209,14 @@ class AnswerTests(HttpCase):
         self.assertEqual((None, None, ["plain"]), (outcome.output, outcome.fault, outcome.notes["echoed"]))
         self.assertTrue(self.rig.service.requests[-1].endswith(b"\r\n\r\nhello"))
 
+    def test_nothing_said(self) -> None:
+        """A write whose answer lacks what was looked for was refused only where the service says what went wrong."""
+        self.rig.connector = self.rig.service.connector(spec_of(TRACKER.replace("ok == false", "id missing")))
+        for told, classified in (({"error": "full"}, True), ({"queued": True}, False), (["id"], False)):
+            outcome = self.outcome(json_answer(told))
+            self.assertEqual((outcome.sent, outcome.classified), (True, classified), told)
+            self.assertEqual(self.fault(outcome)[0], "external_api_error")
+
     def test_nonsense(self) -> None:
         """A success that is not what was declared, or was encoded unasked, tells nothing: it may have happened."""
         encoded = json_answer({"ok": True}, headers={"Content-Encoding": "gzip"})

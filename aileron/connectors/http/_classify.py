@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from aileron.connectors._answer import ServiceAnswer
 from aileron.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.redaction import Redactor
-from aileron.values import JSON, Fault, Outcome, media_type_of
+from aileron.values import JSON, READ, Fault, Outcome, media_type_of
 
 from ._decode import decode, show_safely
 from ._result import attachment, chosen, lifted
@@ -67,7 +67,7 @@ class Reader:
             return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
         rule = self.operation.error
         if rule.when is not None and rule.when.holds(content):
-            return Outcome(fault=self._declared_fault(content, answer.status), status=answer.status)
+            return self._judge_declared(content, answer.status)
         wait = self._exhausted(answer, now)
         return Outcome(output=self._output(content, answer), status=answer.status, retry_after_seconds=wait)
 
@@ -103,10 +103,28 @@ class Reader:
             return content
         return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
-    def _declared_fault(self, content: JSON, status: int) -> Fault:
-        kind = _KINDS[self.operation.error.kind]
-        code = self._code(content)
-        return _fault(f"{self.name} refused{_because(code)}.", status, code, kind)
+    def _judge_declared(self, content: JSON, status: int) -> Outcome:
+        """Judge a success of HTTP that C{error.when} calls a failure."""
+        kind, code = _KINDS[self.operation.error.kind], self._code(content)
+        if self._is_refusal(content, code):
+            return Outcome(fault=_fault(f"{self.name} refused{_because(code)}.", status, code, kind), status=status)
+        message = f"{self.name} reported a failure{_because(code)}. It does not say that nothing was done."
+        return Outcome(fault=_fault(message, status, code, kind), classified=False, status=status)
+
+    def _is_refusal(self, content: JSON, code: str | None) -> bool:
+        """Tell whether a declared failure says that nothing was done.
+
+        What is compared says so itself.  Where that is not there, the service's own word for a failure does; but not in
+        GraphQL, where a field that fails after the mutation was carried out is left out as well: only an answer without
+        C{data} tells there that nothing was begun.
+        """
+        when = self.operation.error.when
+        found = ABSENT if when is None else at(content, when.path)
+        if self.operation.operation.effect == READ or not (found is None or isinstance(found, MissingPath)):
+            return True
+        if not self.operation.is_graphql:
+            return found is None or code is not None
+        return isinstance(content, Mapping) and "data" not in content and bool(content.get("errors"))
 
     def _judge_rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Any other status."""
