@@ -6,6 +6,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,68 @@ class HostileTests(LocalCase):
         self.refused(self.open, "no directory of yours")
         place.unlink()
         self.refused(self.open, "no git repository")
+
+    def stored(self, kind: str, content: bytes) -> str:
+        """Store an object that git would not make; its id."""
+        return git(self.pair.work, "hash-object", "-t", kind, "-w", "--stdin", "--literally", content=content)
+
+    def test_other_parents(self) -> None:
+        """Only what git takes for parents are some, or else an update would pass for one that loses nothing."""
+        tree = git(self.pair.work, "rev-parse", "main^{tree}")
+        by = "author Ann <a@b> 1900000000 +0000\ncommitter Ann <a@b> 1900000000 +0000\n"
+        for text in (
+            f"tree {tree}\nparent {self.between}\n{by}parent {self.new}\n\nx",
+            f"tree {tree}\n{by}tree {tree}\n\nx",
+            f"tree {tree}\n{by}{by}\nx",
+            f"tree {tree}\nencoding x\nparent {self.new}\n{by}\nx",
+            f"parent {self.new}\ntree {tree}\n{by}\nx",
+            f"tree {tree}\nparent {self.new} \n{by}\nx",
+            f"tree {tree}\nparent {self.new}\0\n{by}\nx",
+            f"tree {tree}\nparent {self.new}",
+            f"tree {tree}",
+            "",
+        ):
+            commit = self.stored("commit", text.encode())
+            self.refused(partial(self.compare, commit), "is malformed")
+        good = self.stored("commit", f"tree {tree}\nparent {self.new}\n{by}gpgsig a\n parent b\n\nparent c".encode())
+        self.assertEqual(self.open().commit(good).parents, (self.new,))
+
+    def test_other_entries(self) -> None:
+        """A tree that has a name twice, or that git would not write, is not shown: git may see another file in it."""
+        blob = bytes.fromhex(git(self.pair.work, "rev-parse", "main:README"))
+        for names in (
+            (b"100644 f", b"100644 f"),
+            (b"100644 f", b"100644 f.c", b"40000 f"),
+            (b"100644 g", b"100644 f"),
+            (b"100644 ",),
+            (b"40000 ..",),
+            (b"40000 .Git",),
+            (b"100644 a/b",),
+            (b"0o100644 f",),
+            (b"+100644 f",),
+            (b"100_644 f",),
+            (b"040000 f",),
+            (b"100666 f",),
+        ):
+            tree = self.stored("tree", b"".join(name + b"\0" + blob for name in names))
+            self.refused(partial(self.open().tree, tree), "is malformed")
+        for content in (b"100644 f\0" + blob[:-1], b"100644 f", b"100644", b"\0"):
+            tree = self.stored("tree", content)
+            self.refused(partial(self.open().tree, tree), "is malformed")
+        tree = self.stored("tree", b"".join(name + b"\0" + blob for name in (b"100644 a.c", b"40000 a", b"120000 a0")))
+        self.assertEqual(list(self.open().tree(tree)), [b"a.c", b"a", b"a0"])
+
+    def test_tag_elsewhere(self) -> None:
+        """A tag that leads to no object's id is refused, before a file of that name is looked for."""
+        outside = Path(self.mktemp()).absolute()
+        for there in (False, True):
+            if there:
+                outside.write_text("x")
+            place = os.path.relpath(outside, self.pair.work / ".git" / "objects" / "..").encode()
+            for content in (b"object .." + place.rjust(38, b"/"), b"", b"object " + self.new.encode() + b"x\n"):
+                tag = self.stored("tag", content + b"\ntype commit\n")
+                for work in (self.open().peel, self.compare):
+                    self.refused(partial(work, tag), f"The tag {tag} is malformed")
 
     def test_configuration(self) -> None:
         """No configuration, attribute, replacement or graph file has a say."""

@@ -19,9 +19,10 @@ from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, Authorization, Fault, Finding, Outcome, Request, Sought
 
 from ._history import find_update, is_ancestor, pack
+from ._objects import is_object_id
 from ._reads import compare, read_local
 from ._remote import NotGit, Remote, read_remote, read_report, write_update
-from ._repository import Deadline, LocalRepository, is_object_id, is_ref_name
+from ._repository import Deadline, LocalRepository, is_ref_name
 from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
 
 _T = TypeVar("_T")

@@ -11,12 +11,12 @@ from attrs import frozen
 
 from aileron.errors import InvalidRequest, ResourceLimitExceeded
 
-from ._repository import COMMIT, TAG, Commit, LocalRepository
+from ._objects import COMMIT, DIRECTORY, SUBMODULE, TAG, Commit, parse_tag
+from ._repository import LocalRepository
 
 MOST_COMMITS = 20_000
 MOST_PACK_BYTES = 64 * 1024 * 1024
 _SLOP_SECONDS = 86_400
-_SUBMODULE, _DIRECTORY = 0o160000, 0o040000
 
 
 def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[str] = ()) -> Iterator[Commit]:
@@ -84,7 +84,7 @@ def find_update(repository: LocalRepository, new: str, old: str | None, remote: 
     kind, content = repository.read(new)
     while kind == TAG and len(tags) < MOST_COMMITS:
         tags.append(new)
-        new = content[7:47].decode("latin-1")
+        new = parse_tag(new, content)
         kind, content = repository.read(new)
     repository.commit(new)
     known = [each for each in remote if repository.has(each) and repository.read(each)[0] == COMMIT]
@@ -129,9 +129,9 @@ def _add_new(repository: LocalRepository, tree: str, before: list[str], names: d
     older = [repository.tree(each) for each in before]
     for name, (mode, entry) in repository.tree(tree).items():
         then = [each[name] for each in older if name in each]
-        if mode == _DIRECTORY:
-            _add_new(repository, entry, [each for kind, each in then if kind == _DIRECTORY], names, depth + 1)
-        elif mode != _SUBMODULE and entry not in [each for _, each in then]:
+        if mode == DIRECTORY:
+            _add_new(repository, entry, [each for kind, each in then if kind == DIRECTORY], names, depth + 1)
+        elif mode != SUBMODULE and entry not in [each for _, each in then]:
             names[entry] = None
 
 

@@ -11,12 +11,12 @@ from attrs import define, field, frozen
 
 from aileron.errors import InvalidRequest
 
-from ._repository import BLOB, Commit, LocalRepository
+from ._objects import BLOB, DIRECTORY, SUBMODULE, Commit
+from ._repository import LocalRepository
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
 _MOST_COMPARED = 500_000  # lines gone through for one file; beyond that a stretch is shown as replaced
 _MOST_DEPTH = 100
-_DIRECTORY, _SUBMODULE = 0o040000, 0o160000
 _Entry = tuple[int, str]
 _Opcode = tuple[str, int, int, int, int]
 
@@ -107,10 +107,10 @@ def changes(
         path, then, now = above + name, before.get(name), after.get(name)
         if then == now:
             continue
-        trees = [each[1] if each and each[0] == _DIRECTORY else None for each in (then, now)]
+        trees = [each[1] if each and each[0] == DIRECTORY else None for each in (then, now)]
         if any(trees):
             yield from changes(repository, trees[0], trees[1], path + b"/")
-        then, now = (None if each and each[0] == _DIRECTORY else each for each in (then, now))
+        then, now = (None if each and each[0] == DIRECTORY else each for each in (then, now))
         if then or now:
             yield FileDifference(_show_path(path), then, now)
 
@@ -158,7 +158,7 @@ def _content(repository: LocalRepository, entry: _Entry | None) -> bytes:
     if entry is None:
         return b""
     mode, name = entry
-    return f"Subproject commit {name}\n".encode() if mode == _SUBMODULE else repository.read(name, BLOB)[1]
+    return f"Subproject commit {name}\n".encode() if mode == SUBMODULE else repository.read(name, BLOB)[1]
 
 
 def _lines(content: bytes) -> list[str]:

@@ -10,9 +10,10 @@ from aileron.errors import InvalidRequest
 from aileron.values import JSON
 
 from ._history import find_update, is_ancestor, walk
+from ._objects import Commit
 from ._patch import Patch, write_commit, write_patch
 from ._remote import Remote
-from ._repository import Commit, LocalRepository
+from ._repository import LocalRepository
 from ._spec import NOTHING
 
 _MOST_LISTED, _MOST_MESSAGES = 500, 200

@@ -10,7 +10,7 @@ from attrs import frozen
 from aileron.connectors._answer import ServiceAnswer
 from aileron.connectors.http._decode import show_safely
 
-from ._repository import is_object_id
+from ._objects import is_object_id
 from ._spec import NOTHING
 
 _MOST_REFS = 200_000

@@ -20,15 +20,13 @@ from attrs import define, field, frozen
 from aileron.errors import InvalidRequest, ResourceLimitExceeded
 from aileron.files import Unreadable, read_file
 
+from ._objects import COMMIT, NAMES, TAG, TREE, TYPES, Commit, is_object_id, parse_commit, parse_tag, parse_tree
+
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
 
 _T = TypeVar("_T")
-COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
 MOST_OBJECT_BYTES = 32 * 1024 * 1024
-_TYPES = {b"commit": COMMIT, b"tree": TREE, b"blob": BLOB, b"tag": TAG}
-_NAMES = {number: name for name, number in _TYPES.items()}
-_ID = re.compile(r"[0-9a-f]{40}")
 _REF = re.compile(
     r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
 )
@@ -56,29 +54,9 @@ class Deadline:
             raise ResourceLimitExceeded("The local repository could not be read in time; nothing was changed.")
 
 
-@frozen
-class Commit:
-    """One commit.
-
-    :ivar when: when it was committed, in seconds since 1970, as it says itself.
-    """
-
-    id: str
-    tree: str
-    parents: tuple[str, ...]
-    author: str
-    when: int
-    message: str
-
-
 def is_ref_name(name: str) -> bool:
     """Tell whether git would take this as the name of a branch or tag."""
     return _REF.fullmatch(name) is not None and name.isprintable() and len(name) <= 200
-
-
-def is_object_id(text: str) -> bool:
-    """Tell whether this is an object's id in full."""
-    return _ID.fullmatch(text) is not None
 
 
 @define
@@ -131,11 +109,11 @@ class LocalRepository:
         """
         self.deadline.check()
         found, content = self._loose(name) or self._from_pack(name)
-        head = b"%s %d\0" % (_NAMES.get(found, b"?"), len(content))
+        head = b"%s %d\0" % (NAMES.get(found, b"?"), len(content))
         if sha1(head + content, usedforsecurity=False).hexdigest() != name:
             raise InvalidRequest(f"The object {name} of the local repository is damaged.")
         if kind is not None and found != kind:
-            raise InvalidRequest(f"The object {name} is no {_NAMES[kind].decode()}.")
+            raise InvalidRequest(f"The object {name} is no {NAMES[kind].decode()}.")
         return found, content
 
     def _loose_path(self, name: str) -> str:
@@ -155,7 +133,7 @@ class LocalRepository:
         if not whole:
             raise InvalidRequest(f"The object {name} of the local repository is damaged or too large.")
         head, _, content = data.partition(b"\0")
-        return _TYPES.get(head.partition(b" ")[0], 0), content
+        return TYPES.get(head.partition(b" ")[0], 0), content
 
     def _from_pack(self, name: str) -> tuple[int, bytes]:
         try:
@@ -178,12 +156,12 @@ class LocalRepository:
     def commit(self, name: str) -> Commit:
         """Return a commit."""
         if name not in self._commits:
-            self._commits[name] = _parse_commit(name, self.read(name, COMMIT)[1])
+            self._commits[name] = parse_commit(name, self.read(name, COMMIT)[1])
         return self._commits[name]
 
     def tree(self, name: str) -> dict[bytes, tuple[int, str]]:
         """Return the entries of a tree: by name their mode and id."""
-        return dict(_parse_tree(self.read(name, TREE)[1]))
+        return parse_tree(name, self.read(name, TREE)[1])
 
     def peel(self, name: str) -> Commit:
         """Return the commit that an object is, or that a tag leads to."""
@@ -191,7 +169,7 @@ class LocalRepository:
             kind, content = self.read(name)
             if kind != TAG:
                 break
-            name = content[7:47].decode("latin-1")
+            name = parse_tag(name, content)
         return self.commit(name)
 
     def resolve(self, revision: str) -> str:
@@ -270,36 +248,3 @@ def _scan(directory: str) -> Iterator[os.DirEntry[str]]:
             yield from entries
     except FileNotFoundError:
         return
-
-
-def _parse_commit(name: str, content: bytes) -> Commit:
-    head, _, message = content.decode("utf-8", "replace").partition("\n\n")
-    tree, parents, author, when = "", [], "", 0
-    for line in head.split("\n"):
-        key, _, value = line.partition(" ")
-        if key == "tree":
-            tree = tree or value
-        elif key == "parent":
-            parents.append(value)
-        elif key == "author" and not author:
-            author = value.rpartition("> ")[0] + ">"
-        elif key == "committer" and not when:
-            said = value.rpartition("> ")[2].partition(" ")[0]
-            when = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
-    if not is_object_id(tree) or not all(map(is_object_id, parents)):
-        raise InvalidRequest(f"The commit {name} is malformed.")
-    return Commit(name, tree, tuple(parents), author, when, message)
-
-
-def _parse_tree(content: bytes) -> Iterator[tuple[bytes, tuple[int, str]]]:
-    at = 0
-    while at < len(content):
-        blank, end = content.find(b" ", at), content.find(b"\0", at)
-        try:
-            mode = int(content[at:blank], 8)
-        except ValueError:
-            blank = -1
-        if not at < blank < end or end + 21 > len(content):
-            raise InvalidRequest("A tree of the local repository is malformed.")
-        yield content[blank + 1 : end], (mode, content[end + 1 : end + 21].hex())
-        at = end + 21
