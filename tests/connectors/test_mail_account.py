@@ -19,7 +19,7 @@ from aileron.connectors._conversation import NotUnderstood
 from aileron.connectors.mail.compose import message_id
 from aileron.connectors.mail.connector import MailConnector
 from aileron.connectors.mail.imap import _parse_text
-from aileron.connectors.mail.reading import read_message
+from aileron.connectors.mail.reading import read_message, summarize
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import ICredential
 from aileron.testing import ConnectorContract, ConnectorRig, MemoryCredential
@@ -552,10 +552,41 @@ class ReadingTests(MailCase):
             b"X: y\r\n" * 200_000,
             b"Content-Type: text/plain; charset=no-such\r\nContent-Transfer-Encoding: base64\r\n\r\n*",
             b"Content-Type: multipart/mixed; boundary=\r\n\r\n--\r\n",
+            b"Content-Type: text/plain; charset=Punycode\r\n\r\na-" + b"a" * 300_000,
+            b"Content-Type: multipart/mixed; boundary=b\r\n\r\n"
+            + (b"--b\r\nContent-Disposition: x; filename*=punycode''a-" + b"a" * 31_000 + b"\r\n\r\nx\r\n") * 100,
         ):
             began = time.process_time()
             read_message(1, source)
             self.assertLess(time.process_time() - began, 2)
+
+    def test_found_in_time(self) -> None:
+        """Headers that are made to be hard to decode are shown as they came: they are read where nothing else waits."""
+        word = b"=?punycode?q?a-" + b"a" * 1900 + b"?="
+        head = b"".join(name + b": " + word + b"\r\n" for name in (b"From", b"To", b"Cc", b"Subject"))
+        began = time.process_time()
+        for _ in range(50):
+            self.assertEqual(word.decode(), summarize(1, {b"BODY": head})["subject"])
+        self.assertLess(time.process_time() - began, 0.5)
+
+    def test_charsets(self) -> None:
+        """A text, an encoded word and a file's name are decoded by their charset; an unknown one is taken for UTF-8."""
+        head = b"Content-Type: text/plain; charset=%b\r\nSubject: =?%b?q?=C4?=\r\n"
+        head += b"Content-Disposition: attachment; filename*=%b''%%C4.txt\r\n\r\n\xc4"
+        for charset, letter in ((b"ISO-8859-1", "Ä"), (b"koi8-r", "д"), (b"windows_1253", "Δ"), (b"cp037", "D")):
+            read = read_message(1, head % ((charset,) * 3))
+            self.assertEqual((letter, [letter]), (read["subject"], [each["name"][0] for each in read["attachments"]]))  # type: ignore[index,call-overload,union-attr]
+            plain = b"Content-Type: text/plain; charset=" + charset + b"\r\n\r\n\xc4"
+            self.assertEqual(letter, read_message(1, plain)["text"])
+        self.assertEqual("ä", read_message(1, b"Content-Type: text/plain; charset=idna\r\n\r\n\xc3\xa4")["text"])
+
+    def test_truncated(self) -> None:
+        """Of a long text the beginning is read, and that it is one is said."""
+        for letter in ("a", "\U0001f600"):
+            for count, truncated in ((100_000, False), (100_001, True)):
+                head = b"Content-Type: text/plain; charset=utf-8\r\n\r\n"
+                read = read_message(1, head + (letter * count).encode())
+                self.assertEqual((letter * 100_000, truncated), (read["text"], read["truncated"]))
 
     @given(st.binary(max_size=300) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join))
     def test_wild_messages(self, source: bytes) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -31,8 +33,14 @@ _HEADERS = ("From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To")
 _MOST_FOUND, _USUALLY_FOUND = 50, 20
 _MOST_HEADER_CHARACTERS = 2000
 _MOST_TEXT_CHARACTERS = 100_000
+_MOST_TEXT_BYTES = 4 * _MOST_TEXT_CHARACTERS
 _MOST_HEAD_BYTES = 32 * 1024
 _MOST_PARTS, _MOST_DEPTH = 100, 8
+# Those of real mail. Python has others, and to decode punycode takes the square of a text's length.
+_CHARSET = re.compile(
+    r"(us-)?ascii|utf-?(7|8|16|32)(-?[bl]e)?|(iso-?8859|windows|cp|ibm|koi8|latin)-?[0-9a-z]{1,5}|tis-620|macintosh"
+    r"|iso-?2022-?(jp|kr)(-[0-9a-z]{1,4})?|euc-?(jp|kr)|shift-jis|sjis|gb(k|2312|18030)|big5(-hkscs)?|ks-c-5601-1987"
+)
 
 
 def read_search(inputs: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -94,15 +102,15 @@ def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
 def read_message(uid: int, source: bytes) -> dict[str, JSON]:
     """Read a message: its headers, its text, and which attachments it has."""
     head, parts = _split(source)[0], [*islice(_parts(source, _MOST_DEPTH), _MOST_PARTS)]
-    named = [(each.get_content_type(), _decoded(each.get_filename("")), each, body) for each, body in parts]
+    named = [(each.get_content_type(), _decoded(_file_name(each)), each, body) for each, body in parts]
     bodies = {kind: (each, body) for kind, name, each, body in reversed(named) if not name}
     body = bodies.get("text/plain") or bodies.get("text/html")
-    text = "" if body is None else _text(*body)
+    text, is_cut = ("", False) if body is None else _text(*body)
     return {
         "uid": uid,
         **_read_headers(head),
         "text": text[:_MOST_TEXT_CHARACTERS],
-        "truncated": len(text) > _MOST_TEXT_CHARACTERS,
+        "truncated": is_cut or len(text) > _MOST_TEXT_CHARACTERS,
         "attachments": [
             {"name": name, "media_type": kind} for kind, name, *_ in named if name or not kind.startswith("text/")
         ],
@@ -139,7 +147,8 @@ def _decoded(text: object) -> str:
     """Decode a header; what cannot be decoded stays as it came."""
     cut = " ".join(str(text)[:_MOST_HEADER_CHARACTERS].split())
     try:
-        return proper(str(make_header(decode_header(cut))))
+        words = decode_header(cut)
+        return proper(str(make_header(words)) if all(_is_known(charset or "ascii") for _, charset in words) else cut)
     except (MessageError, LookupError, ValueError):
         return proper(cut)
 
@@ -162,8 +171,8 @@ def _parts(source: bytes, depth: int) -> Iterator[tuple[Message, bytes]]:
     C{email} would take the square of a hostile message's length for that; this takes its length.
     """
     head, body = _split(source)
-    boundary = head.get_boundary() if head.get_content_maintype() == "multipart" and depth else None
-    if boundary is None:
+    boundary = _parameter(head, "boundary").rstrip() if head.get_content_maintype() == "multipart" and depth else ""
+    if not boundary:
         yield head, body
         return
     mark = b"\r\n--" + boundary.encode("utf-8", "replace")
@@ -173,12 +182,34 @@ def _parts(source: bytes, depth: int) -> Iterator[tuple[Message, bytes]]:
         yield from _parts(each.partition(b"\r\n")[2], depth - 1)
 
 
-def _text(head: Message, body: bytes) -> str:
-    """Decode a text; what cannot be decoded stays as it came."""
+def _text(head: Message, body: bytes) -> tuple[str, bool]:
+    """Decode the beginning of a text, and tell whether that is not all; what cannot be decoded stays as it came."""
     encoding = str(head.get("Content-Transfer-Encoding", "")).strip().lower()
-    try:
+    with suppress(ValueError):
         body = b64decode(body) if encoding == "base64" else body
         body = decodestring(body) if encoding == "quoted-printable" else body
-        return proper(body.decode(head.get_content_charset("utf-8"), "replace"))
+    return _decode(body[:_MOST_TEXT_BYTES], _parameter(head, "charset") or "utf-8"), len(body) > _MOST_TEXT_BYTES
+
+
+def _file_name(head: Message) -> str:
+    return (_parameter(head, "filename", "Content-Disposition") or _parameter(head, "name")).strip()
+
+
+def _parameter(head: Message, name: str, header: str = "Content-Type") -> str:
+    """Return the parameter of a header, decoded (RFC 2231); empty: there is none."""
+    value: Any = head.get_param(name, "", header)
+    if isinstance(value, tuple):
+        charset, _, text = value
+        return _decode(text.encode("raw-unicode-escape"), charset or "ascii")
+    return str(value)
+
+
+def _decode(text: bytes, charset: str) -> str:
+    try:
+        return proper(text.decode(charset if _is_known(charset) else "utf-8", "replace"))
     except (LookupError, ValueError):
-        return body.decode("utf-8", "replace")
+        return text.decode("utf-8", "replace")
+
+
+def _is_known(charset: str) -> bool:
+    return _CHARSET.fullmatch(charset.lower().replace("_", "-")) is not None
