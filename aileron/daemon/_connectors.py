@@ -87,4 +87,4 @@ class ConnectorMaker:
         layout = SandboxLayout(home=home, state=self.state, project=directory, programs=programs)
         options = layout.arguments(environment=self.environment)
         kept = [each for each in options if not (network and each == "--unshare-net")]
-        return Enclosure((self.sandbox.program, *kept, "--seccomp", _FILTER, "--"), self.sandbox.seccomp)
+        return Enclosure(layout.root, (self.sandbox.program, *kept, "--seccomp", _FILTER, "--"), self.sandbox.seccomp)

@@ -22,6 +22,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
 
 from aileron.connectors import CommandConnector, CommandSpec, Enclosure, Screened, system_transport
 from aileron.connectors._schema import read_file
+from aileron.connectors.command._process import CommandProcess, Launch
 from aileron.daemon._connectors import ConnectorMaker
 from aileron.errors import BindingRequired, CapabilityDenied, InvalidRequest
 from aileron.interfaces import ICredential
@@ -201,7 +202,7 @@ class ShownTests(SynchronousTestCase):
     def test_sandbox(self) -> None:
         """It says which sandbox; where the file requires one that this machine cannot make, nothing is prepared."""
         rig = Rig()
-        enclosed = evolve(rig.connector, enclose=lambda _directory, _network: Enclosure(("bwrap",), b""))
+        enclosed = evolve(rig.connector, enclose=lambda _directory, _network: Enclosure("/srv", ("bwrap",), b""))
         self.assertIn("has no network", self.prepare(enclosed)["sandbox"])
         spec = spec_of(inherit__='sandbox = "required"\nnetwork = true\ninherit ')
         self.assertIn("has the network", self.prepare(evolve(enclosed, spec=spec))["sandbox"])
@@ -213,7 +214,7 @@ class ShownTests(SynchronousTestCase):
         """What was approved for one sandbox does not run in another, nor what another connector prepared."""
         rig = Rig()
         request = rig.connector.prepare("deploy", INPUTS, "file:///srv", "k1")
-        enclosed = evolve(rig.connector, enclose=lambda _directory, _network: Enclosure(("bwrap",), b""))
+        enclosed = evolve(rig.connector, enclose=lambda _directory, _network: Enclosure("/srv", ("bwrap",), b""))
         for connector, asked in (
             (enclosed, request),
             (rig.connector, evolve(request, connector="local://me/other")),
@@ -374,6 +375,28 @@ class ProgramTests(TestCase):
         self.assertFalse(outcome.sent)
         self.assertIn("No such file or directory", outcome.fault.message)
 
+    async def test_link(self) -> None:
+        """A directory that is reached through a link is none to run in, nor one that has become a link since."""
+        connector = self.connector("open('made', 'w')")
+        moved = self.directory.rename(self.directory.parent / "moved")
+        self.directory.symlink_to(moved)
+        self.assertRaises(CapabilityDenied, connector.prepare, "deploy", INPUTS, f"file://{self.directory}", "k1")
+        self.directory.unlink()
+        request = connector.prepare("deploy", INPUTS, f"file://{self.directory}", "k1")
+        self.directory.symlink_to(moved)
+        with self.assertRaises(CapabilityDenied):
+            await connector.invoke(request, MemoryCredential(b"s3cret-value"), 20)
+        self.assertEqual(list(moved.iterdir()), [])
+
+    async def test_link_at_the_last_moment(self) -> None:
+        """A directory that becomes a link while the program is being started is none to run in either."""
+        (self.directory.parent / "link").symlink_to(self.directory)
+        launch = Launch([sys.executable, "-c", "open('made', 'w')"], str(self.directory.parent / "link"), {"A": "b"})
+        running = CommandProcess(_running_reactor(), launch, 1000)
+        running.start(_running_reactor())
+        self.assertIn("through a link", (await running.ended).problem)
+        self.assertEqual(list(self.directory.iterdir()), [])
+
     async def test_killed(self) -> None:
         """What takes too long is killed, with what it has started, and nobody knows what it did."""
         child = BEATS
@@ -464,10 +487,22 @@ class SandboxedTests(ProgramTests):
         self.assertEqual(networked.output, [False, True, False, len(socket.if_nameindex())])
         self.assertEqual(sorted(each.name for each in self.directory.parent.iterdir()), ["state", self.directory.name])
 
+    async def test_wider(self) -> None:
+        """The approval names the directory that it can write; where that is a wider one since, nothing is run."""
+        connector = self.connector("open('made', 'w')")
+        request = connector.prepare("deploy", INPUTS, f"file://{self.directory}", "k1")
+        self.assertIn(f"writes only to {self.directory}, ".encode(), request.body or b"")
+        (self.directory.parent / ".git").mkdir()
+        with self.assertRaises(CapabilityDenied):
+            await connector.invoke(request, MemoryCredential(b"s3cret-value"), 20)
+        self.assertEqual(list(self.directory.iterdir()), [])
+
     async def test_no_sandbox(self) -> None:
         """A sandbox that could not be made is not taken for the program, whatever its exit codes mean."""
         enclosure = self.maker.enclose(str(self.directory), False)
-        broken = Enclosure((enclosure.argv[0], "--bind", "/nowhere", "/", *enclosure.argv[1:]), enclosure.seccomp)
+        broken = Enclosure(
+            enclosure.root, (enclosure.argv[0], "--bind", "/nowhere", "/", *enclosure.argv[1:]), enclosure.seccomp
+        )
         connector = super().connector("pass", failure="success = [0, 1]\n# failure")
         outcome = await self.run_it(evolve(connector, enclose=lambda _directory, _network: broken))
         assert outcome.fault is not None

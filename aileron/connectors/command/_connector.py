@@ -36,10 +36,12 @@ _FROM_BUBBLEWRAP = b"bwrap: "
 class Enclosure:
     """A sandbox, as it is put around a program.
 
+    :ivar root: the directory that it can write, with all that is in it.
     :ivar argv: what its own stands behind.
     :ivar seccomp: what the kernel judges its calls by.
     """
 
+    root: str
     argv: tuple[str, ...]
     seccomp: bytes = field(repr=False)
 
@@ -80,7 +82,7 @@ class CommandConnector:
             "directory": spec.directory,
             "environment": {**spec.environment, EFFECT_VARIABLE: effect_key},
             "inherited": list(spec.inherited),
-            "sandbox": self._sandbox(),
+            "sandbox": self._in_words(self._enclosure()),
             "credential": _place(spec.description.credential.settings) if spec.description.credential else None,
         }
         if declared.stdin is not None:
@@ -98,14 +100,27 @@ class CommandConnector:
             raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
         return self.spec.operations[operation]
 
-    def _sandbox(self) -> str:
-        """Say in words what the program is kept in."""
-        if self.spec.sandbox == NONE or (self.enclose is None and self.spec.sandbox != REQUIRED):
-            return "none: it can do whatever you can"
-        if self.enclose is None:
+    def _enclosure(self) -> Enclosure | None:
+        """Return the program's sandbox as it is now; L{None}: it runs in none.
+
+        :raises CapabilityDenied: it needs one, or its directory is reached through a link: whoever can change a link
+            would choose what the program works on, and can write, after that was approved.
+        """
+        spec = self.spec
+        if os.path.realpath(spec.directory) != os.path.normpath(spec.directory):
+            raise CapabilityDenied(f"{spec.directory} is reached through a link. Name the real directory in the file.")
+        if spec.sandbox == NONE:
+            return None
+        if self.enclose is None and spec.sandbox == REQUIRED:
             raise CapabilityDenied("The program may run in a sandbox only, and this machine makes none (bubblewrap).")
+        return self.enclose(spec.directory, spec.network) if self.enclose else None
+
+    def _in_words(self, enclosure: Enclosure | None) -> str:
+        """Say what the program is kept in."""
+        if enclosure is None:
+            return "none: it can do whatever you can"
         network = "the network" if self.spec.network else "no network"
-        return f"bubblewrap: it writes only to the project of its directory, and has {network}"
+        return f"bubblewrap: it writes only to {enclosure.root}, and has {network}"
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Run a program that is declared to change nothing."""
@@ -118,7 +133,7 @@ class CommandConnector:
     ) -> Outcome:
         """Run the program once; it is killed where it takes longer than both times together."""
         declared, shown = self._own(request)
-        launch = await self._launch(declared, shown, credential)
+        launch = self._launch(shown, await self._reveal(credential))
         if not (os.path.isfile(declared.program) and os.access(declared.program, os.X_OK)):
             raise CapabilityDenied(f"{declared.program} is no program that can be run; nothing was run.")
         running, within = CommandProcess(self.reactor, launch, declared.max_output_bytes), seconds + late_seconds
@@ -139,36 +154,47 @@ class CommandConnector:
     def _own(self, request: Request) -> tuple[CommandOperation, Mapping[str, Any]]:
         """Return the operation of a request that this connector prepared, and what it shows.
 
-        :raises CapabilityDenied: it is another's, or the sandbox is another than was shown.
+        :raises CapabilityDenied: it is another's.
         """
         declared = self._find(request.operation)
         shown = json.loads(request.body or b"{}")
-        expected = (self.spec.description.fqn, declared.operation.effect, self.spec.directory, self._sandbox())
-        if expected != (request.connector, request.effect, shown.get("directory"), shown.get("sandbox")):
-            raise CapabilityDenied("The request is not one of this connector.")
-        if shown["argv"][0] != declared.program:
+        expected = (self.spec.description.fqn, declared.operation.effect, self.spec.directory, declared.program)
+        if expected != (request.connector, request.effect, shown.get("directory"), shown["argv"][0]):
             raise CapabilityDenied("The request is not one of this connector.")
         return declared, shown
 
-    async def _launch(
-        self, declared: CommandOperation, shown: Mapping[str, Any], credential: ICredential | None
-    ) -> Launch:
+    async def _reveal(self, credential: ICredential | None) -> bytes:
+        """Open the credential; empty: none is needed.
+
+        :raises BindingRequired: one is needed, and none is bound.
+        """
+        description = self.spec.description
+        if description.credential is None:
+            return b""
+        if credential is None:
+            raise BindingRequired(f"{description.fqn} needs a credential, and none is bound to it.")
+        return await credential.reveal()
+
+    def _launch(self, shown: Mapping[str, Any], secret: bytes) -> Launch:
+        """Put together what is started at once.
+
+        :raises CapabilityDenied: the sandbox is another than was shown.
+        """
         argv, spec, need = shown["argv"], self.spec, self.spec.description.credential
+        enclosure = self._enclosure()
+        if self._in_words(enclosure) != shown["sandbox"]:
+            raise CapabilityDenied("The sandbox is not the one that was approved; nothing was run.")
+        if enclosure is not None:
+            argv = [*enclosure.argv, *argv]
         environment = {name: self.environment[name] for name in spec.inherited if name in self.environment}
         environment |= shown["environment"]
-        stdin, seccomp = shown.get("stdin", "").encode("utf-8"), b""
-        if self.enclose is not None and spec.sandbox != NONE:
-            enclosure = self.enclose(spec.directory, spec.network)
-            argv, seccomp = [*enclosure.argv, *argv], enclosure.seccomp
-        if need is not None:
-            if credential is None:
-                raise BindingRequired(f"{spec.description.fqn} needs a credential, and none is bound to it.")
-            secret = await credential.reveal()
-            if STDIN in need.settings:
-                stdin = secret + b"\n"
-            else:
-                environment[need.settings[VARIABLE]] = secret.decode("utf-8")
-        return Launch(argv, spec.directory, environment, stdin, seccomp)
+        stdin = shown.get("stdin", "").encode("utf-8")
+        if need is not None and STDIN in need.settings:
+            stdin = secret + b"\n"
+        elif need is not None:
+            environment[need.settings[VARIABLE]] = secret.decode("utf-8")
+        directory = os.path.normpath(spec.directory)
+        return Launch(argv, directory, environment, stdin, enclosure.seccomp if enclosure else b"")
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Look for nothing: what a program has done, only people can tell."""

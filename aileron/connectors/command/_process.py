@@ -27,6 +27,8 @@ os.setsid()
 try:
     os.set_inheritable(4, False)
     os.chdir(sys.argv[1])
+    if os.getcwd() != sys.argv[1]:
+        raise OSError(0, "its directory is reached through a link")
     names = sys.argv[2].split(",")
     os.execve(sys.argv[3], sys.argv[3:], {name: os.environ[name] for name in names if name in os.environ})
 except BaseException as error:
@@ -41,6 +43,7 @@ class Launch:
     """A program as it is started.
 
     :ivar argv: the program itself first.
+    :ivar directory: where it works; it is not started where a link leads there.
     :ivar environment: all of it.
     :ivar seccomp: what it may read from L{FILTER}; empty: that is not open.
     """
