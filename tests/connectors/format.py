@@ -178,7 +178,7 @@ def _operation_table() -> Schema:
         "answer": _choice(_operation.ANSWERS),
         "result": {"$ref": "#/$defs/result"},
         "error": _table(error),
-        "refused": _statuses(400, 599),
+        "refused": _statuses(*_operation.REFUSED),
         "precondition": _TEXTS,
         "answer_headers": {"type": "object", "maxProperties": _result.MOST_HEADERS, "additionalProperties": _TEXT},
         "redirect": _choice(_operation.REDIRECTS),

@@ -191,6 +191,18 @@ class SchemaTests(SynchronousTestCase):
             found = problems(GOOD + added)
             self.assertEqual([18], [each.line for each in found], (added, found))
 
+    def test_refused_redirects(self) -> None:
+        """A write may list redirects as refusals, since it follows none; a read may not."""
+        self.assertEqual(problems(GOOD + "refused = [301, 307, 503]"), ())
+        found = problems(
+            GOOD.replace(
+                "[operations.",
+                "[operations.see]\nmethod = 'GET'\npath = '/x'\neffect = 'read'\nrefused = [301]\n\n[operations.",
+                1,
+            )
+        )
+        self.assertEqual(["has a redirect" in each.message for each in found], [True])
+
     def test_version(self) -> None:
         """A version is one that an action can pin."""
         for version in ("1.0", "v1.0.0", "1.0.0-01", "1.0.0+..", "1.0.\u0661"):

@@ -37,6 +37,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 WITHOUT_BODY = ("GET", "HEAD")
 ANSWERS = ("json", "xml", "text", "file", "none")
 REDIRECTS = ("never", "same-origin")
+REFUSED = (300, 599)
+_LEAST_ERROR = 400
 FAULTS = ("external_api_error", "binding_failed")
 _NAMED = ("json", "xml")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
@@ -72,7 +74,7 @@ def read_operation(
         answer=answer,
         error=error,
         result=result,
-        refused=table.integers("refused", 400, 599),
+        refused=_refused(table, effect),
         follows=_follows(table, method, effect),
         max_response_bytes=table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or DEFAULT_MAX_RESPONSE_BYTES,
         inputs=inputs,
@@ -113,6 +115,14 @@ def _slashes(table: FileTable, segments: Collection[str]) -> frozenset[str]:
         if f"${{in.{name}}}" not in segments:
             table.fault("slashes", f"names {quote(name)}, which is not an input of the path")
     return frozenset(names)
+
+
+def _refused(table: FileTable, effect: str) -> frozenset[int]:
+    """Read which statuses say that nothing happened: also a redirect, of a write, which follows none."""
+    statuses = table.integers("refused", *REFUSED)
+    if effect == READ and any(status < _LEAST_ERROR for status in statuses):
+        table.fault("refused", "has a redirect, which is for what has an effect")
+    return statuses
 
 
 def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:
