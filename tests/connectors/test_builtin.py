@@ -76,6 +76,15 @@ class BuiltinTests(SynchronousTestCase):
                 if each.method == "DELETE" or operation.startswith("delete"):
                     self.assertTrue(each.operation.destructive, f"{name}.{operation}")
 
+    def test_replaced(self) -> None:
+        """A write that replaces what was there destroys it, and an action that may lose answers of people says so."""
+        self.assertTrue(spec("telegram").operations["react"].operation.destructive)
+        for name, file in (("google_calendar", "google-update-event"), ("microsoft365", "outlook-update-event")):
+            action = actions(name)[file]
+            (attendees,) = (each for each in action.inputs if each.name == "attendees")
+            for told in (action.body, attendees.description):
+                self.assertIn("answers may be lost", told.replace("\n", " "))
+
     def test_actions(self) -> None:
         """Each operation has an action that fits it, unless it only looks up effects; reads are free, writes asked."""
         for name in NAMES:
