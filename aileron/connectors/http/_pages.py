@@ -238,7 +238,7 @@ def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], 
 
 
 def _tells(pages: Pages, result: Parts | None) -> bool:
-    """Whether an output says without C{more} that it is not all: by the cursor, or by what is true of the last page."""
+    """Tell whether an output says without C{more} that it is not all: by the cursor, or by what C{until} compares."""
     telling = {pages.cursor, pages.until.path if pages.until else ()} - {()}
     return bool(telling) if result is None else any(part.path in telling for part in result.values())
 
