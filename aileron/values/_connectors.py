@@ -54,6 +54,7 @@ class Operation:
     :ivar output_schema: JSON Schema of its output, where it is declared.
     :ivar presentation: as what its inputs are shown; L{None}: as they are.
     :ivar scopes: that its credential must have been given, where the service has such; empty: nothing is known.
+    :ivar lookup: the operation that looks whether it happened, where that is another of the connector's.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Operation:
     output_schema: Mapping[str, JSON] | None = None
     presentation: Presentation | None = None
     scopes: tuple[str, ...] = ()
+    lookup: str | None = None
 
 
 @frozen

@@ -122,6 +122,17 @@ class BindingTests(BindingCase):
         (unknown,) = self.operator.ask("GET", "/v1/bindings", self.key).json["items"]
         self.assertEqual((unknown["scopes"], unknown["state"]["surplus"]), (None, None))
 
+    def test_scopes_of_lookups(self) -> None:
+        """A trusted write needs the scopes of the read that looks whether it happened, too."""
+        settings = {"token_url": "https://login.invalid/token", "scopes": "read send admin"}
+        post = evolve(self.description.operations["post"], scopes=("send",), lookup="find")
+        find = evolve(post, name="find", scopes=("read",), lookup=None)
+        drop = evolve(find, name="drop", scopes=("admin",))
+        need = CredentialNeed("oauth2", "Authorization", "Bearer {key}", settings)
+        self.connecting(credential=need, operations={each.name: each for each in (post, find, drop)})
+        target = self.operator.ask("POST", "/v1/bindings/target", self.key, {"connector": FQN}).json
+        self.assertEqual(target["scopes"], ["read", "send"])
+
     def test_unrecorded(self) -> None:
         """A binding that cannot be put on record is not there."""
         self.agent_token()

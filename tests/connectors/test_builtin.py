@@ -147,3 +147,4 @@ class BuiltinTests(SynchronousTestCase):
                 scopes = set(published.get("scopes", ()))
                 self.assertLessEqual(set(each.operation.scopes), scopes, f"{name}.{operation}")
                 self.assertEqual(bool(each.operation.scopes), bool(scopes), f"{name}.{operation}")
+                self.assertEqual(each.operation.lookup, each.lookup and each.lookup.operation)

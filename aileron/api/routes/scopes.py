@@ -89,7 +89,7 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
 
 
 def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
-    """Return the scopes that the trusted actions need of a connector, among those that it asks for, in its order.
+    """Return the scopes that the trusted actions, and looking for their effects, need of a connector, in its order.
 
     L{None}: no trusted action uses it, or its operations do not say what they need.
     """
@@ -97,8 +97,9 @@ def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
     if description is None or description.credential is None:
         return None
     pins = (pin for offer in deps.submission.offering().offers.values() for pin in offer.action.requires)
-    used = {each for pin in pins if pin.name == fqn for each in pin.capabilities}
     operations = description.operations
+    used = {each for pin in pins if pin.name == fqn for each in pin.capabilities}
+    used |= {lookup for name in used & operations.keys() if (lookup := operations[name].lookup) is not None}
     declared = {scope for each in operations.values() for scope in each.scopes}
     needed = {scope for name in used if name in operations for scope in operations[name].scopes}
     if not needed:

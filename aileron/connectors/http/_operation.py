@@ -64,7 +64,9 @@ def read_operation(
     lookup = read_lookup(table.optional_table("reconcile"), inputs)
     operation = HttpOperation(
         operation=evolve(
-            _declared(name, table, effect, inputs, reconcilable=lookup is not None), scopes=_scopes(table, credential)
+            _declared(name, table, effect, inputs, reconcilable=lookup is not None),
+            scopes=_scopes(table, credential),
+            lookup=None if lookup is None else lookup.operation,
         ),
         method=method,
         segments=segments,
