@@ -22,7 +22,8 @@ POST, BASIC, NONE = "client_secret_post", "client_secret_basic", "none"
 OFFLINE = "offline_access"
 """Asks for a refresh token; not every service that gives one says that it gave this."""
 
-_IDENTITY = frozenset({OFFLINE, "openid", "profile", "email"})
+_GOOGLE = "https://www.googleapis.com/auth/userinfo."
+_IDENTITY = frozenset({OFFLINE, "openid", "profile", "email", f"{_GOOGLE}email", f"{_GOOGLE}profile"})
 _MOST_SECONDS = 10 * 365 * 86400
 _ENDED = frozenset(
     {

@@ -258,6 +258,14 @@ class TokenTests(SynchronousTestCase):
         self.assertIsNone(kind.surplus(kept, ("read", "Mail.Send")))
         self.assertIsNone(KINDS["api_key"].surplus(b"k", ("read",)))
 
+    def test_google_identity(self) -> None:
+        """Google writes back what says who signed in by other names, which are no surplus either."""
+        place = "https://www.googleapis.com/auth"
+        told = answer(access_token="a", scope=f"openid {place}/userinfo.email {place}/userinfo.profile {place}/drive")
+        kind, kept = KINDS["oauth2"], write(client().read_tokens(CODE, told, NOW))
+        self.assertIsNone(kind.surplus(kept, (f"{place}/drive",)))
+        self.assertIn("drive", kind.surplus(kept, ()) or "")
+
     def test_rewritten_scopes(self) -> None:
         """A scope counts as given in other case, behind an address, and as offline where there is a refresh token."""
         asked = ("Mail.Send", "offline_access")
