@@ -79,7 +79,10 @@ class PagesTests(SynchronousTestCase):
             self.assertEqual(found.output, {"etag": expected, "length": None})
 
     def test_changed_since(self) -> None:
-        """The answer that a precondition failed says that nothing happened, and why; elsewhere it is as any refusal."""
+        """The answer that a precondition failed is a refusal, and says why; elsewhere it is as any refusal.
+
+        It speaks of this request alone: what changed may be what an earlier attempt of the same run did.
+        """
         operations = spec_of(PAGES).description.operations
         self.assertEqual((operations["write"].precondition, operations["replace"].precondition), (("if_match",), ()))
         inputs: Mapping[str, JSON] = {"title": "New", "if_match": '"v1"'}
@@ -89,7 +92,10 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(
             (found.fault.kind, found.fault.retriable, found.classified), ("external_api_error", False, True)
         )
-        self.assertIn("Nothing was done: it changed since it was shown", found.fault.message)
+        self.assertIn(
+            "refused this request, because what it acts on has changed since it was shown", found.fault.message
+        )
+        self.assertNotIn("othing was done", found.fault.message)
         other = self.outcome("replace", answer(status=412), {"title": "New"})
         assert other.fault is not None
         self.assertIn("answered with status 412", other.fault.message)

@@ -139,7 +139,7 @@ class Reader:
 
     def _is_answered(self, status: int) -> str:
         if status == _PRECONDITION_FAILED and self.operation.operation.precondition:
-            return f"Nothing was done: it changed since it was shown, {self.name} says"
+            return f"{self.name} refused this request, because what it acts on has changed since it was shown"
         return f"{self.name} answered with status {status}"
 
     def _is_classified(self, status: int) -> bool:
