@@ -204,7 +204,14 @@ ANSWERS.differ(
     template=Member(optional=True),
     places=Member(optional=True),
 )
-ANSWERS.differ(Operation, destructive=OMITTED, output_schema=OMITTED, presentation=OMITTED, scopes=OMITTED)
+ANSWERS.differ(
+    Operation,
+    destructive=OMITTED,
+    output_schema=OMITTED,
+    presentation=OMITTED,
+    scopes=OMITTED,
+    lookup=OMITTED,
+)
 ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))
 ANSWERS.differ(Passkey, public_key=OMITTED)
 ANSWERS.differ(TrustItem, candidate=OMITTED, before=OMITTED, computed={"difference": attrgetter("difference")})
