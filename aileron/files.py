@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from attrs import frozen
@@ -39,26 +41,99 @@ class FileBytes:
     stamp: Stamp
 
 
-def read_file(path: str, most_bytes: int) -> FileBytes:
+def read_file(path: str, most_bytes: int, beneath: int | None = None) -> FileBytes:
     """Return the bytes of C{path}.
 
     :param most_bytes: one more is read than this, so that a file that is too large is seen to be.
+    :param beneath: see L{open_file}.
+    :raises Unreadable: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.
+    """
+    with open_file(path, beneath) as descriptor:
+        try:
+            status = os.fstat(descriptor)
+            with open(descriptor, "rb", closefd=False) as file:
+                return FileBytes(file.read(most_bytes + 1), _stamp(status))
+        except OSError as error:
+            raise _unreadable(path, "the file cannot be read", error) from None
+
+
+@contextmanager
+def open_file(path: str, beneath: int | None = None) -> Iterator[int]:
+    """Open a file to read, and close it at the end.
+
+    :param beneath: an open directory that C{path} starts from; then no directory on the way may be a link.
     :raises Unreadable: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.
     """
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, _FLAGS) if beneath is None else _open_beneath(path, beneath, _FLAGS)
     except OSError as error:
         raise _unreadable(path, "the file cannot be opened", error) from None
     try:
-        status = os.fstat(descriptor)
-        if reason := _distrust(status):
+        if reason := _distrust(os.fstat(descriptor)):
             raise _unreadable(path, reason)
-        with open(descriptor, "rb", closefd=False) as file:
-            return FileBytes(file.read(most_bytes + 1), _stamp(status))
-    except OSError as error:
-        raise _unreadable(path, "the file cannot be read", error) from None
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def open_directory(path: str, beneath: int | None = None) -> Iterator[int]:
+    """Open a directory, and close it at the end.
+
+    :param beneath: as for L{open_file}.
+    :raises FileNotFoundError: there is none.
+    :raises Unreadable: it is a link or no directory, or belongs to another user.
+    """
+    flags = _FLAGS | os.O_DIRECTORY
+    try:
+        descriptor = os.open(path, flags) if beneath is None else _open_beneath(path, beneath, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unreadable(path, "the directory cannot be read", error) from None
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise _unreadable(path, "the directory belongs to another user")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_there(path: str, beneath: int) -> bool:
+    """Tell whether there is an entry, of whatever kind; it is not looked for in directories that are links.
+
+    :raises Unreadable: that cannot be told.
+    """
+    try:
+        with _directory_of(path, beneath) as (directory, name):
+            os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unreadable(path, "it cannot be looked for", error) from None
+    return True
+
+
+def _open_beneath(path: str, beneath: int, flags: int) -> int:
+    with _directory_of(path, beneath) as (directory, name):
+        return os.open(name, flags, dir_fd=directory)
+
+
+@contextmanager
+def _directory_of(path: str, beneath: int) -> Iterator[tuple[int, str]]:
+    """Open the directory that an entry is in, with no link on the way, and yield it and the entry's name."""
+    *above, name = path.split("/")
+    if not {"", ".", ".."}.isdisjoint((*above, name)):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    at = os.dup(beneath)
+    try:
+        for part in above:
+            below = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = below
+        yield at, name
+    finally:
+        os.close(at)
 
 
 def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:

@@ -237,7 +237,7 @@ class HostileTests(LocalCase):
         packer = zlib.compressobj(9)
         content = packer.compress(b"blob 99999999\0") + b"".join(packer.compress(bytes(1 << 20)) for _ in range(40))
         self.write(blob, content + packer.flush())
-        self.refused(self.compare, "damaged or too large")
+        self.refused(self.compare, "too large")
 
     def test_pipes_and_links(self) -> None:
         """A pipe, link or directory in the place of a file is not waited for, nor followed."""
@@ -249,7 +249,9 @@ class HostileTests(LocalCase):
         main.unlink()
         main.symlink_to("/etc/passwd")
         self.refused(self.compare, "no branch, tag or commit")
-        os.mkfifo(self.pair.work / ".git" / "objects" / "pack" / "pack-x.pack")
+        packs = self.pair.work / ".git" / "objects" / "pack"
+        os.mkfifo(packs / "pack-x.idx")
+        (packs / "pack-x.pack").write_bytes(b"PACK")
         self.refused(self.open, "no plain file of yours")
 
     def test_elsewhere(self) -> None:
@@ -268,6 +270,27 @@ class HostileTests(LocalCase):
         self.refused(self.open, "no directory of yours")
         place.unlink()
         self.refused(self.open, "no git repository")
+
+    def test_links_inside(self) -> None:
+        """Directories inside that are links to another repository are not followed, nor is a HEAD that leads out."""
+        other = Pair.made(Path(self.mktemp()).absolute())
+        commit, inside, theirs = other.commit("private", "x", "Private"), self.pair.work / ".git", other.work / ".git"
+        (inside / "objects" / commit[:2]).symlink_to(theirs / "objects" / commit[:2])
+        self.assertFalse(self.open().has(commit))
+        self.refused(lambda: self.read("show", revision=commit), "is not in the local repository")
+        (inside / "refs" / "heads").rename(inside / "heads")
+        (inside / "refs" / "heads").symlink_to(theirs / "refs" / "heads")
+        self.refused(lambda: self.open().resolve("main"), "no branch, tag or commit")
+        way = os.path.relpath(theirs / "refs" / "heads" / "main", inside / "refs")
+        for target in (f"refs/{way}", "refs/heads/main", f"{theirs}/refs/heads/main", "packed-refs", "HEAD"):
+            (inside / "HEAD").write_text(f"ref: {target}\n")
+            self.refused(lambda: self.open().resolve("HEAD"), "no branch, tag or commit")
+        (inside / "objects" / "pack").rmdir()
+        (inside / "objects" / "pack").symlink_to(theirs / "objects" / "pack")
+        self.refused(self.open, "in no directory of yours")
+        link = Path(self.mktemp()).absolute()
+        link.symlink_to(other.work)
+        self.refused(lambda: LocalRepository.open(str(link), Deadline.after(60)), "no directory of yours")
 
     def stored(self, kind: str, content: bytes) -> str:
         """Store an object that git would not make; its id."""

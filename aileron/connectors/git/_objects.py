@@ -16,10 +16,16 @@ COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
 TYPES = {b"commit": COMMIT, b"tree": TREE, b"blob": BLOB, b"tag": TAG}
 NAMES = {number: name for name, number in TYPES.items()}
 DIRECTORY, SUBMODULE = 0o040000, 0o160000
+MOST_OBJECT_BYTES = 32 * 1024 * 1024
+_MOST_OTHER_BYTES = 1024 * 1024
 _MODES = {b"100644", b"100664", b"100755", b"120000", b"40000", b"160000"}
 _ID = re.compile(r"[0-9a-f]{40}")
 _ONCE = (b"tree", b"parent", b"author", b"committer")
 _DIGITS = re.compile(rb"[0-9]{1,11}")
+
+
+class Damaged(Exception):
+    """A file of the repository is not what git writes."""
 
 
 @frozen
@@ -40,6 +46,17 @@ class Commit:
 def is_object_id(text: str) -> bool:
     """Tell whether this is an object's id in full."""
     return _ID.fullmatch(text) is not None
+
+
+def check_size(kind: int, size: int) -> None:
+    """Refuse an object that is too large.
+
+    :raises InvalidRequest: it is.
+    """
+    most = MOST_OBJECT_BYTES if kind == BLOB else _MOST_OTHER_BYTES
+    if size > most:
+        what = NAMES.get(kind, b"object").decode()
+        raise InvalidRequest(f"A {what} of the local repository is too large: it has more than {most} bytes.")
 
 
 def parse_commit(name: str, content: bytes) -> Commit:

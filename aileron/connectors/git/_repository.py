@@ -8,30 +8,39 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from hashlib import sha1
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Self
 
 from attrs import define, field, frozen
 
 from aileron.errors import InvalidRequest, ResourceLimitExceeded
-from aileron.files import Unreadable, read_file
+from aileron.files import Unreadable, is_there, open_directory, read_file
 
-from ._objects import COMMIT, NAMES, TAG, TREE, TYPES, Commit, is_object_id, parse_commit, parse_tag, parse_tree
+from ._objects import (
+    COMMIT,
+    MOST_OBJECT_BYTES,
+    NAMES,
+    TAG,
+    TREE,
+    TYPES,
+    Commit,
+    check_size,
+    is_object_id,
+    parse_commit,
+    parse_tag,
+    parse_tree,
+)
+from ._packs import Packs
 
-if TYPE_CHECKING:
-    from dulwich.object_store import DiskObjectStore
-
-_T = TypeVar("_T")
-MOST_OBJECT_BYTES = 32 * 1024 * 1024
 _REF = re.compile(
     r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
 )
 _MOST_REFS_BYTES = 16 * 1024 * 1024
 _MOST_TAGS = 8
+_MOST_HEAD_BYTES = 64
 
 
 @frozen
@@ -61,36 +70,34 @@ def is_ref_name(name: str) -> bool:
 
 @define
 class LocalRepository:
-    """An open local repository.
+    """An open local repository."""
 
-    :ivar directory: the one with its objects and refs.
-    """
-
-    directory: str
     deadline: Deadline
-    _store: DiskObjectStore
+    _directory: int
+    _objects: int
+    _packs: Packs
+    _opened: ExitStack
     _commits: dict[str, Commit] = field(factory=dict)
 
     @classmethod
     def open(cls, path: str, deadline: Deadline) -> Self:
         """Open the repository of a working directory, or a bare one.
 
-        :raises InvalidRequest: there is none, or dulwich is not installed.
+        :raises InvalidRequest: there is none, or it is not read.
         """
-        inside = os.path.join(path, ".git")
-        directory = inside if os.path.lexists(inside) else path
-        for part in (directory, os.path.join(directory, "objects"), os.path.join(directory, "refs")):
-            try:
-                status = os.lstat(part)
-            except OSError:
-                raise InvalidRequest(f"There is no git repository in {path}.") from None
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-                raise InvalidRequest(f"{part} is no directory of yours; name the main repository, not a linked one.")
-        return cls(directory, deadline, _packed(os.path.join(directory, "objects")))
+        with ExitStack() as opened:
+            here = _open_directory(opened, path)
+            if _is_there(".git", here):
+                path = os.path.join(path, ".git")
+                here = _open_directory(opened, path, here)
+            objects, _ = (_open_directory(opened, os.path.join(path, part), here) for part in ("objects", "refs"))
+            packs = Packs.open(objects, deadline.check)
+            opened.callback(packs.close)
+            return cls(deadline, here, objects, packs, opened.pop_all())
 
     def close(self) -> None:
-        """Close its packs."""
-        self._store.close()
+        """Close its files."""
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -100,7 +107,8 @@ class LocalRepository:
 
     def has(self, name: str) -> bool:
         """Tell whether an object is there."""
-        return os.path.lexists(self._loose_path(name)) or self._asked(self._store.contains_packed, name)
+        self.deadline.check()
+        return is_object_id(name) and (_is_there(_loose(name), self._objects) or self._packs.has(name))
 
     def read(self, name: str, kind: int | None = None) -> tuple[int, bytes]:
         """Return the type and the content of an object; the content is what the name says.
@@ -108,50 +116,36 @@ class LocalRepository:
         :raises InvalidRequest: it is missing, of another type, or not what its name says.
         """
         self.deadline.check()
-        found, content = self._loose(name) or self._from_pack(name)
-        head = b"%s %d\0" % (NAMES.get(found, b"?"), len(content))
-        if sha1(head + content, usedforsecurity=False).hexdigest() != name:
+        if not is_object_id(name):
+            raise InvalidRequest("An object of the local repository leads to what is no object.")
+        read = self._read_loose(name) if _is_there(_loose(name), self._objects) else self._packs.read(name)
+        if read is None:
+            raise InvalidRequest(f"The object {name} is not in the local repository.")
+        found, content = read
+        check_size(found, len(content))
+        digest = sha1(b"%s %d\0" % (NAMES.get(found, b"?"), len(content)), usedforsecurity=False)
+        digest.update(content)
+        if digest.hexdigest() != name:
             raise InvalidRequest(f"The object {name} of the local repository is damaged.")
         if kind is not None and found != kind:
             raise InvalidRequest(f"The object {name} is no {NAMES[kind].decode()}.")
-        return found, content
+        return read
 
-    def _loose_path(self, name: str) -> str:
-        return os.path.join(self.directory, "objects", name[:2], name[2:])
-
-    def _loose(self, name: str) -> tuple[int, bytes] | None:
-        path = self._loose_path(name)
-        if not os.path.lexists(path):
-            return None
+    def _read_loose(self, name: str) -> tuple[int, bytes]:
         try:
-            raw = read_file(path, MOST_OBJECT_BYTES).data
+            raw = read_file(_loose(name), MOST_OBJECT_BYTES, self._objects).data
             inflate = zlib.decompressobj()
-            data = inflate.decompress(raw, MOST_OBJECT_BYTES)
+            head, _, content = inflate.decompress(raw, _MOST_HEAD_BYTES).partition(b"\0")
+            kind, size = head.split(b" ")
+            found, left = TYPES[kind], int(size) - len(content)
+            check_size(found, int(size))
+            content += inflate.decompress(inflate.unconsumed_tail, max(left, 0) + 1)
             whole = inflate.eof
-        except (Unreadable, zlib.error):
+        except (Unreadable, ValueError, KeyError, zlib.error):
             whole = False
         if not whole:
             raise InvalidRequest(f"The object {name} of the local repository is damaged or too large.")
-        head, _, content = data.partition(b"\0")
-        return TYPES.get(head.partition(b" ")[0], 0), content
-
-    def _from_pack(self, name: str) -> tuple[int, bytes]:
-        try:
-            return self._asked(self._store.get_raw, name)
-        except KeyError:
-            raise InvalidRequest(f"The object {name} is not in the local repository.") from None
-
-    def _asked(self, ask: Callable[[Any], _T], name: str) -> _T:
-        """Ask the packs of an object.
-
-        :raises KeyError: it is in none.
-        """
-        try:
-            return ask(name.encode())
-        except KeyError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a damaged pack makes of its reader
-            raise InvalidRequest(f"A pack of the local repository is damaged ({type(error).__name__}).") from None
+        return found, content
 
     def commit(self, name: str) -> Commit:
         """Return a commit."""
@@ -180,15 +174,21 @@ class LocalRepository:
         if is_object_id(revision):
             return revision
         if revision == "HEAD":
-            head = self._ref_file("HEAD")
-            target = head.removeprefix("ref: ")
-            return target if is_object_id(target) else self._ref(target) or self._unknown(revision)
+            return self._head() or self._unknown(revision)
         if is_ref_name(revision):
             for place in ("refs/heads/", "refs/tags/", "refs/remotes/"):
                 found = self._ref(place + revision)
                 if found is not None:
                     return found
         return self._unknown(revision)
+
+    def _head(self) -> str | None:
+        """Return the object that is checked out."""
+        head = self._ref_file("HEAD")
+        target = head.removeprefix("ref: ")
+        if is_object_id(head):
+            return head
+        return self._ref(target) if target != head and target.startswith("refs/") and is_ref_name(target) else None
 
     def _unknown(self, revision: str) -> str:
         raise InvalidRequest(
@@ -206,45 +206,31 @@ class LocalRepository:
         return None
 
     def _ref_file(self, place: str, most: int = 1024) -> str:
-        path = os.path.join(self.directory, place)
-        if not place.startswith("refs/") and place not in ("HEAD", "packed-refs"):
+        if not _is_there(place, self._directory):
             return ""
         try:
-            return read_file(path, most).data.decode("utf-8", "replace").strip() if os.path.lexists(path) else ""
+            return read_file(place, most, self._directory).data.decode("utf-8", "replace").strip()
         except Unreadable:
             return ""
 
 
-def _packed(objects: str) -> DiskObjectStore:
-    """Open the packs in a directory of objects; anything but plain files of ours among them is refused."""
+def _loose(name: str) -> str:
+    """Return where a loose object is, below the directory of objects."""
+    return f"{name[:2]}/{name[2:]}"
+
+
+def _is_there(path: str, directory: int) -> bool:
     try:
-        from dulwich.object_store import DiskObjectStore
-    except ImportError:
-        raise InvalidRequest("Git connectors need dulwich. Install Aileron with its extra named git.") from None
-
-    class Packs(DiskObjectStore):
-        """The packs alone, without what would lead elsewhere."""
-
-        @property
-        def alternates(self) -> list[object]:  # type: ignore[override]
-            """Lead to no other repository."""
-            return []
-
-        def get_midx(self) -> None:
-            """Use no index over several packs."""
-
-        def _get_loose_object(self, sha: object) -> None:
-            """Read loose objects elsewhere, within bounds."""
-
-    for entry in _scan(os.path.join(objects, "pack")):
-        if not entry.is_file(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_uid != os.geteuid():
-            raise InvalidRequest(f"{entry.path} is no plain file of yours; the repository is not read.")
-    return Packs(objects)
+        return is_there(path, directory)
+    except Unreadable as error:
+        raise InvalidRequest(f"The local repository cannot be read: {error.problem}.") from None
 
 
-def _scan(directory: str) -> Iterator[os.DirEntry[str]]:
+def _open_directory(opened: ExitStack, path: str, beneath: int | None = None) -> int:
     try:
-        with os.scandir(directory) as entries:
-            yield from entries
+        name = path if beneath is None else os.path.basename(path)
+        return opened.enter_context(open_directory(name, beneath))
     except FileNotFoundError:
-        return
+        raise InvalidRequest(f"There is no git repository in {path}.") from None
+    except Unreadable:
+        raise InvalidRequest(f"{path} is no directory of yours; name the main repository, not a linked one.") from None
