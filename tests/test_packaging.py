@@ -77,7 +77,7 @@ class PackagingTests(SynchronousTestCase):
     def required(self) -> set[str]:
         """Name what the package requires, or needs for what one may configure."""
         extras = self.config["options.extras_require"]
-        optional = "".join(extras[name] for name in ("git", "graphql", "notify", "passkey", "terminal"))
+        optional = "".join(extras[name] for name in ("graphql", "notify", "passkey", "terminal"))
         return _projects(self.config["options"]["install_requires"] + optional)
 
     def test_packages(self) -> None:
@@ -112,7 +112,7 @@ class PackagingTests(SynchronousTestCase):
     def test_lowest(self) -> None:
         """The lowest dependencies that are tested are the lower bounds that are promised."""
         extras = self.config["options.extras_require"]
-        optional = extras["git"] + extras["notify"] + extras["passkey"] + extras["terminal"] + extras["test"]
+        optional = extras["notify"] + extras["passkey"] + extras["terminal"] + extras["test"]
         promised = self.config["options"]["install_requires"] + optional
         tested = (_ROOT / "requirements" / "lowest.txt").read_text(encoding="utf-8")
         bounds = [line.replace("[tls]", "").replace(">=", "==") for line in _lines(promised)]
