@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import Match, SequenceMatcher
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
 from attrs import define, field, frozen
@@ -15,7 +16,7 @@ from ._objects import BLOB, DIRECTORY, SUBMODULE, Commit
 from ._repository import LocalRepository
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
-_MOST_COMPARED = 500_000  # lines gone through for one file; beyond that a stretch is shown as replaced
+_MOST_COMPARED = 2_000_000  # pairs of equal lines looked at for one file; beyond, a stretch is shown as replaced
 _MOST_DEPTH = 100
 _Entry = tuple[int, str]
 _Opcode = tuple[str, int, int, int, int]
@@ -173,13 +174,25 @@ class _TooMuch(Exception):
 
 
 class _Matcher(SequenceMatcher[str]):
-    """Compares lines, and gives up after the same number of them each time, so that a patch stays what it was."""
+    """Compares lines, and gives up after the same number of steps each time, so that a patch stays what it was.
 
+    :ivar left: steps that may still be made.
+    """
+
+    a: Sequence[str]
+    b2j: Mapping[str, Sequence[int]]
     opcodes: list[_Opcode]
     left = _MOST_COMPARED
 
+    def set_seq2(self, b: Sequence[str]) -> None:
+        """Compare with other lines, in which each line of the first text is at so many places."""
+        super().set_seq2(b)
+        places = (1 + len(self.b2j.get(line, ())) for line in self.a)
+        self._steps = list(accumulate(places, initial=0))
+
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        self.left -= (ahi or 0) - alo
+        """Find it, unless that takes too many steps."""
+        self.left -= self._steps[-1 if ahi is None else ahi] - self._steps[alo]
         if self.left < 0:
             raise _TooMuch
         return super().find_longest_match(alo, ahi, blo, bhi)
