@@ -342,6 +342,45 @@ class HostileTests(LocalCase):
         tree = self.stored("tree", b"".join(name + b"\0" + blob for name in (b"100644 a.c", b"40000 a", b"120000 a0")))
         self.assertEqual(list(self.open().tree(tree)), [b"a.c", b"a", b"a0"])
 
+    def test_large(self) -> None:
+        """What is larger than anybody writes is refused, or its beginning shown, before it takes much memory."""
+        tree = git(self.pair.work, "rev-parse", "main^{tree}")
+        by = "author Ann <a@b> 1900000000 +0000\ncommitter Ann <a@b> 1900000000 +0000\n"
+        long = self.stored("commit", f"tree {tree}\nparent {self.new}\n{by}\n{'x' * 100_000}".encode())
+        shown = self.read("show", revision=long)["message"]
+        self.assertTrue(shown.endswith("x\n[cut here; the whole text has 100000 bytes]\n"))
+        self.assertLess(len(shown), 20_000)
+        self.assertIn("[cut here", self.compare(long)["commits"])
+        longer = self.stored("commit", f"tree {tree}\n{by}\n{'x' * (1 << 20)}".encode())
+        self.refused(lambda: self.compare(longer), "A commit of the local repository is too large")
+        parents = "".join(f"parent {self.new}\n" for _ in range(65))
+        many = self.stored("commit", f"tree {tree}\n{parents}{by}\nx".encode())
+        self.refused(lambda: self.compare(many), "more than 64 parents")
+        entry, mode = git(self.pair.work, "rev-parse", "main:README"), b"100644"
+        for _ in range(5):
+            content = mode + b" " + b"n" * 1000 + b"\0" + bytes.fromhex(entry)
+            entry, mode = self.stored("tree", content), b"40000"
+        self.refused(lambda: write_patch(self.open(), None, entry), "longer than 4096 bytes")
+
+    def test_large_files(self) -> None:
+        """A text of more lines than can be compared is named with its size, and its content is in the digest."""
+        digests = set()
+        for end in ("a", "b"):
+            self.pair.commit("lines.txt", "\n" * 300_001 + end, "Add lines")
+            shown = self.read("diff", **{"from": self.new, "to": "main"})
+            self.assertIn("Too large to be compared: 0 bytes before, 300002 bytes after", shown["patch"])
+            self.assertIn("lines.txt | +300001 -0", shown["diffstat"])
+            digests.add(shown["patch_digest"])
+        self.assertEqual(len(digests), 2)
+
+    def test_many_files(self) -> None:
+        """Of very many files the first are named, and all are counted."""
+        blob = git(self.pair.work, "rev-parse", "main:README")
+        names = "".join(f"100644 blob {blob}\t{number:04}{'n' * 200}\n" for number in range(2000))
+        summary = write_patch(self.open(), None, git(self.pair.work, "mktree", content=names.encode())).summary()
+        self.assertLess(len(summary), 300_000)
+        self.assertRegex(summary, r"\n\[and \d+ more files\]\n2000 files changed, 2000 lines added, 0 lines removed$")
+
     def test_tag_elsewhere(self) -> None:
         """A tag that leads to no object's id is refused, before a file of that name is looked for."""
         outside = Path(self.mktemp()).absolute()

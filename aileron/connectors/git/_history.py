@@ -12,11 +12,13 @@ from attrs import frozen
 from aileron.errors import InvalidRequest, ResourceLimitExceeded
 
 from ._objects import COMMIT, DIRECTORY, SUBMODULE, TAG, Commit, parse_tag
-from ._repository import LocalRepository
+from ._repository import MOST_TAGS, LocalRepository
 
 MOST_COMMITS = 20_000
 MOST_PACK_BYTES = 64 * 1024 * 1024
 _SLOP_SECONDS = 86_400
+_MOST_OBJECTS = 500_000
+_MOST_BEFORE = 4  # parents that are looked at for what the remote has already
 
 
 def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[str] = ()) -> Iterator[Commit]:
@@ -82,7 +84,7 @@ def find_update(repository: LocalRepository, new: str, old: str | None, remote: 
     """
     tags: list[str] = []
     kind, content = repository.read(new)
-    while kind == TAG and len(tags) < MOST_COMMITS:
+    while kind == TAG and len(tags) < MOST_TAGS:
         tags.append(new)
         new = parse_tag(new, content)
         kind, content = repository.read(new)
@@ -105,7 +107,7 @@ def pack(repository: LocalRepository, update: Update) -> bytes:
     """
     names = dict.fromkeys((*update.tags, *(commit.id for commit in update.commits)))
     for commit in update.commits:
-        before = [repository.commit(parent).tree for parent in commit.parents]
+        before = {repository.commit(parent).tree for parent in commit.parents[:_MOST_BEFORE]}
         _add_new(repository, commit.tree, before, names)
     parts, size = [b"PACK" + (2).to_bytes(4, "big") + len(names).to_bytes(4, "big")], 12
     for name in names:
@@ -119,20 +121,23 @@ def pack(repository: LocalRepository, update: Update) -> bytes:
     return whole + sha1(whole, usedforsecurity=False).digest()
 
 
-def _add_new(repository: LocalRepository, tree: str, before: list[str], names: dict[str, None], depth: int = 0) -> None:
+def _add_new(repository: LocalRepository, tree: str, before: set[str], names: dict[str, None]) -> None:
     """Add a tree and what is in it to C{names}, but for what was at the same place in a tree before."""
-    if tree in names or tree in before:
-        return
-    if depth > 100:
-        raise InvalidRequest("A tree of the local repository is nested too deep.")
-    names[tree] = None
-    older = [repository.tree(each) for each in before]
-    for name, (mode, entry) in repository.tree(tree).items():
-        then = [each[name] for each in older if name in each]
-        if mode == DIRECTORY:
-            _add_new(repository, entry, [each for kind, each in then if kind == DIRECTORY], names, depth + 1)
-        elif mode != SUBMODULE and entry not in [each for _, each in then]:
-            names[entry] = None
+    todo = [(tree, before)]
+    while todo:
+        tree, before = todo.pop()
+        if tree in names or tree in before:
+            continue
+        names[tree] = None
+        older = [repository.tree(each) for each in before]
+        for name, (mode, entry) in repository.tree(tree).items():
+            then = [each[name] for each in older if name in each]
+            if mode == DIRECTORY:
+                todo.append((entry, {each for kind, each in then if kind == DIRECTORY}))
+            elif mode != SUBMODULE and entry not in [each for _, each in then]:
+                names[entry] = None
+        if len(names) + len(todo) > _MOST_OBJECTS:
+            raise InvalidRequest(f"More than {_MOST_OBJECTS} objects would be pushed.")
 
 
 def _entry_head(kind: int, size: int) -> bytes:

@@ -18,6 +18,7 @@ NAMES = {number: name for name, number in TYPES.items()}
 DIRECTORY, SUBMODULE = 0o040000, 0o160000
 MOST_OBJECT_BYTES = 32 * 1024 * 1024
 _MOST_OTHER_BYTES = 1024 * 1024
+_MOST_PARENTS, _MOST_AUTHOR_BYTES, _MOST_MESSAGE_BYTES = 64, 200, 16 * 1024
 _MODES = {b"100644", b"100664", b"100755", b"120000", b"40000", b"160000"}
 _ID = re.compile(r"[0-9a-f]{40}")
 _ONCE = (b"tree", b"parent", b"author", b"committer")
@@ -40,7 +41,6 @@ class Commit:
     parents: tuple[str, ...]
     author: str
     when: int
-    message: str
 
 
 def is_object_id(text: str) -> bool:
@@ -64,18 +64,35 @@ def parse_commit(name: str, content: bytes) -> Commit:
 
     :raises InvalidRequest: it is malformed.
     """
-    head, _, message = content.partition(b"\n\n")
+    head = content.partition(b"\n\n")[0]
     lines = [line.partition(b" ")[::2] for line in head.removesuffix(b"\n").split(b"\n")]
     count = next((at for at, (key, _) in enumerate(lines[1:]) if key != b"parent"), 0)
     ids = [value.decode("latin-1") for _, value in lines[: count + 1]]
     author, committer, *others = (*lines[count + 1 :], (b"", b""), (b"", b""))
+    if count > _MOST_PARENTS:
+        raise InvalidRequest(f"The commit {name} has more than {_MOST_PARENTS} parents.")
     right = (lines[0][0], author[0], committer[0]) == (b"tree", b"author", b"committer")
     if not right or b"\0" in head or not all(map(is_object_id, ids)) or any(key in _ONCE for key, _ in others):
         raise InvalidRequest(f"The commit {name} is malformed.")
     said = committer[1].rpartition(b"> ")[2].partition(b" ")[0]
     when = int(said) if _DIGITS.fullmatch(said) else 0
-    by = (author[1].rpartition(b"> ")[0] + b">").decode("utf-8", "replace")
-    return Commit(name, ids[0], tuple(ids[1:]), by, when, message.decode("utf-8", "replace"))
+    by = (author[1].rpartition(b"> ")[0][:_MOST_AUTHOR_BYTES] + b">").decode("utf-8", "replace")
+    return Commit(name, ids[0], tuple(ids[1:]), by, when)
+
+
+def show_message(content: bytes) -> str:
+    """Return the message of a commit, or as much of it as is shown."""
+    return _beginning(content.partition(b"\n\n")[2])
+
+
+def show_tag(content: bytes) -> str:
+    """Return a tag with its message, or as much of it as is shown."""
+    return _beginning(content)
+
+
+def _beginning(text: bytes) -> str:
+    shown = text[:_MOST_MESSAGE_BYTES].decode("utf-8", "replace")
+    return shown if len(text) <= _MOST_MESSAGE_BYTES else f"{shown}\n[cut here; the whole text has {len(text)} bytes]\n"
 
 
 def parse_tree(name: str, content: bytes) -> dict[bytes, tuple[int, str]]:

@@ -10,14 +10,18 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from aileron.errors import InvalidRequest
+from aileron.errors import InvalidRequest, ResourceLimitExceeded
 
 from ._objects import BLOB, DIRECTORY, SUBMODULE, Commit
 from ._repository import LocalRepository
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
 _MOST_COMPARED = 2_000_000  # pairs of equal lines looked at for one file; beyond, a stretch is shown as replaced
-_MOST_DEPTH = 100
+_MOST_DEPTH, _MOST_FILES = 100, 100_000
+_MOST_PATH_BYTES, _MOST_PATHS_CHARACTERS = 4096, 16 * 1024 * 1024
+_MOST_OPEN_ENTRIES = 300_000  # of trees that are compared, and of those above them
+_MOST_COMPARED_BYTES, _MOST_COMPARED_LINES = 4 * 1024 * 1024, 300_000
+_MOST_STAT_CHARACTERS = 256 * 1024
 _Entry = tuple[int, str]
 _Opcode = tuple[str, int, int, int, int]
 
@@ -41,7 +45,11 @@ class Patch:
     _parts: list[str] = field(factory=list)
     _shown: int = 0
     bytes: int = 0
-    stat: list[tuple[str, int, int]] = field(factory=list)
+    _counted: list[str] = field(factory=list)
+    _counted_characters: int = 0
+    _files: int = 0
+    _added: int = 0
+    _removed: int = 0
     _digest: Any = field(factory=sha256)
 
     @property
@@ -64,11 +72,18 @@ class Patch:
             self._parts.append(part)
             self._shown += len(part)
 
+    def count(self, path: str, added: int, removed: int) -> None:
+        """Count the lines of a file."""
+        self._files, self._added, self._removed = self._files + 1, self._added + added, self._removed + removed
+        if self._counted_characters < _MOST_STAT_CHARACTERS:
+            self._counted.append(f"{path} | +{added} -{removed}")
+            self._counted_characters += len(self._counted[-1])
+
     def summary(self) -> str:
-        """Count the lines of each file, and of all."""
-        lines = [f"{path} | +{added} -{removed}" for path, added, removed in self.stat]
-        added, removed = sum(each[1] for each in self.stat), sum(each[2] for each in self.stat)
-        return "\n".join((*lines, f"{len(lines)} files changed, {added} lines added, {removed} lines removed"))
+        """Tell the lines of each file, or of as many as are shown, and of all."""
+        more = self._files - len(self._counted)
+        total = f"{self._files} files changed, {self._added} lines added, {self._removed} lines removed"
+        return "\n".join((*self._counted, *([f"[and {more} more files]"] if more else []), total))
 
 
 def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
@@ -82,11 +97,21 @@ def write_commit(repository: LocalRepository, commit: Commit, patch: Patch) -> N
     """Write what a commit changes; of a merge what is as in none of its parents, against the first."""
     before: list[str | None] = [repository.commit(parent).tree for parent in commit.parents]
     first, *others = before or [None]
-    found = list(changes(repository, first, commit.tree))
+    found = _limited(changes(repository, first, commit.tree))
     for other in others:
-        new = {(each.path, each.new) for each in changes(repository, other, commit.tree)}
+        new = {(each.path, each.new) for each in _limited(changes(repository, other, commit.tree))}
         found = [each for each in found if (each.path, each.new) in new]
     _write_all(repository, found, patch)
+
+
+def _limited(found: Iterable[FileDifference]) -> list[FileDifference]:
+    differences, size = [], 0
+    for each in found:
+        differences.append(each)
+        size += len(each.path)
+        if len(differences) > _MOST_FILES or size > _MOST_PATHS_CHARACTERS:
+            raise ResourceLimitExceeded(f"A commit changes more than {_MOST_FILES} files, or ones with too long names.")
+    return differences
 
 
 def _write_all(repository: LocalRepository, found: Iterable[FileDifference], patch: Patch) -> None:
@@ -96,21 +121,27 @@ def _write_all(repository: LocalRepository, found: Iterable[FileDifference], pat
 
 
 def changes(
-    repository: LocalRepository, old: str | None, new: str | None, above: bytes = b""
+    repository: LocalRepository, old: str | None, new: str | None, above: bytes = b"", entries: int = 0
 ) -> Iterator[FileDifference]:
-    """Yield the files that differ between two trees, by path."""
-    if above.count(b"/") > _MOST_DEPTH:
-        raise InvalidRequest("A tree of the local repository is nested too deep.")
+    """Yield the files that differ between two trees, by path.
+
+    :param entries: of the trees above, which are still being gone through.
+    """
     if old == new:
         return
     before, after = ({} if each is None else repository.tree(each) for each in (old, new))
+    entries += len(before) + len(after)
+    if entries > _MOST_OPEN_ENTRIES or above.count(b"/") > _MOST_DEPTH:
+        raise InvalidRequest("A tree of the local repository is too large, or nested too deep.")
     for name in sorted(before.keys() | after.keys()):
         path, then, now = above + name, before.get(name), after.get(name)
         if then == now:
             continue
+        if len(path) > _MOST_PATH_BYTES:
+            raise InvalidRequest(f"A path in the local repository is longer than {_MOST_PATH_BYTES} bytes.")
         trees = [each[1] if each and each[0] == DIRECTORY else None for each in (then, now)]
         if any(trees):
-            yield from changes(repository, trees[0], trees[1], path + b"/")
+            yield from changes(repository, trees[0], trees[1], path + b"/", entries)
         then, now = (None if each and each[0] == DIRECTORY else each for each in (then, now))
         if then or now:
             yield FileDifference(_show_path(path), then, now)
@@ -127,7 +158,11 @@ def _write(repository: LocalRepository, change: FileDifference, patch: Patch) ->
     old, new = (_content(repository, each) for each in (change.old, change.new))
     if b"\0" in old or b"\0" in new:
         patch.add(f"Binary files differ: {len(old)} bytes before, {len(new)} bytes after\n")
-        patch.stat.append((change.path, 0, 0))
+        patch.count(change.path, 0, 0)
+        return
+    if any(len(each) > _MOST_COMPARED_BYTES or each.count(b"\n") > _MOST_COMPARED_LINES for each in (old, new)):
+        patch.add(f"Too large to be compared: {len(old)} bytes before, {len(new)} bytes after\n")
+        patch.count(change.path, new.count(b"\n"), old.count(b"\n"))
         return
     before, after = (_lines(each) for each in (old, new))
     patch.add(f"--- {'a/' + change.path if change.old else '/dev/null'}\n")
@@ -141,7 +176,7 @@ def _write(repository: LocalRepository, change: FileDifference, patch: Patch) ->
                 continue
             patch.add("".join((*(f"-{line}" for line in before[i1:i2]), *(f"+{line}" for line in after[j1:j2]))))
             added, removed = added + j2 - j1, removed + i2 - i1
-    patch.stat.append((change.path, added, removed))
+    patch.count(change.path, added, removed)
 
 
 def _modes(change: FileDifference) -> Iterator[str]:

@@ -10,13 +10,14 @@ from aileron.errors import InvalidRequest
 from aileron.values import JSON
 
 from ._history import find_update, is_ancestor, walk
-from ._objects import Commit
+from ._objects import Commit, show_tag
 from ._patch import Patch, write_commit, write_patch
 from ._remote import Remote
 from ._repository import LocalRepository
 from ._spec import NOTHING
 
 _MOST_LISTED, _MOST_MESSAGES = 500, 200
+_MOST_MESSAGES_CHARACTERS = 256 * 1024
 _USUAL = 20
 
 
@@ -32,14 +33,14 @@ def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str,
     if operation == "show":
         patch = Patch()
         write_commit(repository, start, patch)
-        return {**_listed(start), **_described(patch)}
+        return {**_listed(repository, start), **_described(patch)}
     count = inputs.get("count", _USUAL)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_LISTED:
         raise InvalidRequest(f"The input 'count' must be a whole number from 1 to {_MOST_LISTED}.")
     commits = walk(repository, [start.id])
     if operation == "merges":
         commits = (each for each in commits if len(each.parents) > 1)
-    return {"commits": [_listed(each) for each in islice(commits, count)]}
+    return {"commits": [_listed(repository, each) for each in islice(commits, count)]}
 
 
 def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str) -> JSON:
@@ -58,7 +59,7 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
     for commit in reversed(update.commits if len(update.commits) > 1 else ()):
         patch.add(f"\ncommit {commit.id}\n")
         write_commit(repository, commit, patch)
-    tags = "".join(f"{repository.read(each)[1].decode('utf-8', 'replace')}\n" for each in update.tags)
+    tags = "".join(f"{show_tag(repository.read(each)[1])}\n" for each in update.tags)
     forward = old is None or (before is not None and is_ancestor(repository, before.id, repository.peel(new).id))
     return {
         "ref": ref,
@@ -68,7 +69,7 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
         "fast_forward": forward,
         "warning": None if forward else _warn(repository, before, new),
         "compared_with": None if base is None else base.id,
-        "commits": tags + (_messages(update.commits) or "No new commits."),
+        "commits": tags + (_messages(repository, update.commits) or "No new commits."),
         **_described(patch),
         "diffstat": diffstat,
     }
@@ -77,7 +78,7 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
 def _warn(repository: LocalRepository, before: Commit | None, new: str) -> str:
     if before is None:
         return "The remote is at a commit that the local repository does not have. Run `git fetch` to see what it is."
-    lost = _messages(walk(repository, [before.id], [repository.peel(new).id]))
+    lost = _messages(repository, walk(repository, [before.id], [repository.peel(new).id]))
     return f"These commits would no longer be on the branch:\n\n{lost}"
 
 
@@ -92,21 +93,25 @@ def _described(patch: Patch) -> dict[str, JSON]:
     }
 
 
-def _listed(commit: Commit) -> dict[str, JSON]:
+def _listed(repository: LocalRepository, commit: Commit) -> dict[str, JSON]:
     return {
         "commit": commit.id,
         "parents": list(commit.parents),
         "author": commit.author,
         "committed_at": _moment(commit),
-        "message": commit.message,
+        "message": repository.message(commit.id),
     }
 
 
-def _messages(commits: Iterable[Commit]) -> str:
-    found = list(islice(commits, _MOST_MESSAGES + 1))
-    texts = [f"{each.id} {_moment(each)} {each.author}\n{each.message.strip()}" for each in found[:_MOST_MESSAGES]]
-    if len(found) > _MOST_MESSAGES:
-        texts.append(f"[and more than {_MOST_MESSAGES}]")
+def _messages(repository: LocalRepository, commits: Iterable[Commit]) -> str:
+    texts: list[str] = []
+    size = 0
+    for each in commits:
+        if len(texts) == _MOST_MESSAGES or size > _MOST_MESSAGES_CHARACTERS:
+            texts.append(f"[and more than {len(texts)}]")
+            break
+        texts.append(f"{each.id} {_moment(each)} {each.author}\n{repository.message(each.id).strip()}")
+        size += len(texts[-1])
     return "\n\n".join(texts)
 
 

@@ -32,6 +32,7 @@ from ._objects import (
     parse_commit,
     parse_tag,
     parse_tree,
+    show_message,
 )
 from ._packs import Packs
 
@@ -39,7 +40,7 @@ _REF = re.compile(
     r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
 )
 _MOST_REFS_BYTES = 16 * 1024 * 1024
-_MOST_TAGS = 8
+MOST_TAGS = 8
 _MOST_HEAD_BYTES = 64
 
 
@@ -153,13 +154,17 @@ class LocalRepository:
             self._commits[name] = parse_commit(name, self.read(name, COMMIT)[1])
         return self._commits[name]
 
+    def message(self, name: str) -> str:
+        """Return the message of a commit, or as much of it as is shown; it is not kept."""
+        return show_message(self.read(name, COMMIT)[1])
+
     def tree(self, name: str) -> dict[bytes, tuple[int, str]]:
         """Return the entries of a tree: by name their mode and id."""
         return parse_tree(name, self.read(name, TREE)[1])
 
     def peel(self, name: str) -> Commit:
         """Return the commit that an object is, or that a tag leads to."""
-        for _ in range(_MOST_TAGS):
+        for _ in range(MOST_TAGS):
             kind, content = self.read(name)
             if kind != TAG:
                 break
