@@ -253,6 +253,13 @@ class SendingTests(MailCase):
             self.assertEqual((True, True), (outcome.sent, outcome.classified))
             self.assertIn("refused the message", (outcome.fault and outcome.fault.message) or "")
 
+    def test_odd_size(self) -> None:
+        """What a server says of sizes and is no number says nothing."""
+        for size in ("²".encode(), b"9" * 5000, b"-1", b"1e3", b""):
+            self.host = MailHost()
+            self.host.offers[0] = b"SIZE " + size
+            self.assertIsNone(self.outcome().fault, size)
+
     def test_too_large(self) -> None:
         """A message that is larger than the server says it takes is not sent."""
         self.host.offers[0] = b"SIZE 100"
@@ -422,6 +429,9 @@ class LookingTests(MailCase):
         self.host.answers = {b"LITERAL": CUT}
         outcome = self.outcome("save_draft")
         self.assertEqual((True, False), (outcome.sent, outcome.classified))
+        self.host.answers = {b"APPEND": b"a4 OK done\r\n"}
+        outcome = self.outcome("save_draft")
+        self.assertEqual((False, "external_api_error"), (outcome.sent, outcome.fault and outcome.fault.kind))
         self.host.answers = {}
         del self.host.boxes["Drafts"]
         outcome = self.outcome("save_draft")
@@ -531,6 +541,8 @@ class ReadingTests(MailCase):
             b"* 1 FETCH " + b"x" * 300_000 + b"\r\na4 OK\r\n",
             b"* 1 FETCH (UID 10 RFC822.SIZE NIL)\r\na4 OK\r\n",
             b"* 1 FETCH (UID 11 RFC822.SIZE 5)\r\na4 OK\r\n",
+            b"* 1 FETCH (UID 10 RFC822.SIZE " + b"9" * 5000 + b")\r\na4 OK\r\n",
+            b"* 1 FETCH (UID " + b"9" * 5000 + b")\r\na4 OK\r\n",
             b"* x\r\n" * 20_001,
             b"+ \r\n" * 3 + b"a4 NO\r\n",
             b"\x00\xff\r\n",
@@ -541,6 +553,18 @@ class ReadingTests(MailCase):
             outcome = self.outcome("read_mail", {"uid": 10})
             self.assertIsNotNone(outcome.fault, answer)
         self.assertEqual([], self.flushLoggedErrors())
+
+    def test_long_numbers(self) -> None:
+        """A number that is longer than any can be is not understood, wherever it stands."""
+        digits = b"9" * 5000
+        for said, answer in (
+            (b"EXAMINE", b"* %b EXISTS\r\na3 OK\r\n" % digits),
+            (b"UID SEARCH", b"* SEARCH %b\r\na4 OK\r\n" % digits),
+            (b"UID FETCH", b"* 1 FETCH (UID 11 RFC822.SIZE %b)\r\na5 OK\r\n" % digits),
+        ):
+            self.host.answers = {said: answer}
+            fault = self.outcome("search_mail", {"limit": 1}).fault
+            self.assertIn("does not understand", (fault and fault.message) or "", said)
 
     def test_hostile_messages(self) -> None:
         """A message that is made to be hard to read is read in time in proportion to its length."""

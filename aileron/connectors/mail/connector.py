@@ -37,7 +37,7 @@ from aileron.values import (
 
 from .attempt import MailAttempt, Work
 from .compose import Composed, compose, message_id
-from .imap import ImapSession, quoted
+from .imap import ImapSession, quoted, read_number
 from .reading import (
     MOST_MESSAGE_BYTES,
     SUMMARY,
@@ -217,7 +217,7 @@ class MailConnector:
         size = (await session.fetch([uid], b"RFC822.SIZE")).get(uid, {}).get(b"RFC822.SIZE")
         if not isinstance(size, bytes) or not size.isdigit():
             raise Rejected(f"the message {uid}: there is none in {mailbox}")
-        if int(size) > MOST_MESSAGE_BYTES:
+        if read_number(size) > MOST_MESSAGE_BYTES:
             raise Rejected(f"the message {uid}: it has more than {MOST_MESSAGE_BYTES // 1024 // 1024} MiB")
         source = (await session.fetch([uid], b"BODY.PEEK[]")).get(uid, {}).get(b"BODY")
         if not isinstance(source, bytes):

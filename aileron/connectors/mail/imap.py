@@ -22,6 +22,7 @@ _ESCAPED = re.compile(rb"\\(.)")
 _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
 _MOST_PARSED_BYTES = 128 * 1024  # in one command's responses, literals not counted
 _MOST_RESPONSES = 20_000
+_MOST_DIGITS = 20  # of 64 bits
 
 
 @frozen
@@ -90,6 +91,7 @@ class ImapSession:
         :param more: what the server wants to be sent once it has consented.
         :param flight: becomes C{sent} right before that.
         :raises Rejected: the server refused.
+        :raises NotUnderstood: it says that it is done without having asked for C{more}.
         """
         self._number += 1
         tag = b"a%d" % self._number
@@ -107,6 +109,8 @@ class ImapSession:
                 more = None
             else:
                 _check_done(step, rest if mark == tag else b"")
+                if more is not None:
+                    raise NotUnderstood
                 return found
         raise NotUnderstood
 
@@ -136,7 +140,7 @@ class ImapSession:
         """Open a mailbox to be read only; how many messages it has."""
         responses = await self.command(f"the mailbox {mailbox}", b"EXAMINE " + _mailbox(mailbox))
         counts = (each.text.split() for each in responses)
-        return next((int(words[0]) for words in counts if _is_count(words, b"EXISTS")), 0)
+        return next((read_number(words[0]) for words in counts if _is_count(words, b"EXISTS")), 0)
 
     async def search(self, criteria: bytes) -> Sequence[int]:
         """Find messages of the open mailbox; their UIDs in rising order."""
@@ -144,7 +148,7 @@ class ImapSession:
         for each in await self.command("the search", b"UID SEARCH " + criteria):
             name, *words = each.text.split()
             if name.upper() == b"SEARCH":
-                found.update(int(word) for word in words if word.isdigit())
+                found.update(read_number(word) for word in words if word.isdigit())
         return sorted(found)
 
     async def fetch(self, uids: Sequence[int], items: bytes) -> Mapping[int, Mapping[bytes, Any]]:
@@ -155,8 +159,8 @@ class ImapSession:
         for parts in _parse([each for each in responses if _is_count(each.text.split(b" ", 2), b"FETCH")]):
             pairs = dict(_read_pairs(parts[-1]))
             uid = pairs.get(b"UID", b"")
-            if isinstance(uid, bytes) and uid.isdigit() and int(uid) in uids:
-                found[int(uid)] = pairs
+            if isinstance(uid, bytes) and uid.isdigit() and read_number(uid) in uids:
+                found[read_number(uid)] = pairs
         return found
 
     async def append(self, mailbox: str, content: bytes, flag: str, flight: Flight) -> None:
@@ -177,6 +181,13 @@ class ImapSession:
             if literal is None:
                 return Response(bytes(text), plain_bytes)
             text += b"\r\n" + await self.conversation.exactly(int(literal[1]))
+
+
+def read_number(text: bytes) -> int:
+    """Read a number of a server's; raises L{NotUnderstood} if it is none, or longer than any can be."""
+    if len(text) > _MOST_DIGITS or not text.isdigit():
+        raise NotUnderstood
+    return int(text)
 
 
 def _check_done(step: str, said: bytes) -> None:

@@ -19,7 +19,7 @@ from aileron.connectors._template import problem
 from aileron.connectors.http._decode import proper
 from aileron.values import JSON
 
-from .imap import quoted
+from .imap import quoted, read_number
 
 INBOX = "INBOX"
 SOUGHT = ("mailbox", "from", "to", "subject", "text", "since", "before", "unread", "limit")
@@ -95,7 +95,7 @@ def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
         "uid": uid,
         **_read_headers(_parse_head(headers if isinstance(headers, bytes) else b"")),
         "unread": isinstance(flags, list) and rb"\Seen" not in flags,
-        "bytes": int(size) if isinstance(size, bytes) and size.isdigit() else None,
+        "bytes": read_number(size) if isinstance(size, bytes) and size.isdigit() else None,
     }
 
 

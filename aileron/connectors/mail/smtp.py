@@ -12,6 +12,7 @@ from aileron.connectors._answer import Flight
 from aileron.connectors._conversation import LineConversation, NotUnderstood, Rejected
 
 _REPLY = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?")
+_SIZE = re.compile(r"[0-9]{1,20}")  # what is no such number says nothing (RFC 1870)
 _DOT = re.compile(rb"^\.", re.MULTILINE)
 _MOST_LINES = 100
 _HELLO = b"EHLO [127.0.0.1]"  # an address literal, as mail programs say: this machine's name is nobody's business
@@ -88,9 +89,9 @@ async def submit(conversation: LineConversation, envelope: Envelope, login: Mail
     offers = await _greet(conversation)
     if login is not None:
         await _log_in(conversation, offers, login)
-    size = offers.get("SIZE", "")
-    if size.isdigit() and 0 < int(size) < len(envelope.content):
-        raise Rejected(f"the message: it has {len(envelope.content)} bytes, and the server takes {int(size)}")
+    size = _SIZE.fullmatch(offers.get("SIZE", ""))
+    if size and 0 < int(size[0]) < len(envelope.content):
+        raise Rejected(f"the message: it has {len(envelope.content)} bytes, and the server takes {int(size[0])}")
     await _ask(conversation, f"MAIL FROM:<{envelope.sender}>", "the sender", 250)
     for each in envelope.recipients:
         await _ask(conversation, f"RCPT TO:<{each}>", f"the recipient {each}", 250, 251)
