@@ -20,7 +20,7 @@ from aileron.connectors.mail.compose import message_id
 from aileron.connectors.mail.connector import MailConnector
 from aileron.connectors.mail.imap import _parse_text
 from aileron.connectors.mail.reading import read_message, summarize
-from aileron.errors import CapabilityDenied, InvalidRequest
+from aileron.errors import CapabilityDenied, InvalidRequest, NetworkError
 from aileron.interfaces import ICredential
 from aileron.testing import ConnectorContract, ConnectorRig, MemoryCredential
 from aileron.values import JSON, READ, Finding, Outcome, Sought, canonical
@@ -252,6 +252,22 @@ class SendingTests(MailCase):
             outcome = self.outcome()
             self.assertEqual((True, True), (outcome.sent, outcome.classified))
             self.assertIn("refused the message", (outcome.fault and outcome.fault.message) or "")
+
+    def test_late_credential(self) -> None:
+        """A credential that is there only after the time is up is not used: nothing is begun without a limit."""
+        clock = self.host.service.reactor
+
+        class Late(MemoryCredential):
+            """One that takes its time, while nothing else happens."""
+
+            async def reveal(self) -> bytes:
+                clock.advance(6)
+                return await super().reveal()
+
+        for operation in ("send_mail", "list_mailboxes"):
+            started = self.start(operation, {} if operation != "send_mail" else None, credential=Late(PAIR), seconds=5)
+            self.failureResultOf(started, NetworkError)
+        self.assertEqual(([], []), (self.host.heard, self.host.service.connected))
 
     def test_odd_size(self) -> None:
         """What a server says of sizes and is no number says nothing."""

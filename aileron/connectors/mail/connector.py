@@ -20,7 +20,7 @@ from aileron.connectors._connection import ConnectionOpener
 from aileron.connectors._conversation import NotUnderstood, Rejected
 from aileron.connectors._sending import open_credential
 from aileron.connectors._template import problem
-from aileron.errors import BindingFailed, CapabilityDenied
+from aileron.errors import BindingFailed, CapabilityDenied, NetworkError
 from aileron.interfaces import IConnector, ICredential
 from aileron.redaction import Redactor
 from aileron.values import (
@@ -241,8 +241,10 @@ class MailConnector:
         login = _read_login(sent, self.spec.account.user)
         secrets = (*sent.secrets, login.secret) if login else sent.secrets
         attempt = MailAttempt(description.fqn, self.clock, Redactor.of(*secrets))
-        doing = Deferred.fromCoroutine(work(login, attempt))
-        outcome = await attempt.outcome(doing, until - self.clock.seconds(), limits[1])
+        left = until - self.clock.seconds()
+        if left <= 0:
+            raise NetworkError(f"The credential for {description.fqn} was not there in time; nothing was sent.")
+        outcome = await attempt.outcome(Deferred.fromCoroutine(work(login, attempt)), left, limits[1])
         if attempt.login_refused and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
         return outcome
