@@ -72,7 +72,7 @@ class ConnectorMaker:
         try:
             return find_sandbox(self.reactor, self.environment)
         except (NotFound, Forbidden) as error:
-            _log.info("programs run without a sandbox: {why}", why=error.message)
+            _log.warn("programs run without a sandbox, and so not without an approval: {why}", why=error.message)
             return None
 
     def enclose(self, directory: str, network: bool) -> Enclosure:

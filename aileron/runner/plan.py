@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import frozen
 
@@ -234,11 +234,14 @@ class Planner:
         :param preview: what the action's preview showed, if it has one; L{None}: it is not there yet.
         :raises NotFound: a connector is gone.
         :raises BindingRequired: a connector needs a binding and none, or more than one, is there.
-        :raises InvalidRequest, CapabilityDenied: the arguments make no request.
+        :raises InvalidRequest, CapabilityDenied: the arguments make no request, or an operation needs an approval
+            that would not come before it.
         """
         rule = action.approval.preview
         shown = NOT_YET if preview is None or rule is None else preview
         steps = tuple(self._step(step, arguments, effect_key, shown) for step in action.steps)
+        if not action.approval.required:
+            _check_unapproved(steps)
         if rule is None:
             return Plan(action, arguments, steps)
         carried = tuple(dict.fromkeys(path for step in action.steps for path in preview_paths(step.inputs)))
@@ -270,6 +273,7 @@ class Planner:
         )
         if planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied(f"{rule.connector} does not declare {rule.operation} as an idempotent read.")
+        _check_unapproved((planned,))
         return planned
 
     def _target(self, step: Step) -> _Target:
@@ -300,6 +304,19 @@ class Planner:
 
 
 _Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]
+
+
+def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
+    """Refuse what no approval comes before, though it needs one.
+
+    :raises CapabilityDenied: there is such a step.
+    """
+    for each in steps:
+        if each.operation.needs_approval:
+            raise CapabilityDenied(
+                f"{each.step.operation} of {each.description.fqn} needs an approval before it runs: "
+                f"{each.operation.needs_approval}."
+            )
 
 
 def _lacking(step: Step, shown: Preview) -> str | None:

@@ -55,6 +55,7 @@ class Operation:
     :ivar presentation: as what its inputs are shown; L{None}: as they are.
     :ivar scopes: that its credential must have been given, where the service has such; empty: nothing is known.
     :ivar lookup: the operation that looks whether it happened, where that is another of the connector's.
+    :ivar needs_approval: why it is done only where an approval comes before it, in a clause; empty: it need not.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Operation:
     presentation: Presentation | None = None
     scopes: tuple[str, ...] = ()
     lookup: str | None = None
+    needs_approval: str = ""
 
 
 @frozen

@@ -210,6 +210,15 @@ class ShownTests(SynchronousTestCase):
         spec = spec_of(inherit__='sandbox = "none"\ninherit ')
         self.assertIn("none", self.prepare(evolve(enclosed, spec=spec))["sandbox"])
 
+    def test_unseen(self) -> None:
+        """Without a sandbox nothing runs without an approval, which says so, unless the file wants none."""
+        connector = Rig().connector
+        enclosed = evolve(connector, enclose=lambda _directory, _network: Enclosure("/srv", ("bwrap",), b""))
+        unconfined = evolve(connector, spec=spec_of(inherit__='sandbox = "none"\ninherit '))
+        for each, needs in ((connector, True), (enclosed, False), (unconfined, False)):
+            operations = each.describe().operations.values()
+            self.assertEqual([bool(operation.needs_approval) for operation in operations], [needs, needs])
+
     def test_another_sandbox(self) -> None:
         """What was approved for one sandbox does not run in another, nor what another connector prepared."""
         rig = Rig()

@@ -8,7 +8,15 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from aileron.errors import ApprovalStale, BindingFailed, Conflict, ExternalApiError, NetworkError, VaultLocked
+from aileron.errors import (
+    ApprovalStale,
+    BindingFailed,
+    CapabilityDenied,
+    Conflict,
+    ExternalApiError,
+    NetworkError,
+    VaultLocked,
+)
 from aileron.values import (
     Decision,
     Outcome,
@@ -122,6 +130,14 @@ class MissedTests(PreviewedCase):
         self.assertEqual(self.preview(run)["fault"], {"class": "external_api_error", "message": "Not today."})
         self.approve(run)
         self.assertEqual(self.effects(), ["post"])
+
+    def test_needs_approval(self) -> None:
+        """A preview is fetched before an approval, so an operation that needs one is none."""
+        operations = self.connector.description.operations
+        needing = {**operations, "look": evolve(operations["look"], needs_approval="it is dangerous")}
+        self.connector.description = evolve(self.connector.description, operations=needing)
+        self.fails(self.runner.submission.submit(self.call()), CapabilityDenied)
+        self.assertEqual(self.connector.sendings, [])
 
     def test_words_of_a_failure(self) -> None:
         """Another message of the same class of failure is no reason to ask anew; another class is."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import InvalidRequest, NotFound
+from aileron.errors import CapabilityDenied, InvalidRequest, NotFound
 from aileron.runner.outcomes import MAX_RETRIES, RetryPolicy
 from aileron.values import JSON, AuditQuery, Fault, Outcome, RunState, compact
 
@@ -40,6 +40,19 @@ class UngatedTests(RunnerCase):
             self.assertEqual(len(error.details["problems"]), 3)
         self.fails(self.runner.submission.submit(self.call("nothing")), NotFound)
         self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(0,)])
+
+    def test_needs_approval(self) -> None:
+        """An operation that needs an approval is done where one comes before it, and nowhere else, not even to look."""
+        needing = {
+            name: evolve(each, needs_approval="it is dangerous")
+            for name, each in self.connector.description.operations.items()
+        }
+        self.connector.description = evolve(self.connector.description, operations=needing)
+        error = self.fails(self.runner.submission.submit(self.call("open")), CapabilityDenied)
+        self.assertIn("needs an approval before it runs: it is dangerous", error.message)
+        self.assertEqual(self.connector.sendings, [])
+        self.approve(run := self.submit("gated"))
+        self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_committed_before_sent(self) -> None:
         """The connector is called once it is committed that the row says executing, and that an attempt is begun."""

@@ -211,6 +211,7 @@ ANSWERS.differ(
     presentation=OMITTED,
     scopes=OMITTED,
     lookup=OMITTED,
+    needs_approval=OMITTED,
 )
 ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))
 ANSWERS.differ(Passkey, public_key=OMITTED)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import TimeoutError as Overdue
 from zope.interface import implementer
 
@@ -29,6 +29,7 @@ from ._process import CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, NONE, REQUIRED, STDIN, VARIABLE, CommandOperation, CommandSpec
 
 _MOST_ARGUMENT_BYTES = 64 * 1024
+_NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
 _FROM_BUBBLEWRAP = b"bwrap: "
 
 
@@ -66,7 +67,13 @@ class CommandConnector:
     enclose: Enclose | None = field(default=None, repr=False)
 
     def describe(self) -> ConnectorDescription:
-        return self.spec.description
+        description = self.spec.description
+        if self.enclose is not None or self.spec.sandbox == NONE:
+            return description
+        declared = description.operations.items()
+        return evolve(
+            description, operations={name: evolve(each, needs_approval=_NO_SANDBOX) for name, each in declared}
+        )
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build the request: a JSON body with all that the program is given but for the credential."""
