@@ -93,6 +93,23 @@ class ComposeTests(SynchronousTestCase):
         attachments: JSON = [{"name": "a.bin", "base64": "AAEC"}, {"name": "b.txt", "text": "b"}]
         self.assertEqual(composed(attachments=attachments), composed(attachments=attachments))
 
+    def test_attachment_of_any_kind(self) -> None:
+        """An attachment arrives as it was given, whatever it is called, and none of its lines is the message's."""
+        text = "Subject: x\n\n--b\nfoo\rbar\n.\nMAIL FROM:<eve@evil.example>\r\n"
+        for kind, sent_as in (
+            *((each, each) for each in ("text/csv", "application/pdf", "x/y")),
+            *((f"message/{each}", "application/octet-stream") for each in ("rfc822", "partial", "delivery-status")),
+            *((f"multipart/{each}", "application/octet-stream") for each in ("mixed", "x")),
+        ):
+            content = composed(attachments=[{"name": "a", "media_type": kind, "text": text}]).content
+            self.assertNotRegex(content, rb"(?<!\r)\n|\r(?!\n)", kind)
+            self.assertNotIn(b"evil.example", content)
+            message = message_from_bytes(content, policy=default)
+            (attachment,) = message.iter_attachments()
+            self.assertEqual(
+                (sent_as, text.encode()), (attachment.get_content_type(), attachment.get_payload(decode=True))
+            )
+
     def test_reply(self) -> None:
         """A reply names the message that it replies to as it is, however long its identifier is."""
         identifier = "<" + "a" * 200 + "@example.net>"

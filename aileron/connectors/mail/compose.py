@@ -17,7 +17,7 @@ from aileron.addresses import read_host
 from aileron.connectors._headers import encode_line, read_line
 from aileron.connectors._template import problem
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, media_type_of, regular_base64
+from aileron.values import JSON, UNKNOWN_MEDIA_TYPE, media_type_of, regular_base64
 
 MOST_RECIPIENTS = 100
 _MOST_ADDRESS_CHARACTERS = 400
@@ -29,6 +29,7 @@ _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>\s*")
 _MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,240}>")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _LINE_END = re.compile(r"\r\n?")
+_COMPOSITE = ("message/", "multipart/")  # not encoded (RFC 2046), so that their lines would be the message's own
 
 SHARED = frozenset({"to", "cc", "bcc", "subject", "text", "reply_to", "in_reply_to", "attachments"})
 """What a message is made of."""
@@ -147,6 +148,8 @@ def _attachments(inputs: Mapping[str, JSON]) -> Iterator[tuple[str, str, bytes]]
             raise problem("attachments", "must each have a name, and text or base64, and may have a media_type")
         name, text, encoded = _line(each, "name", required=True), each.get("text"), each.get("base64")
         kind = media_type_of(_line(each, "media_type") or "")
+        if kind.startswith(_COMPOSITE):
+            kind = UNKNOWN_MEDIA_TYPE
         if isinstance(text, str) and encoded is None:
             yield name, kind, text.encode("utf-8")
         elif isinstance(encoded, str) and text is None and regular_base64(encoded) is not None:
