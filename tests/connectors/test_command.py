@@ -78,7 +78,7 @@ def spec_of(directory: str = "/srv", code: str = "pass", **changed: str) -> Comm
 class _Transport:
     """A process that does as the test says."""
 
-    pid = None
+    pid: int | None = None
 
     def __init__(self) -> None:
         self.stdin, self.signals = b"", list[str]()
@@ -262,6 +262,24 @@ class ShownTests(SynchronousTestCase):
         request = rig.connector.prepare("deploy", INPUTS, "file:///srv", "k1")
         self.failureResultOf(Deferred.fromCoroutine(rig.connector.invoke(request, None, 5)), BindingRequired)
         self.assertEqual(rig.sent(), 0)
+
+
+class GroupTests(SynchronousTestCase):
+    """The process group of a program."""
+
+    def test_killed_once(self) -> None:
+        """It is killed when the program has ended, and not again: its number may be another's by then."""
+        killed: list[int] = []
+        self.patch(os, "killpg", lambda group, number: killed.append(group))
+        running: Any = CommandProcess(Clock(), Launch(["x"], "/", {}), 1000)
+        transport = _Transport()
+        transport.pid = 4711
+        running.makeConnection(transport)
+        running.kill()
+        running.processExited(Failure(ProcessDone(0)))
+        self.assertEqual(killed, [4711, 4711])
+        running.kill()
+        self.assertEqual(killed, [4711, 4711])
 
 
 class FileTests(SynchronousTestCase):

@@ -115,6 +115,7 @@ class CommandProcess(ProcessProtocol):
     def processExited(self, reason: Failure) -> None:
         """End what it has started, and wait a little for the last words."""
         self.kill()
+        self._group = None  # its number may be another's from here on
         self._last_words = self._clock.callLater(_LINGER_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
