@@ -1,4 +1,4 @@
-"""URLs of HTTP, read so strictly that no other reader can take one for another."""
+"""URLs of HTTP and SSH, read so strictly that no other reader can take one for another."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from ._hosts import bracketed, is_loopback, read_host
 
 MOST_BASE_URL_CHARACTERS = 600
 
-_PORTS = {"http": 80, "https": 443}
+SSH = "ssh"
+_PORTS = {"http": 80, "https": 443, SSH: 22}
 _MOST_PORT = 65535
 _VISIBLE = re.compile(r"[\x21-\x5b\x5d-\x7e]*")  # a backslash is a slash to browsers
 _URL = re.compile(
-    r"(?P<scheme>https?)://(?P<authority>[^/?#]+)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?",
+    r"(?P<scheme>https?|ssh)://(?P<authority>[^/?#]+)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?",
     re.IGNORECASE,
 )
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _AFTER_AUTHORITY = re.compile(r"[/?#\\]")
+_USER = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 _BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_.~-]+)*/?")
 
 
@@ -26,14 +28,16 @@ _BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_.~-]+)*/?")
 class Origin:
     """The place that a URL leads to.
 
-    :ivar scheme: C{http} or C{https}.
+    :ivar scheme: C{http}, C{https} or C{ssh}.
     :ivar host: in lower case; an IPv6 address without brackets.
     :ivar port: the scheme's own where the URL says none.
+    :ivar user: who logs in, over SSH; nobody otherwise.
     """
 
     scheme: str
     host: str
     port: int
+    user: str = ""
 
     @property
     def host_and_port(self) -> str:
@@ -48,7 +52,7 @@ class Origin:
     @property
     def url(self) -> str:
         """The beginning of every URL there."""
-        return f"{self.scheme}://{self.authority}"
+        return f"{self.scheme}://{self.user and f'{self.user}@'}{self.authority}"
 
 
 @frozen
@@ -79,43 +83,50 @@ class BaseUrl:
         return self.origin.url + self.path
 
 
-def read_url(text: str) -> Url:
+def read_url(text: str, *, ssh: bool = False) -> Url:
     """Take a URL of HTTP apart.
 
+    :param ssh: whether it may be one of SSH as well; such a URL names the user.
     :raises ValueError: what it must be.
     """
     if not _VISIBLE.fullmatch(text):
         raise ValueError("must be visible ASCII without backslashes")
     found = _URL.fullmatch(text)
-    if found is None:
+    if found is None or (found["scheme"].lower() == SSH and not ssh):
         raise ValueError("must begin with https:// or http://, and a host")
     user_info, at, place = found["authority"].rpartition("@")
     scheme = found["scheme"].lower()
     host, port = _host_and_port(place)
     if scheme == "https" and "_" in host:
         raise ValueError("must have a proper host: no certificate is for a name with an underscore")
+    if scheme == SSH:
+        if not _USER.fullmatch(user_info):
+            raise ValueError("must name the user, and no password, such as ssh://git@github.com")
+        return Url(Origin(SSH, host, port or _PORTS[SSH], user_info), found["path"], found["query"], found["fragment"])
     origin = Origin(scheme, host, port or _PORTS[scheme])
     return Url(origin, found["path"], found["query"], found["fragment"], user_info if at else None)
 
 
-def read_origin(text: str) -> Origin:
+def read_origin(text: str, *, ssh: bool = False) -> Origin:
     """Read where a URL leads to, whatever its path and query are.
 
+    :param ssh: as L{read_url} has it.
     :raises ValueError: what it must be; one that carries a user name or a password is refused.
     """
-    return _without_user(read_url(text)).origin
+    return _without_user(read_url(text, ssh=ssh)).origin
 
 
-def read_base_url(text: str, *, exact: bool = False) -> BaseUrl:
+def read_base_url(text: str, *, exact: bool = False, ssh: bool = False) -> BaseUrl:
     """Read a base URL: https, or http to this machine, with a plain path and nothing behind it.
 
     :param exact: whether the text itself is kept, shown or put under a digest, so that an IPv6 address must be written
         in its plain form.
+    :param ssh: as L{read_url} has it.
     :raises ValueError: what it must be, as the end of a sentence that begins with its name.
     """
     if len(text) > MOST_BASE_URL_CHARACTERS:
         raise ValueError(f"must have {MOST_BASE_URL_CHARACTERS} characters at most")
-    url = _without_user(read_url(text))
+    url = _without_user(read_url(text, ssh=ssh))
     if url.query is not None or url.fragment is not None:
         raise ValueError("must have no query and no fragment")
     if not _BASE_PATH.fullmatch(url.path) or {".", ".."} & set(url.path.split("/")):
@@ -161,7 +172,7 @@ def host_shown(url: str) -> str:
     :return: empty where nobody can tell, or where a password may be part of it.
     """
     try:
-        return read_url(url).origin.host
+        return read_url(url, ssh=True).origin.host
     except ValueError:
         rest = url.partition("://")[2]
         return "" if "@" in rest else _AFTER_AUTHORITY.split(rest, maxsplit=1)[0]

@@ -8,7 +8,7 @@ from ._registry import Make, Registry, check, read_descriptions
 from ._schema import Spec
 from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
-from .git import GitConnector, GitSpec
+from .git import GitConnector, GitSpec, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
 
@@ -35,6 +35,7 @@ __all__ = [
     "ServiceAnswer",
     "ServiceUnreachable",
     "Spec",
+    "SshTransport",
     "check",
     "read_descriptions",
     "replay",

@@ -16,6 +16,7 @@ class OutgoingRequest:
     :ivar headers: name and value, in order.
     :ivar private_network: whether loopback and private addresses may be connected to.
     :ivar max_response_bytes: what its answer may have.
+    :ivar private_key: what logs in over SSH; empty for HTTP.
     """
 
     method: str
@@ -24,6 +25,7 @@ class OutgoingRequest:
     body: bytes | None = field(repr=False)
     private_network: bool
     max_response_bytes: int
+    private_key: str = field(default="", repr=False)
 
 
 @frozen

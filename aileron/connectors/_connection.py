@@ -149,7 +149,7 @@ class ConnectionOpener:
     def _endpoint(self, address: str, origin: Origin, connection: ServiceConnection) -> IStreamClientEndpoint:
         kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
         endpoint = kind(self.reactor, address, origin.port, timeout=_CONNECT_SECONDS)
-        if origin.scheme == "http":
+        if origin.scheme in ("http", "ssh"):
             return endpoint
         verifier, ask = self.tls(origin.host), connection.ask_for_tls
         if ask is not None:

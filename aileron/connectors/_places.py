@@ -42,22 +42,23 @@ class Places:
         return {} if self.template is None else _examples(self.template.variables)
 
 
-def own_base_url(text: str, *, private_network: bool) -> BaseUrl:
+def own_base_url(text: str, *, private_network: bool, ssh: bool = False) -> BaseUrl:
     """Read the base URL of a connector; digests bind it as it is.
 
     :param private_network: whether the connector declares one, without which it speaks plain http to nobody.
+    :param ssh: whether it may be a URL of SSH.
     :raises ValueError: what it must be.
     """
-    base = read_base_url(text, exact=True)
+    base = read_base_url(text, exact=True, ssh=ssh)
     if base.origin.scheme == "http" and not private_network:
         raise ValueError("must begin with https:// (plain http is for loopback, where private_network is declared)")
     return base
 
 
-def read_places(document: FileTable, head: FileTable, *, private_network: bool) -> Places:
+def read_places(document: FileTable, head: FileTable, *, private_network: bool, ssh: bool = False) -> Places:
     """Read C{[connector]}, C{[variables]} and C{[hosts]} as far as they say where to; faults go where theirs go."""
     variables = tuple(_variables(document.table("variables")))
-    reader = _BaseUrlReader(_examples(variables), private_network)
+    reader = _BaseUrlReader(_examples(variables), private_network, ssh)
     base_url, bindable = reader.base_url(head)
     for name in sorted(set(reader.examples) - set(variables_in(base_url or ""))):
         document.fault("variables", f"has {name!r}, which is not in the base URL")
@@ -82,6 +83,7 @@ class _BaseUrlReader:
 
     examples: Mapping[str, str]
     private_network: bool
+    ssh: bool
 
     def base_url(self, head: FileTable) -> tuple[str | None, bool]:
         """Return the base URL, and whether a binding may choose any."""
@@ -89,7 +91,7 @@ class _BaseUrlReader:
             return head.read("base_url", self.read, None, required=True), False
         table = head.table("base_url")
         bindable = table.flag("bindable", default=False)
-        chosen = table.read("default", lambda text: own_base_url(text, private_network=self.private_network), None)
+        chosen = table.read("default", self._own, None)
         if "default" not in table.values and not bindable:
             table.fault("default", "is missing, and no binding may choose one")
         table.close()
@@ -113,10 +115,13 @@ class _BaseUrlReader:
         example = fill(text, self.examples)
         if unknown := variables_in(example):
             raise ValueError(f"has the variable {quote(unknown[0])}, which [variables] does not declare")
-        base = own_base_url(example, private_network=self.private_network)
+        base = self._own(example)
         if example not in (text, base.url):
             raise ValueError(f"must be written so that it can be {base.url}")
         return base.url if example == text else text
+
+    def _own(self, text: str) -> BaseUrl:
+        return own_base_url(text, private_network=self.private_network, ssh=self.ssh)
 
 
 def _examples(variables: tuple[UrlVariable, ...]) -> Mapping[str, str]:
@@ -173,7 +178,7 @@ def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *,
 
 def _host(url: str, examples: Mapping[str, str]) -> str:
     """Return C{host:port} of a base URL, its variables in braces."""
-    origin = read_base_url(fill(url, examples)).origin
+    origin = read_base_url(fill(url, examples), ssh=True).origin
     if not variables_in(url):
         return origin.host_and_port
     authority = url.partition("://")[2].partition("/")[0]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from attrs import frozen
 
-from aileron.credentials import KINDS, PRIVATE_NETWORK, CredentialKind, SettingRule
+from aileron.credentials import KINDS, PRIVATE_NETWORK, CredentialKind, SettingRule, SshKey
 from aileron.tables import ANY_TEXT, FileFaults, FileTable, TextRule
 from aileron.toml import NotToml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes, fill
@@ -86,8 +86,10 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
         head.close()
         document.close()
         return MailSpec(mail, account, private_network)
-    places = read_places(document, head, private_network=private_network)
+    places = read_places(document, head, private_network=private_network, ssh=kind == GIT)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
+    if kind == HTTP and need is not None and need.kind == SshKey.name:
+        head.faults.add(("credential", "kind"), f"`kind` must not be {SshKey.name}, which is for git over ssh")
     operations = OPERATIONS if kind == GIT else _operations(document, need, places.others)
     description = ConnectorDescription(
         fqn=_name(head, scheme),

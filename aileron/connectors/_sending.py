@@ -9,6 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.credentials import SshKey
 from aileron.errors import (
     BindingFailed,
     BindingRequired,
@@ -50,6 +51,8 @@ async def open_credential(
         sent = await opening.addTimeout(seconds, clock)
     except Overdue:
         raise NetworkError(f"The credential for {fqn} was not renewed in time; nothing was sent.") from None
+    if bool(sent.private_key) != (description.credential.kind == SshKey.name):
+        raise BindingFailed(f"The credential bound to {fqn} is of another kind than it asks for.")
     if not _fits(sent):
         raise BindingFailed(f"The credential bound to {fqn} is empty or holds characters that no header may carry.")
     return sent

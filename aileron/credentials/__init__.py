@@ -24,12 +24,13 @@ from ._kind import (
 from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2, OAuth2Document, missing_scopes
 from ._renewal import write
 from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, SignInRefused
+from ._ssh_key import SshKey
 
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""
 
 KINDS: Mapping[str, CredentialKind] = {
-    kind.name: kind for kind in (ApiKey(), Basic(), OAuth2(), AwsSigV4(), GithubApp())
+    kind.name: kind for kind in (ApiKey(), Basic(), OAuth2(), AwsSigV4(), GithubApp(), SshKey())
 }
 """Every kind, by its name."""
 
@@ -51,6 +52,7 @@ __all__ = [
     "SettingRule",
     "SignInClient",
     "SignInRefused",
+    "SshKey",
     "TokenAnswer",
     "TokenExchange",
     "TokenRequest",

@@ -23,6 +23,7 @@ from aileron.connectors import (
     MailSpec,
     Screened,
     Spec,
+    SshTransport,
 )
 from aileron.errors import Forbidden, NotFound
 from aileron.interfaces import IConnector
@@ -55,7 +56,9 @@ class ConnectorMaker:
             return Screened(CommandConnector(spec, self.reactor, self.environment, enclose))
         clock, now = self.reactor, lambda: utc(self.reactor.seconds())
         if isinstance(spec, GitSpec):
-            return Screened(GitConnector(self.transport, clock, now, self._reading, spec=spec))
+            host_key = spec.host_key
+            transport = self.transport if host_key is None else SshTransport(self.transport.opener, host_key)
+            return Screened(GitConnector(transport, clock, now, self._reading, spec=spec))
         if isinstance(spec, MailSpec):
             return MailConnector(spec, self.transport.opener, clock, now, in_thread(self.reactor))
         return HttpConnector(spec, self.transport, clock, now, in_thread(self.reactor))

@@ -101,7 +101,9 @@ class CredentialNeed:
         """Its place in a request, in words."""
         if self.path is not None:
             return f"path {self.path}"
-        return f"header {self.header}" if self.query is None else f"query parameter {self.query}"
+        if self.query is not None:
+            return f"query parameter {self.query}"
+        return f"header {self.header}" if self.header else "login"
 
 
 @frozen
@@ -148,7 +150,7 @@ class ConnectorDescription:
     def base_url_problem(self, base_url: str) -> str | None:
         """Tell why it cannot talk there, as the end of a sentence that begins with the base URL."""
         if self.template is None:
-            declared = self.bindable or read_origin(base_url).host_and_port in self.hosts
+            declared = self.bindable or read_origin(base_url, ssh=True).host_and_port in self.hosts
             return None if declared else "must be on a host that the connector declares"
         try:
             self.template.values_of(base_url)

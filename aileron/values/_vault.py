@@ -104,12 +104,14 @@ class Authorization:
     :ivar headers: name and value.
     :ivar query: parameters, not encoded yet.
     :ivar prefix: what stands between the host and the path, encoded.
+    :ivar private_key: what logs in over SSH, in OpenSSH's format; nothing that speaks HTTP reads it.
     :ivar secrets: everything secret in it, to be found in what comes back.
     """
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     prefix: str = field(default="", repr=False)
+    private_key: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 

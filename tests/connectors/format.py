@@ -206,7 +206,7 @@ def _http() -> Schema:
         "connector": _connector(_schema.HTTP),
         "variables": _tables(_places.NAME.pattern, _variable()),
         "hosts": _tables(_places.NAME.pattern, _TEXT),
-        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values()]},
+        "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.name != "ssh_key"]},
         "operations": _tables(_schema.OPERATION.pattern, _operation_table(), minProperties=1),
     }
     return _table(root, ("connector", "operations"))
@@ -214,13 +214,19 @@ def _http() -> Schema:
 
 def _git() -> Schema:
     git = _table(
-        {"repository": {"type": "string", "pattern": "^/"}, "branches": _TEXTS, "tags": _TEXTS}, ("repository",)
+        {
+            "repository": {"type": "string", "pattern": "^/"},
+            "branches": _TEXTS,
+            "tags": _TEXTS,
+            "host_key": _TEXT,
+        },
+        ("repository",),
     )
     root = {
         "connector": _connector(_schema.GIT),
         "variables": _tables(_places.NAME.pattern, _variable()),
         "hosts": _tables(_places.NAME.pattern, _TEXT),
-        "credential": {"oneOf": [_credential(KINDS[kind]) for kind in ("api_key", "basic", "oauth2")]},
+        "credential": {"oneOf": [_credential(KINDS[kind]) for kind in ("api_key", "basic", "oauth2", "ssh_key")]},
         "git": git,
     }
     return _table(root, ("connector", "git"))

@@ -24,6 +24,7 @@ from ._reads import compare, read_local
 from ._remote import NotGit, Remote, read_remote, read_report, write_update
 from ._repository import Deadline, LocalRepository, is_ref_name
 from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
+from ._ssh import SSH_FAILURES, describe_ssh_failure
 
 _T = TypeVar("_T")
 _AFTER = timedelta(seconds=60)
@@ -65,7 +66,7 @@ class GitConnector(HttpConnector):
             self._check(operation, inputs)
         request = super().prepare(operation, inputs, base_url, effect_key)
         if operation not in LOCAL:
-            return request
+            return evolve(request, headers=()) if self.spec.over_ssh else request
         here = f"file://{self.spec.repository}"
         return evolve(request, url=here, headers=(), credential_header=None, credential_query=None)
 
@@ -116,7 +117,7 @@ class GitConnector(HttpConnector):
         until: float,
     ) -> JSON:
         service = UPLOAD if request.operation == "refs" else RECEIVE
-        remote = await self._list(request.url.rpartition("/info/")[0], service, sent, credential, until)
+        remote = await self._list(self._base_url(request), service, sent, credential, until)
         return await self._shown(request.operation, inputs, remote, until)
 
     async def _shown(self, operation: str, inputs: Mapping[str, JSON], remote: Remote, until: float) -> JSON:
@@ -152,8 +153,11 @@ class GitConnector(HttpConnector):
 
         :raises _Failed: it did not say; nothing was changed.
         """
-        url, accept = f"{base_url}/info/refs?service={service}", f"application/x-{service}-advertisement"
-        message = self._message("GET", url, (("Accept", accept),), sent, None)
+        if self.spec.over_ssh:
+            message = self._message(service, base_url, (), sent, None)
+        else:
+            url, accept = f"{base_url}/info/refs?service={service}", f"application/x-{service}-advertisement"
+            message = self._message("GET", url, (("Accept", accept),), sent, None)
         answer = await self._ask(message, Flight(), until - self.clock.seconds(), 0.0)
         if answer.status != _OK:
             fault = self._status_fault(answer)
@@ -170,7 +174,8 @@ class GitConnector(HttpConnector):
         self, method: str, url: str, headers: tuple[tuple[str, str], ...], sent: Authorization, body: bytes | None
     ) -> OutgoingRequest:
         most = self.spec.operations["push"].max_response_bytes
-        return OutgoingRequest(method, url, (*headers, *sent.headers), body, self.spec.private_network, most)
+        private_network, key = self.spec.private_network, sent.private_key
+        return OutgoingRequest(method, url, (*headers, *sent.headers), body, private_network, most, key)
 
     async def _ask(
         self, message: OutgoingRequest, flight: Flight, seconds: float, late_seconds: float
@@ -183,10 +188,18 @@ class GitConnector(HttpConnector):
             return await send_in_time(
                 self.transport, self.clock, message, flight, seconds=seconds, late_seconds=late_seconds
             )
-        except FAILURES as error:
+        except (*FAILURES, *SSH_FAILURES) as error:
             most = message.max_response_bytes
-            fault = describe_failure(name, error, flight, seconds=seconds, most_bytes=most)
+            fault = describe_ssh_failure(name, error) or describe_failure(
+                name, error, flight, seconds=seconds, most_bytes=most
+            )
             raise _Failed(fault, sent=is_update and flight.sent, classified=not is_update) from None
+        except AileronError as error:
+            raise _Failed(error.fault()) from None
+
+    def _base_url(self, request: Request) -> str:
+        """Return the remote's, which over SSH a request has as it is."""
+        return request.url.partition("/info/refs?")[0].removesuffix("" if self.spec.over_ssh else f"/{RECEIVE}")
 
     def _status_fault(self, answer: ServiceAnswer) -> Fault:
         fqn, status = self.spec.description.fqn, answer.status
@@ -208,14 +221,14 @@ class GitConnector(HttpConnector):
         if not self.spec.may_update(ref):
             raise CapabilityDenied(f"{self.spec.description.fqn} does not allow updates of {ref}.")
         sent = await self._open(request, credential, until - self.clock.seconds())
-        base_url = request.url.removesuffix(f"/{RECEIVE}")
+        base_url = self._base_url(request)
         try:
             remote = await self._list(base_url, RECEIVE, sent, credential, until)
             self._refuse_unable(remote, new)
             self._refuse_moved(remote, ref, old)
             packed = await self._packed(request.operation, remote, old, new, until)
             body = write_update(ref, old, new, asked["effect"], remote, packed)
-            message = self._message("POST", request.url, request.headers, sent, body)
+            message = self._message(request.method, request.url, request.headers, sent, body)
             answer = await self._ask(message, Flight(), until - self.clock.seconds(), late_seconds)
             return self._judge(answer, ref, old, new)
         except _Failed as failed:
@@ -276,7 +289,7 @@ class GitConnector(HttpConnector):
         until, asked = self.clock.seconds() + seconds, json.loads(request.body or b"{}")
         sent = await self._open(request, credential, seconds)
         try:
-            remote = await self._list(request.url.removesuffix(f"/{RECEIVE}"), RECEIVE, sent, credential, until)
+            remote = await self._list(self._base_url(request), RECEIVE, sent, credential, until)
         except _Failed as failed:
             return Finding(None, fault=failed.fault)
         there = remote.refs.get(asked["ref"], NOTHING)

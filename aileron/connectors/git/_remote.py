@@ -60,6 +60,22 @@ def read_packets(data: bytes) -> Iterator[bytes | None]:
         at += length
 
 
+def find_end(data: bytearray, at: int) -> tuple[int, bool]:
+    """Go on from the packet that begins at C{at}: where it stops, and whether that is behind a flush.
+
+    :raises NotGit: there are no packets.
+    """
+    while at + 4 <= len(data):
+        head = bytes(data[at : at + 4])
+        length = int(head, 16) if _LENGTH.fullmatch(head) else -1
+        if length == 0:
+            return at + 4, True
+        if length < 4:
+            raise NotGit("it is not made of whole packets")
+        at += length
+    return at, False
+
+
 def write_packet(data: bytes) -> bytes:
     """Write one packet."""
     return b"%04x" % (len(data) + 4) + data

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
+from aileron.addresses import Origin, read_origin
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
+from aileron.credentials import SshKey
 from aileron.tables import FileTable, TextRule
 from aileron.values import JSON, READ, WRITE, CredentialNeed, Operation
 
@@ -17,8 +22,11 @@ NOTHING = "0" * 40
 """What stands for the commit of a ref that is not there."""
 
 CREDENTIAL_KINDS = ("api_key", "basic", "oauth2")
+"""Those for HTTP."""
+
 _SECONDS, _PUSH_SECONDS = 30.0, 120.0
 _PATH = TextRule(lambda text: _is_plain(PurePosixPath(text)), "must be an absolute path without '.' and '..'")
+_HOST_KEY = re.compile(r"(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)) ([A-Za-z0-9+/]{40,300}={0,2})")
 _INPUT = re.compile(r"in\.(\w+)")
 _PATTERN = re.compile(r"[^\x00-\x20\x7f~^:?\[\\]+")
 
@@ -113,17 +121,57 @@ OPERATIONS = _named()
 
 
 @frozen
+class HostKey:
+    """The public key of a server.
+
+    :ivar kind: the one signature algorithm that it is for.
+    """
+
+    kind: bytes
+    blob: bytes
+
+    @classmethod
+    def read(cls, text: str) -> HostKey:
+        """Read one as C{ssh-keyscan} prints it, without the host.
+
+        :raises ValueError: it is none.
+        """
+        found = _HOST_KEY.fullmatch(text)
+        try:
+            blob = base64.b64decode(found[2], validate=True) if found else b""
+        except binascii.Error:
+            blob = b""
+        kind = found[1].encode() if found else b""
+        if not blob.startswith(struct.pack(">L", len(kind)) + kind + b"\0"):
+            raise ValueError("must be a public key, such as ssh-ed25519 AAAAC3Nza…; of the kind Ed25519 or ECDSA")
+        return cls(kind, blob)
+
+
+@frozen
 class GitSpec(HttpSpec):
     """A git connector as its file declares it.
 
     :ivar repository: the local one: its working directory, or the directory of a bare one.
     :ivar branches: patterns of the remote branches that may be updated.
     :ivar tags: of the remote tags that may be made.
+    :ivar host_key: of the remote, where it is reached over SSH.
     """
 
     repository: str = ""
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    host_key: HostKey | None = None
+
+    @property
+    def over_ssh(self) -> bool:
+        """Tell whether it speaks SSH, and not HTTP."""
+        return self.host_key is not None
+
+    def leads_to(self, place: str | None, origin: Origin) -> bool:
+        """Tell whether an operation may go there; over SSH the base URL is the only place."""
+        if not self.over_ssh:
+            return super().leads_to(place, origin)
+        return origin == read_origin(self.description.base_url or "", ssh=True)
 
     def may_update(self, ref: str) -> bool:
         """Tell whether the file lets this ref of the remote be updated."""
@@ -146,16 +194,42 @@ def _fits(ref: str, pattern: str) -> bool:
 
 def read_git(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> GitSpec:
     """Read the table C{[git]}, beside what every connector declares."""
-    if need is not None and (need.kind not in CREDENTIAL_KINDS or not need.header):
+    over_ssh = (spec.description.base_url or "").startswith("ssh://")
+    if over_ssh:
+        _check_ssh(spec, table, need)
+    elif need is not None and (need.kind not in CREDENTIAL_KINDS or not need.header):
         table.faults.add(
             ("credential", "kind"), f"`kind` must be {' or '.join(CREDENTIAL_KINDS)}, in a header, for git"
         )
+    host_key = table.read("host_key", HostKey.read, None) if over_ssh else None
     repository = table.text("repository", _PATH)
     branches, tags = (table.texts(key, required=False) for key in ("branches", "tags"))
     _check(table, "branches", branches)
     _check(table, "tags", tags)
     table.close()
-    return GitSpec(spec.description, spec.operations, spec.private_network, repository, branches, tags)
+    operations = _over_ssh(spec.operations) if over_ssh else spec.operations
+    return GitSpec(spec.description, operations, spec.private_network, repository, branches, tags, host_key)
+
+
+def _check_ssh(spec: HttpSpec, table: FileTable, need: CredentialNeed | None) -> None:
+    if need is None or need.kind != SshKey.name:
+        table.faults.add(("credential", "kind"), f"`kind` must be {SshKey.name} for git over ssh")
+    if spec.description.bindable:
+        table.faults.add(("connector", "base_url"), "`base_url` must be fixed for git over ssh, as its host key is")
+    if "host_key" not in table.values:
+        host = (spec.description.hosts or ("HOST",))[0].rpartition(":")[0]
+        how = f"run `ssh-keyscan -t ed25519 {host}`, and compare the key with the one that the provider publishes"
+        table.fault("host_key", f"is missing; to get it, {how}")
+
+
+def _over_ssh(operations: Mapping[str, HttpOperation]) -> Mapping[str, HttpOperation]:
+    """Return the same, each by the program that it runs at the remote, which is all that SSH is told."""
+    return {
+        name: each
+        if name in LOCAL
+        else evolve(each, method=UPLOAD if name == "refs" else RECEIVE, segments=(), query={}, headers={})
+        for name, each in operations.items()
+    }
 
 
 def _check(table: FileTable, key: str, patterns: Iterable[str]) -> None:

@@ -116,8 +116,8 @@ class HttpConnector:
         if expected != (request.connector, request.effect, request.idempotent) or operation.method != request.method:
             raise CapabilityDenied("The request is not one of this connector.")
         try:
-            origin = read_origin(request.url)
-            own_base_url(origin.url, private_network=self.spec.private_network)
+            origin = read_origin(request.url, ssh=self.spec.over_ssh)
+            own_base_url(origin.url, private_network=self.spec.private_network, ssh=self.spec.over_ssh)
         except ValueError as error:
             raise CapabilityDenied(f"The URL of the request {error}.") from error
         if not self.spec.leads_to(operation.place, origin):

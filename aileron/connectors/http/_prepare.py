@@ -62,7 +62,7 @@ def _find_allowed(spec: HttpSpec, operation: HttpOperation, base_url: str) -> Ba
     """Find where C{operation} goes, if its connector is at C{base_url}."""
     description = spec.description
     try:
-        base = own_base_url(base_url, private_network=spec.private_network)
+        base = own_base_url(base_url, private_network=spec.private_network, ssh=spec.over_ssh)
         if description.template is not None:
             description.template.values_of(base_url)
         elif description.base_url_problem(base_url) is not None:

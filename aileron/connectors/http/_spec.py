@@ -100,6 +100,11 @@ class HttpSpec:
     operations: Mapping[str, HttpOperation]
     private_network: bool = False
 
+    @property
+    def over_ssh(self) -> bool:
+        """Tell whether it speaks SSH, and not HTTP."""
+        return False
+
     def leads_to(self, place: str | None, origin: Origin) -> bool:
         """Tell whether an operation may go there.
 

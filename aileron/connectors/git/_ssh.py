@@ -1,0 +1,92 @@
+"""Git over SSH: sends what the connector would send by HTTP, each request on a session of its own.
+
+The programs at the other end are those that smart HTTP runs as well, so lists and reports have the same form.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+from twisted.internet.defer import Deferred
+
+from aileron.addresses import read_url
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable
+from aileron.connectors._connection import ConnectionOpener, ServiceConnection
+from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
+from aileron.connectors.http._decode import show_safely
+from aileron.errors import ExternalApiError, InvalidRequest
+from aileron.values import Fault
+from aileron.waiting import given_up_at_once
+
+from ._remote import write_packet
+from ._spec import HostKey
+
+_OK = 200
+SSH_FAILURES = (NotUnderstood, Rejected)
+"""What an L{SshTransport} raises beside what every transport does."""
+
+
+class HostKeyDiffers(Rejected):
+    """The server is not the one whose host key the connector's file has; the private key was not offered."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+
+def describe_ssh_failure(name: str, error: BaseException) -> Fault | None:
+    """Say what went wrong, as far as that is peculiar to SSH."""
+    if isinstance(error, HostKeyDiffers):
+        return ExternalApiError(
+            f"The host key of {name} is not the one in its file, so nothing was sent. Either the server has another "
+            "key by now, or it is another server: ask its provider."
+        ).fault()
+    if isinstance(error, Rejected):
+        text = show_safely(error.text)
+        return ExternalApiError(f"{name} refused {error.step}{text and f': {text}'}.").fault()
+    if isinstance(error, NotUnderstood):
+        return ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
+    return None
+
+
+@frozen
+class SshTransport:
+    """Keeps the promises of L{aileron.connectors._answer.Transport} over SSH.
+
+    A request without a body is for the list of refs.  One with a body is an update, and its answer is the report;
+    C{flight} becomes sent when the last byte of the body may leave, since git does nothing with less.  It raises
+    L{SSH_FAILURES} as well.
+
+    :ivar opener: opens the connections.
+    """
+
+    opener: ConnectionOpener = field(repr=False)
+    host_key: HostKey
+
+    def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
+        """Run one command, on a connection that is dropped whatever happens."""
+        connection = ServiceConnection(Flight(), message.private_network)
+        return given_up_at_once(Deferred.fromCoroutine(self._run(message, flight, connection)), connection.give_up)
+
+    async def _run(self, message: OutgoingRequest, flight: Flight, connection: ServiceConnection) -> ServiceAnswer:
+        try:
+            from ._session import SshLogin, open_session
+        except ImportError:
+            missing = "Git over SSH needs Twisted's conch. To install it, run: pipx inject aileron 'Twisted[conch]'"
+            raise InvalidRequest(missing) from None
+        url, service = read_url(message.url, ssh=True), message.method
+        login = SshLogin(url.origin.user, self.host_key, message.private_key)
+        command = f"{service} '{url.path}'".encode("ascii")  # a base URL's path has nothing that a shell obeys
+        speakers, channel = open_session(login, command, message.max_response_bytes)
+        try:
+            await self.opener.open(url.origin, connection, speakers)
+            listed = await channel.packets()
+            if message.body is None:
+                head = write_packet(f"# service={service}\n".encode()) + b"0000"
+                return ServiceAnswer(_OK, {"content-type": f"application/x-{service}-advertisement"}, head + listed)
+            channel.say(message.body, flight)
+            return ServiceAnswer(_OK, {}, await channel.packets())
+        except HungUp:  # all else is raised as it is
+            if channel.said and not flight.sent:
+                raise Rejected(service, channel.said) from None
+            raise ServiceUnreachable from None
+        finally:
+            connection.drop()
