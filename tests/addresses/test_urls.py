@@ -53,6 +53,19 @@ class CorpusTests(SynchronousTestCase):
                 error = self.assertRaises(ValueError, read_base_url, text)
                 self.assertTrue(str(error).startswith("must "), why)
 
+    def test_ssh(self) -> None:
+        """A URL of SSH is read only where one may be, and names a user, and no password."""
+        text = "ssh://git@Git.example/me/site.git"
+        for read in (read_origin, read_base_url):
+            self.assertRaises(ValueError, read, text)
+        base = read_base_url(text, ssh=True)
+        self.assertEqual((base.url, base.origin.port), ("ssh://git@git.example/me/site.git", 22))
+        self.assertEqual(read_origin("ssh://git@[::1]:2222/a", ssh=True).url, "ssh://git@[::1]:2222")
+        self.assertEqual(host_shown(text), "git.example")
+        for user in ("", "@", "git:canary@", "-oProxyCommand=x@", "Git@", "a@b@"):
+            error = self.assertRaises(ValueError, read_base_url, f"ssh://{user}git.example/a.git", ssh=True)
+            self.assertNotIn("canary", str(error))
+
     def test_nothing_is_repeated(self) -> None:
         """What is refused may hold a secret, and none of it is in the message."""
         for text in (
