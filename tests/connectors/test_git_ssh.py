@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from attrs import define
+from twisted.conch.ssh.common import NS
 from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import deferLater
 from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase, TestCase
@@ -71,6 +73,22 @@ class KeyCredential:
         return False
 
 
+def _speaking(said: bytes, heard: list[bytes]) -> Factory:
+    """Make a server that says this, and notes what it hears."""
+
+    class Speaker(Protocol):
+        """The server's side of one connection."""
+
+        def connectionMade(self) -> None:
+            assert self.transport is not None
+            self.transport.write(said)
+
+        def dataReceived(self, data: bytes) -> None:
+            heard.append(data)
+
+    return Factory.forProtocol(Speaker)
+
+
 class SshTests(TestCase):
     """A repository, its remote, and an SSH server for it."""
 
@@ -87,9 +105,14 @@ class SshTests(TestCase):
 
     def serve(self, host: SshHost) -> None:
         """Let this be the server, and its client's key ours."""
-        listening = _running_reactor().listenTCP(0, host, interface="127.0.0.1")
+        self.listen(host)
+        self.host, self.key = host, private(host.client_key)
+
+    def listen(self, factory: Factory) -> None:
+        """Let it answer at the remote's address."""
+        listening = _running_reactor().listenTCP(0, factory, interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
-        self.host, self.port, self.key = host, listening.getHost().port, private(host.client_key)
+        self.port = listening.getHost().port
 
     def connector(self, host_key: str = "", own_ports: tuple[int, ...] = ()) -> Screened:
         """The connector, as the daemon makes it."""
@@ -176,6 +199,22 @@ class SshTests(TestCase):
             outcome = await self.push(public(key))
             self.check_not_done(outcome, "host key" if key.type() == "Ed25519" else "could not be reached")
         self.assertEqual((self.host.logins, self.host.commands), ([], []))
+
+    async def test_stolen_host_key(self) -> None:
+        """A server that shows the host key and cannot sign with it is offered no key."""
+        self.host.privateKeys = {self.host.host_key.sshType(): new_key()}
+        self.check_not_done(await self.push(), "could not be reached")
+        self.assertEqual((self.host.logins, self.host.commands), ([], []))
+
+    async def test_no_ssh(self) -> None:
+        """A server that speaks something else, or out of turn, is told nothing, and nothing of it is logged."""
+        accept = bytes([0, 0, 0, 28, 6, 6]) + NS(b"ssh-userauth") + b"\0" * 10
+        for said in (b"HTTP/1.1 200 OK\r\n\r\n" * 400, b"SSH-2.0-x\r\n" + b"\xff" * 99, b"SSH-2.0-x\r\n" + accept):
+            heard: list[bytes] = []
+            self.listen(_speaking(said, heard))
+            self.check_not_done(await self.push(seconds=1), "")
+            self.assertNotIn(b"git", b"".join(heard))
+        self.assertEqual([each for each in self.logged if "failure" in each], [])
 
     async def test_wrong_key(self) -> None:
         """A key that the server does not know fails, and nothing was changed."""
