@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ._aws_sigv4 import AwsSigV4
 from ._github_app import GithubApp
-from ._keys import ApiKey, Basic
+from ._keys import ApiKey, Basic, SshKey
 from ._kind import (
     PRIVATE_NETWORK,
     CredentialKind,
@@ -24,7 +24,6 @@ from ._kind import (
 from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2, OAuth2Document, missing_scopes
 from ._renewal import write
 from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, SignInRefused
-from ._ssh_key import SshKey
 
 DEFAULT_KIND = ApiKey.name
 """What a credential is where nobody says of what kind."""

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.connectors.repository import Pair, git
 from tests.connectors.sshhost import SshHost, private, public
@@ -64,7 +65,8 @@ class GitSshTests(OperatedTestCase):
         """The key that was bound pushes, and is in no file, answer or process."""
         pair = Pair.made(Path(self.mktemp()).absolute())
         host = SshHost(pair.bare.parent)
-        listening = self.reactor.listenTCP(0, host, interface="127.0.0.1")
+        reactor: Any = self.reactor
+        listening = reactor.listenTCP(0, host, interface="127.0.0.1")
         self.addCleanup(listening.stopListening)
         old = git(pair.work, "rev-parse", "HEAD")
         new = pair.commit("src/a.txt", "one\n", "Add a file")
