@@ -77,7 +77,7 @@ class PackagingTests(SynchronousTestCase):
     def required(self) -> set[str]:
         """Name what the package requires, or needs for what one may configure."""
         extras = self.config["options.extras_require"]
-        optional = "".join(extras[name] for name in ("graphql", "notify", "passkey", "terminal"))
+        optional = "".join(extras[name] for name in ("graphql", "notify", "passkey", "ssh", "terminal"))
         return _projects(self.config["options"]["install_requires"] + optional)
 
     def test_packages(self) -> None:

@@ -70,7 +70,7 @@ class SshTransport:
         try:
             from ._session import SshLogin, open_session
         except ImportError:
-            missing = "Git over SSH needs Twisted's conch. To install it, run: pipx inject aileron 'Twisted[conch]'"
+            missing = "Git over SSH needs Twisted's conch. Install Aileron with its extra named ssh."
             raise InvalidRequest(missing) from None
         url, service = read_url(message.url, ssh=True), message.method
         login = SshLogin(url.origin.user, self.host_key, message.private_key)
