@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import define
+from jsonschema import Draft202012Validator
 from twisted.conch.ssh.common import NS
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
@@ -24,6 +26,7 @@ from aileron.errors import AileronError, BindingFailed
 from aileron.interfaces import ICredential
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, READ, Authorization, Finding, Outcome, Request, Scope, Sought
+from tests.connectors.format import make_schema
 from tests.connectors.repository import Pair, git
 from tests.connectors.service import NOW
 from tests.connectors.sshhost import SshHost, new_key, private, public
@@ -318,6 +321,8 @@ class FileTests(SynchronousTestCase):
     def test_faults(self) -> None:
         """A host key and a private key are required, and both are for git over SSH alone."""
         self.assertEqual(self.problems(), "")
+        text = FILE.format(port=22, path="/srv/site", host_key=HOST_KEY)
+        self.assertTrue(Draft202012Validator(make_schema()).is_valid(tomllib.loads(text)))
         self.assertIn("ssh-keyscan -t ed25519 127.0.0.1", self.problems(f'host_key = "{HOST_KEY}"', ""))
         self.assertIn("`host_key` must be a public key", self.problems("ssh-ed25519 AAAA", "ssh-ed25519 BAAA"))
         self.assertIn("`host_key` must be a public key", self.problems("ssh-ed25519", "ssh-rsa"))
