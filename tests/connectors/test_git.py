@@ -367,7 +367,7 @@ class UpdateTests(GitCase):
 class ReconcileTests(GitCase):
     """Whether an update happened whose answer was lost."""
 
-    def look(self, operation: str = "push", seconds: float = 120, **refs: str) -> Finding:
+    def look(self, operation: str = "push", seconds: float = 600, **refs: str) -> Finding:
         """What is found if the server lists these."""
         inputs = {"branch": "main", "commit": self.rig.new, "expected": self.rig.old}
         if operation == "delete_branch":
@@ -389,9 +389,9 @@ class ReconcileTests(GitCase):
         )
 
     def test_too_early(self) -> None:
-        """A minute long the update may still be under way, so that it is at the old commit says nothing."""
-        self.assertEqual(self.look(seconds=59, main=self.rig.old).happened, None)
-        self.assertEqual(self.look(seconds=59, main=self.rig.new).happened, True)
+        """Ten minutes long the update may still be under way, so that it is at the old commit says nothing."""
+        self.assertEqual(self.look(seconds=599, main=self.rig.old).happened, None)
+        self.assertEqual(self.look(seconds=599, main=self.rig.new).happened, True)
 
     def test_deleted(self) -> None:
         """A branch that is gone was deleted."""

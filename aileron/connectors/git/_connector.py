@@ -27,7 +27,7 @@ from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
 from ._ssh import SSH_FAILURES, describe_ssh_failure
 
 _T = TypeVar("_T")
-_AFTER = timedelta(seconds=60)
+_AFTER = timedelta(minutes=10)  # a hook of the remote may run on after the connection broke
 _UNAUTHORIZED, _OK, _TIMEOUT = 401, 200, 408
 
 
@@ -281,7 +281,7 @@ class GitConnector(HttpConnector):
         return Outcome({"ref": ref, "old": old, "new": new}, status=status)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Look where the ref is now: at the new commit it was done, at the old one a minute later it was not."""
+        """Look where the ref is now: at the new commit it was done, at the old one, ten minutes later, it was not."""
         if not self._check_declared(sought.operation).operation.reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} has no effect to look for.")
         request = self.prepare(sought.operation, sought.inputs, sought.base_url, sought.effect_key)
