@@ -167,6 +167,7 @@ class Pack:
         check_size(BLOB, size)
         content = self._inflate(at, size)
         while deltas:
+            self._check()
             content = apply_delta(content, deltas.pop(), self._check)
         return kind, content
 
@@ -224,15 +225,15 @@ def apply_delta(base: bytes, delta: bytes, check: Callable[[], None]) -> bytes:
             check()
         code, at = delta[at], at + 1
         if code < 128:  # as many bytes follow
-            part, at = delta[at : at + code], at + code
-        else:
-            fields = [bit for bit in range(7) if code >> bit & 1]
-            given = dict(zip(fields, delta[at : at + len(fields)], strict=False))
-            start, count = (sum(given.get(bit, 0) << 8 * (bit - first) for bit in bits) for first, bits in _FIELDS)
-            count, at = count or 0x10000, at + len(fields)
+            count, part, at = code, delta[at : at + code], at + code
+        else:  # a part of the base; each bit of the code stands for a byte that follows, of its start or its length
+            given = dict.fromkeys(range(7), 0)
+            for bit in (bit for bit in given if code >> bit & 1):
+                given[bit], at = _read_byte(delta, at), at + 1
+            start = sum(given[bit] << 8 * bit for bit in range(4))
+            count = sum(given[bit] << 8 * (bit - 4) for bit in range(4, 7)) or 65_536
             part = base[start : start + count]
-            code = count
-        if not code or len(part) != code or len(made) + code > size:
+        if not count or len(part) != count or len(made) + count > size:
             raise Damaged
         made += part
     if len(made) != size:
@@ -240,7 +241,10 @@ def apply_delta(base: bytes, delta: bytes, check: Callable[[], None]) -> bytes:
     return bytes(made)
 
 
-_FIELDS = ((0, range(4)), (4, range(4, 7)))
+def _read_byte(data: bytes, at: int) -> int:
+    if at >= len(data):
+        raise Damaged
+    return data[at]
 
 
 def _sizes(delta: bytes) -> tuple[int, int, int]:
