@@ -17,6 +17,11 @@ from tests.rules import ELSEWHERE
 ROOMS = ("twisted", "klein", "treq", "werkzeug")
 NAMED: dict[str, frozenset[str]] = {
     "aileron.daemon._reactor.MeasuredReactor": frozenset(("_poller",)),
+    # The library's own log, which would repeat what a server says.
+    **{
+        f"aileron.connectors.git._session.{name}": frozenset(("_log",))
+        for name in ("CommandChannel", "_Channels", "_KeyLogin", "_SshClient")
+    },
 }
 """Classes of ours, and what they use of the classes above them."""
 

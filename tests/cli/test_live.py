@@ -352,7 +352,7 @@ class DecideTests(ScreenCase):
             if body["approved"]:
                 asked = next(number for number, each in enumerate(shown) if "Approve exactly this" in each)
                 self.assertIn("y", keys[asked - 1 :])
-                self.assertTrue(any("all of it" in each for each in shown[:asked]))
+                self.assertTrue(any("read to t" in each for each in shown[:asked]))
 
     def test_typed_meanwhile(self) -> None:
         """What is typed while the daemon is asked is thrown away: it was not typed at what is shown then."""
