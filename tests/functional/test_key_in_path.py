@@ -19,7 +19,7 @@ class KeyInPathTests(OperatedTestCase):
 
     async def test_nowhere(self) -> None:
         """The service gets it; review, record, errors, log, database and vault do not show it."""
-        await self.furnish()
+        await self._furnish_slowly()
         token, session = self.workspace.token, await self.session()
         shown = [(await self.run_action(session, UNGATED, wait=30)).text]
         asked = (await self.run_action(session, GATED)).body["approval_id"]

@@ -127,7 +127,7 @@ class SigningInTests(OAuth2TestCase):
         await self.operator("vault", "init")
         self.write_connector()
         path = self.state.connectors / "slack.toml"
-        for operation, scope in (("post_message", "write"), ("find_messages", "read")):
+        for operation, scope in (("post_message", "write"), ("list_channels", "read")):
             head = f"[operations.{operation}]\n"
             path.write_text(path.read_text().replace(head, f'{head}scopes = ["{scope}"]\n'))
         await self.add_actions()
