@@ -102,9 +102,9 @@ FAILURES = (AddressRefused, Overdue, CancelledError, TooLarge, ServiceUnreachabl
 
 
 def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
-    """Say what went wrong with a sending; whoever was cancelled from outside is told by the error itself.
+    """Describe why a sending failed.
 
-    :raises CancelledError: nobody waits any more.
+    :raises CancelledError: the caller cancelled it.
     """
     if isinstance(error, AddressRefused):
         return CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.").fault()

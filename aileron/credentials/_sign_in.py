@@ -53,7 +53,7 @@ class SignInClient:
 
     @property
     def asked_scopes(self) -> tuple[str, ...]:
-        """The same, and those by which an OpenID provider says who signed in, if the file wants to know."""
+        """The scopes of the request: L{scopes}, and OpenID's where the file names an account in the ID token."""
         token, _, claim = self.settings.get("account", "").partition(".")
         identity = ("openid", "email" if claim == "email" else "profile") if token == _ID_TOKEN else ()
         return tuple(dict.fromkeys((*self.scopes, *identity)))

@@ -110,8 +110,8 @@ class CommandConnector:
     def _enclosure(self) -> Enclosure | None:
         """Return the program's sandbox as it is now; L{None}: it runs in none.
 
-        :raises CapabilityDenied: it needs one, or its directory is reached through a link: whoever can change a link
-            would choose what the program works on, and can write, after that was approved.
+        :raises CapabilityDenied: it needs one, or its directory is reached through a link. A link could be changed
+            after the approval, and the program would work in another directory.
         """
         spec = self.spec
         if os.path.realpath(spec.directory) != os.path.normpath(spec.directory):

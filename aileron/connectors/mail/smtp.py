@@ -84,7 +84,7 @@ async def submit(conversation: LineConversation, envelope: Envelope, login: Mail
 
     :param flight: becomes C{sent} right before the message leaves: until then no server has it.
     :raises Rejected: the server has not taken it, for any of the recipients.
-    :raises HungUp, NotUnderstood: nobody knows, if it was sent; else no server has it.
+    :raises HungUp, NotUnderstood: the server may have taken it if C{flight.sent}; otherwise it has not.
     """
     offers = await _greet(conversation)
     if login is not None:

@@ -33,7 +33,7 @@ _MESSAGE: Mapping[str, JSON] = {"message_id": {"type": "string"}, "saved_in": {"
 
 @frozen
 class MailServer:
-    """One of the two servers.
+    """A mail account's SMTP or IMAP server.
 
     :ivar protocol: C{smtp} or C{imap}.
     :ivar tls: C{implicit}: from the first byte; C{starttls}: asked for, and required; C{none}: on this machine only.
