@@ -176,14 +176,19 @@ async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: b
 
     site = links.operator(found.operator_url, None)
     nonce = new_nonce(cli.randomness)
-    challenge = await site.challenge(nonce)
+    challenge = await site.post("operator", "challenge", body={"nonce": nonce})
     exchange = LoginExchange(nonce, _text(challenge, "nonce"), found.instance, found.operator_url)
     if not same(daemon_proof(secret, exchange), _text(challenge, "proof")):
         raise CommandError(
             f"The program at {found.operator_url} could not prove that it is your daemon.",
             "Nothing was sent to it. Stop that program, then start the daemon: aileron daemon start",
         )
-    return _text(await site.login(exchange.daemon_nonce, client_proof(secret, exchange)), "token")
+    return _text(
+        await site.post(
+            "operator", "login", body={"nonce": exchange.daemon_nonce, "proof": client_proof(secret, exchange)}
+        ),
+        "token",
+    )
 
 
 def vault_state(cli: CliContext, found: Discovery) -> str:

@@ -1,11 +1,10 @@
 """The daemon's HTTP client, for all other processes.  Importing it loads no server and no reactor."""
 
-from ._agent_site import Daemon, Lease, OpenedSession
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
-from ._operator_site import Operator
 from ._requests import DaemonClient, InProcessClient, RequestOptions
 from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
+from ._sites import Daemon, Lease, OpenedSession, Operator
 
 __all__ = [
     "LEAN",

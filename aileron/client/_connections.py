@@ -15,9 +15,8 @@ from zope.interface import implementer
 from aileron.addresses import read_origin
 from aileron.outgoing import GuardedEndpoint
 
-from ._agent_site import Daemon
-from ._operator_site import Operator
 from ._requests import DaemonClient
+from ._sites import Daemon, Operator
 
 if TYPE_CHECKING:
     from twisted.internet.ssl import Certificate

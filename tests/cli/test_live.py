@@ -357,7 +357,7 @@ class DecideTests(ScreenCase):
     def test_typed_meanwhile(self) -> None:
         """What is typed while the daemon is asked is thrown away: it was not typed at what is shown then."""
         waiting: Deferred[Any] = Deferred()
-        self.patch(Operator, "decide", lambda *_given, **_named: waiting)
+        self.patch(Operator, "post", lambda *_given, **_named: waiting)
         shown = self.view("\r", "y", "y", "yyq", "q", lambda: waiting.callback(approval(approved=True)), "y")
         self.assertIn("Approved and completed.", shown[6])
         self.assertIn("1 pending", shown[7])

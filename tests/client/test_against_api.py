@@ -61,15 +61,16 @@ class AgainstApiTests(BothWaysCase):
         pending = self.of(agent.run("ship-update", {"text": "hi"}, "K", 0))
         self.assertEqual(pending.status, 202)
         run_id = pending.body["approval_id"]
-        [listed] = self.of(operator.approvals())["items"]
-        approval = self.of(operator.approval(run_id))
+        [listed] = self.of(operator.get("action-approvals"))["items"]
+        approval = self.of(operator.get("action-approvals", run_id))
         self.assertEqual((listed["id"], approval["id"]), (run_id, run_id))
-        self.assertTrue(self.of(operator.decide(run_id, True, approval["digest"], reason="fine"))["approved"])
+        body = {"approved": True, "digest": approval["digest"], "reason": "fine"}
+        self.assertTrue(self.of(operator.post("action-approvals", run_id, "decide", body=body))["approved"])
         self.runner.finish(run_id)
         self.assertEqual(self.of(agent.result(run_id, 5))["status"], "completed")
         self.assertEqual(self.of(agent.run_status(run_id))["id"], run_id)
-        self.assertEqual(self.of(operator.run(run_id))["id"], run_id)
-        self.assertEqual(self.of(operator.runs({"limit": 1}))["items"][0]["id"], run_id)
+        self.assertEqual(self.of(operator.get("runs", run_id))["id"], run_id)
+        self.assertEqual(self.of(operator.get("runs", query={"limit": 1}))["items"][0]["id"], run_id)
 
     def test_withdraw(self) -> None:
         """An agent takes its run back, with or without a reason; what JSON cannot say is a bad request."""
@@ -84,27 +85,27 @@ class AgainstApiTests(BothWaysCase):
     def test_operator(self) -> None:
         """What the operator looks at and changes; locking the vault ends the login."""
         operator = self.operating()
-        self.assertEqual(len(self.of(operator.actions())["items"]), 2)
-        self.assertFalse(self.of(operator.set_enabled("ship-update", False))["enabled"])
+        self.assertEqual(len(self.of(operator.get("actions"))["items"]), 2)
+        self.assertFalse(self.of(operator.patch("actions", "ship-update", body={"enabled": False}))["enabled"])
         self.assertFalse(self.of(operator.action("ship-update"))["enabled"])
-        self.assertEqual(len(self.of(operator.connectors())["items"]), 1)
-        self.assertEqual(self.of(operator.sessions())["items"], [])
-        self.assertTrue(self.of(operator.hand_over())["code"])
-        self.assertIn("items", self.of(operator.audit({"limit": 1})))
+        self.assertEqual(len(self.of(operator.get("connectors"))["items"]), 1)
+        self.assertEqual(self.of(operator.get("sessions"))["items"], [])
+        self.assertTrue(self.of(operator.post("operator", "handover"))["code"])
+        self.assertIn("items", self.of(operator.get("audit", query={"limit": 1})))
         operator = self.operating()
-        self.assertEqual(self.of(operator.lock_vault())["state"], "locked")
+        self.assertEqual(self.of(operator.post("vault", "lock"))["state"], "locked")
 
     def test_bindings(self) -> None:
         """A credential is bound, listed without its secret, and revoked by its name, slashes and all."""
         operator = self.operating()
-        connector = self.of(operator.connectors())["items"][0]["name"]
+        connector = self.of(operator.get("connectors"))["items"][0]["name"]
         new = {"service": "slack", "identity": "me", "connector": connector, "secret": "xoxb-canary"}
-        name = self.of(operator.set_up_binding(new))["name"]
-        listed = self.of(operator.bindings())
+        name = self.of(operator.post("bindings", "setup", body=new))["name"]
+        listed = self.of(operator.get("bindings"))
         self.assertEqual([binding["name"] for binding in listed["items"]], [name])
         self.assertNotIn("xoxb-canary", str(listed))
-        self.of(operator.revoke_binding(name))
-        self.assertEqual(self.of(operator.bindings())["items"], [])
+        self.of(operator.delete("bindings", name))
+        self.assertEqual(self.of(operator.get("bindings"))["items"], [])
 
 
 Call = Callable[[Daemon], Awaitable[Any]]

@@ -96,7 +96,7 @@ class KeptConnectionTests(ConnectionsCase):
         for call, sent in (
             (self.daemon.status, b"GET /v1/status"),
             (lambda: self.daemon.run("x", {}, "K", 0), b"POST /v1/actions/x/run"),
-            (lambda: operator.revoke_grant("G"), b"DELETE /v1/grants/G"),
+            (lambda: operator.delete("grants", "G"), b"DELETE /v1/grants/G"),
         ):
             before = self.connected
             asking = Deferred.fromCoroutine(call())

@@ -48,12 +48,12 @@ class BrowsedTestCase(OperatedTestCase):
         try:
             site = str(self.home.discovery()["operator_url"])
             operator = connections.operator(site, await self.operator_token())
-            file = write_page(self.state, site, (await operator.hand_over())["code"], path)
+            file = write_page(self.state, site, (await operator.post("operator", "handover"))["code"], path)
             self.login_page = file.read_text()
             await page.open(file.as_uri())
             words = await page.text("#words")
             file.unlink()
-            await operator.confirm_hand_over(words)
+            await operator.post("operator", "handover", "confirm", body={"words": words})
         finally:
             await connections.close()
         await self._let_in(page)

@@ -77,10 +77,16 @@ class CommandLine:
         connections = Connections(self._reactor)
         try:
             site, nonce = connections.operator(found.operator_url, None), new_nonce(secrets.token_bytes)
-            challenge = await site.challenge(nonce)
+            challenge = await site.post("operator", "challenge", body={"nonce": nonce})
             exchange = LoginExchange(nonce, str(challenge["nonce"]), found.instance, found.operator_url)
             assert same(daemon_proof(key, exchange), str(challenge["proof"]))
-            return str((await site.login(exchange.daemon_nonce, client_proof(key, exchange)))["token"])
+            return str(
+                (
+                    await site.post(
+                        "operator", "login", body={"nonce": exchange.daemon_nonce, "proof": client_proof(key, exchange)}
+                    )
+                )["token"]
+            )
         finally:
             await connections.close()
 

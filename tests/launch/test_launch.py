@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonClient, DaemonFault, Lease
-from aileron.client._agent_site import LEASE_PAUSE_SECONDS
+from aileron.client._sites import LEASE_PAUSE_SECONDS
 from aileron.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
 from aileron.launch import Bell, DaemonFacts, Invocation, Launcher, Upstream, find_agents
 from aileron.launch._bell import LOOK_SECONDS

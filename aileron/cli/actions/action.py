@@ -92,7 +92,7 @@ def show_action(command: OperatorCommand, name: str, schema: bool) -> None:
 @pass_cli
 def enable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
     """Enable an action."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.set_enabled(name, True))
+    as_operator(cli, passphrase_fd, lambda operator: operator.patch("actions", name, body={"enabled": True}))
     say("{name} is enabled.", name=name)
 
 
@@ -102,7 +102,7 @@ def enable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
 @pass_cli
 def disable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
     """Disable an action: agents no longer see it, and its pending requests do not run."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.set_enabled(name, False))
+    as_operator(cli, passphrase_fd, lambda operator: operator.patch("actions", name, body={"enabled": False}))
     say("{name} is disabled.", name=name)
 
 
@@ -119,7 +119,7 @@ async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
     except DaemonFault as fault:
         if fault.fault.kind != "not_found":
             raise
-        errors = (await operator.actions())["load_errors"]
+        errors = (await operator.get("actions"))["load_errors"]
         found = next((each for each in errors if Path(each["file"]).stem == name), None)
         if found is None:
             raise

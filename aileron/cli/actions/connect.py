@@ -160,7 +160,7 @@ def _choose(cli: CliContext, service: ReadyService) -> Sequence[ReadyAction]:
 
 async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str:
     """Bind the credential, unless one is bound already; its name."""
-    for each in (await client.bindings())["items"]:
+    for each in (await client.get("bindings"))["items"]:
         if each["connector"] == service.connector:
             say("{name} is already bound to {connector}.", name=each["name"], connector=service.connector)
             if not each["fits"]:
@@ -175,10 +175,12 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
         usual = service.address or None
         address = ask(cli, "Address of the service", lambda text: read_base_url(text, exact=True).url, usual)
         body |= {} if address == usual else {"base_url": address}
-    target = await client.binding_target(service.connector, body.get("base_url"))
+    target = await client.post(
+        "bindings", "target", body={"connector": service.connector, "base_url": body.get("base_url")}
+    )
     say("The secret can be used only for {fqn}:", fqn=service.connector)
     show_parts(target["scope"])
-    made = await client.set_up_binding({**body, **await _obtain(cli, service, target)})
+    made = await client.post("bindings", "setup", body={**body, **await _obtain(cli, service, target)})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
     return str(made["name"])
 

@@ -140,8 +140,10 @@ def show_connector(command: OperatorCommand, name: str) -> None:
 
 async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """All connectors, and how those of files stand to what is trusted."""
-    items = (await operator.trust_items())["items"]
-    return await operator.connectors(), {item["name"]: item["state"] for item in items if item["kind"] == "connector"}
+    items = (await operator.get("trust"))["items"]
+    return await operator.get("connectors"), {
+        item["name"]: item["state"] for item in items if item["kind"] == "connector"
+    }
 
 
 def show_one(found: Mapping[str, Any], state: str | None) -> None:

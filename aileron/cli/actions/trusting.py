@@ -66,7 +66,7 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     :return: what was trusted just now.
     :raises CommandError: there is no such thing, the person said no, or something changed: nothing was trusted.
     """
-    named = _choose((await operator.trust_items())["items"], request)
+    named = _choose((await operator.get("trust"))["items"], request)
     unread = [item for item in named if item["state"] in _UNTRUSTED]
     if not unread:
         await _tell_unsound(operator, request.kind)
@@ -106,7 +106,7 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
 
     :raises CommandError: the one file that there is of this kind has.
     """
-    errors = (await operator.actions())["load_errors"]
+    errors = (await operator.get("actions"))["load_errors"]
     ours = [error for error in errors if Path(error["file"]).suffix == _SUFFIXES[kind]]
     faults = [error for error in ours if error["kind"] != "untrusted"]
     for error in ours if kind == "config" else faults:
@@ -189,7 +189,7 @@ async def _send(operator: Operator, items: Sequence[Item]) -> None:
     from aileron.client import DaemonFault
 
     try:
-        await operator.trust(as_values(items))
+        await operator.post("trust", body={"items": as_values(items)})
     except DaemonFault as fault:
         if fault.fault.kind != "conflict":
             raise
@@ -234,7 +234,7 @@ def distrust_command(kind: str) -> click.Command:
     @click.argument("name", shell_complete=_COMPLETING.get(kind))
     @operator_command
     def distrust_named(command: OperatorCommand, name: str) -> None:
-        gone = command.ask(lambda operator: operator.distrust(kind, name))
+        gone = command.ask(lambda operator: operator.delete("trust", body={"kind": kind, "name": name}))
         command.say(gone, "{name} is no longer trusted.", name=gone["name"])
 
     return distrust_named

@@ -42,7 +42,7 @@ def approval() -> None:
 def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List pending approvals, oldest first."""
     command.list(
-        lambda operator: operator.approvals(_options.filter_query(**filters)),
+        lambda operator: operator.get("action-approvals", query=_options.filter_query(**filters)),
         ("ID", "ACTION", "STATE", "REQUESTED", "NOTE"),
         _row,
         "No pending approvals.",
@@ -123,7 +123,7 @@ approval.add_command(cancel)
 @operator_command
 def forgive(command: OperatorCommand, /, approval_id: str) -> None:
     """Allow agents to repeat a request that you denied, at once."""
-    answer = command.ask(lambda operator: operator.forgive(approval_id))
+    answer = command.ask(lambda operator: operator.post("action-approvals", approval_id, "forgive"))
     command.say(answer, "Agents can request it again.")
 
 

@@ -49,9 +49,9 @@ class DecisionRequest:
 
 async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """One approval as it is now, and the session that asks."""
-    found = await operator.approval(approval_id)
+    found = await operator.get("action-approvals", approval_id)
     session_id = found["run"].get("session_id")
-    return found, None if session_id is None else await operator.session(session_id)
+    return found, None if session_id is None else await operator.get("sessions", session_id)
 
 
 async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) -> None:
@@ -98,14 +98,10 @@ async def cast(
 
     :raises DaemonFault: it is another by now, or is decided.
     """
-    return await operator.decide(
-        request.approval_id,
-        request.approved,
-        request.digest or shown["digest"],
-        reason=request.reason,
-        grant=grant,
-        not_before=request.not_before,
-    )
+    body: dict[str, JSON] = {"approved": request.approved, "digest": request.digest or shown["digest"]}
+    given = {"reason": request.reason, "not_before": request.not_before, "grant": grant}
+    body |= {name: value for name, value in given.items() if value is not None}
+    return await operator.post("action-approvals", request.approval_id, "decide", body=body)
 
 
 def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
@@ -154,7 +150,7 @@ async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapp
     """Tell what is no longer as it was shown."""
     import difflib
 
-    now = await operator.approval(request.approval_id)
+    now = await operator.get("action-approvals", request.approval_id)
     heading("It changed while you were reading")
     if now.get("stale"):
         say("  {why}", why=now["stale"])
@@ -209,7 +205,7 @@ async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequ
 
     :raises CommandError: no agent's session asks for one of them; nothing was denied.
     """
-    runs = [(await operator.approval(request.approval_id))["run"] for request in requests]
+    runs = [(await operator.get("action-approvals", request.approval_id))["run"] for request in requests]
     lone = [run["id"] for run in runs if run.get("session_id") is None]
     if lone:
         raise CommandError(
@@ -235,4 +231,4 @@ async def _decide_or_report(cli: CliContext, operator: Operator, request: Decisi
 
 async def deny_all_of(operator: Operator, session_id: str, reason: str | None) -> int:
     """End a session, so that it asks no more; deny what it has asked, and tell how much that was."""
-    return len((await operator.deny_session(session_id, reason))["denied"])
+    return len((await operator.post("sessions", session_id, "deny", body={"reason": reason}))["denied"])

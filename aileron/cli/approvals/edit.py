@@ -112,18 +112,19 @@ def edit(
 
 
 async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], without: Sequence[str]) -> Looked:
-    shown = await operator.approval(approval_id)
+    shown = await operator.get("action-approvals", approval_id)
     refuse_decided(shown)
     schema = (await operator.action(shown["run"]["action"]))["input_schema"]
     wanted = {**shown["run"]["arguments"], **typed(pairs, schema)}
     for name in without:
         if wanted.pop(name, None) is None:
             raise click.UsageError(f"--without {name}: the request has no such argument.")
-    return await _edit(operator, shown, wanted)
+    return await edit_shown(operator, shown, wanted)
 
 
-async def _edit(operator: Operator, shown: Mapping[str, Any], wanted: Mapping[str, JSON]) -> Looked:
-    await operator.edit(shown["id"], wanted, shown["digest"])
+async def edit_shown(operator: Operator, shown: Mapping[str, Any], wanted: Mapping[str, JSON]) -> Looked:
+    """Ask for other arguments instead of those that were shown; the approval as it is then."""
+    await operator.post("action-approvals", shown["id"], "edit", body={"args": wanted, "digest": shown["digest"]})
     return await look(operator, shown["id"])
 
 
@@ -132,7 +133,7 @@ def _in_editor(cli: CliContext, approval_id: str) -> Looked:
     shown = shown_by_child(cli, approval_id)
     refuse_decided(shown)
     with rewritten(cli, shown["run"]["arguments"]) as wanted:
-        return as_operator(cli, None, lambda operator: _edit(operator, shown, wanted))
+        return as_operator(cli, None, lambda operator: edit_shown(operator, shown, wanted))
 
 
 @contextmanager

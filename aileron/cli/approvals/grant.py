@@ -182,7 +182,7 @@ def grant() -> None:
 def list_grants(command: OperatorCommand, /) -> None:
     """List grants, oldest first."""
     command.list(
-        lambda operator: operator.grants(),
+        lambda operator: operator.get("grants"),
         ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"),
         _row,
         "No grants.",
@@ -194,7 +194,7 @@ def list_grants(command: OperatorCommand, /) -> None:
 @operator_command
 def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Show one grant: what it allows, and whether it is active."""
-    found = command.ask(lambda operator: operator.grant(grant_id))
+    found = command.ask(lambda operator: operator.get("grants", grant_id))
     command.show(found, _show)
 
 
@@ -203,7 +203,7 @@ def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
 @operator_command
 def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
     """Revoke a grant: it allows no further runs."""
-    found = command.ask(lambda operator: operator.revoke_grant(grant_id))
+    found = command.ask(lambda operator: operator.delete("grants", grant_id))
     command.say(found, "{id} is {state}. Such calls need your approval again.", id=found["id"], state=_state(found))
 
 

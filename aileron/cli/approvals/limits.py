@@ -27,7 +27,7 @@ def cap() -> None:
 @operator_command
 def list_caps(command: OperatorCommand, /) -> None:
     """List your own limits."""
-    command.list(lambda operator: operator.caps(), _TITLES, _row, _NOTHING)
+    command.list(lambda operator: operator.get("caps"), _TITLES, _row, _NOTHING)
 
 
 @cap.command("set")
@@ -42,7 +42,7 @@ def set_cap(command: OperatorCommand, /, **limits: Any) -> None:
     if limits["per_hour"] is None and limits["per_day"] is None:
         raise click.UsageError("Specify a limit: --per-hour N, --per-day N, or both.")
     given = _read_given(limits)
-    command.list(lambda operator: operator.set_caps(given), _TITLES, _row, _NOTHING)
+    command.list(lambda operator: operator.post("caps", body=given), _TITLES, _row, _NOTHING)
 
 
 @cap.command("remove")
@@ -57,7 +57,7 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
     if which["window"] is None:
         raise click.UsageError("Specify which limit: --per-hour or --per-day.")
     given = _read_given(which)
-    command.list(lambda operator: operator.remove_cap(given), _TITLES, _row, _NOTHING)
+    command.list(lambda operator: operator.delete("caps", body=given), _TITLES, _row, _NOTHING)
 
 
 def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def pause(command: OperatorCommand, /, session: str | None, reason: str | None) 
     It stays paused across restarts until you resume it. Runs that have started are
     listed and continue; approved runs that have not started wait.
     """
-    answer = command.ask(lambda operator: operator.pause(session, reason))
+    answer = command.ask(lambda operator: operator.post("pause", body={"session": session, "reason": reason}))
     command.say(
         answer,
         "Paused since {since}. No run starts until you resume.",
@@ -112,7 +112,7 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 
     A session that was paused separately stays paused: resume it with --session.
     """
-    answer = command.ask(lambda operator: operator.resume(session))
+    answer = command.ask(lambda operator: operator.post("resume", body={"session": session}))
     command.say(answer, "Resumed.")
     if not command.as_json:
         _list("Approved before the pause; approve each again with aileron approval approve", answer["asked_anew"])

@@ -25,7 +25,7 @@ from aileron.cli._context import CliContext
 from aileron.cli._errors import CommandError, lines_of
 from aileron.cli._output import capture_lines
 from aileron.cli.approvals import deciding
-from aileron.cli.approvals.edit import rewritten
+from aileron.cli.approvals.edit import edit_shown, rewritten
 from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.reading import OpenedApproval, Question, age, columns, shorten
 from aileron.cli.approvals.review import show_review
@@ -151,9 +151,10 @@ class LiveScreen:
             self._away = f"{error.message} Retrying."
 
     async def _look_around(self, first: bool) -> None:
-        found: Sequence[Mapping[str, Any]] = (await self._operator.approvals({"limit": deciding.MOST}))["items"]
+        answer = await self._operator.get("action-approvals", query={"limit": deciding.MOST})
+        found: Sequence[Mapping[str, Any]] = answer["items"]
         for session in {item["run"].get("session_id") for item in found} - {None, *self._agents}:
-            self._agents[session] = str((await self._operator.session(session))["agent"])
+            self._agents[session] = str((await self._operator.get("sessions", session))["agent"])
         position, before = self._position(), {item["id"] for item in self._items}
         ids = [item["id"] for item in found]
         self._items = found
@@ -166,7 +167,7 @@ class LiveScreen:
 
     async def _compare(self, opened: OpenedApproval) -> None:
         """Hold what is open against what the daemon has now: where that differs nothing is asked or decided."""
-        opened.compare(await self._operator.approval(opened.shown["id"]))
+        opened.compare(await self._operator.get("action-approvals", opened.shown["id"]))
         if opened.changed and opened is self._opened:
             self._question = None
 
@@ -332,7 +333,7 @@ class LiveScreen:
         async def aside() -> None:
             async with in_terminal():
                 with rewritten(self._cli, shown["run"]["arguments"]) as wanted:
-                    edited = self._operator.edit(shown["id"], wanted, str(shown["digest"]))
+                    edited = edit_shown(self._operator, shown, wanted)
                     await Deferred.fromCoroutine(edited).asFuture(asyncio.get_running_loop())
 
         with set_app(self._app):

@@ -21,7 +21,7 @@ from aileron.cli.approvals.deciding import (
     refuse_decided,
     refuse_ended,
 )
-from aileron.cli.approvals.edit import rewritten
+from aileron.cli.approvals.edit import edit_shown, rewritten
 from aileron.cli.approvals.grant import moment_of
 from aileron.cli.approvals.reading import age
 from aileron.cli.approvals.review import show_review
@@ -107,7 +107,7 @@ async def converse(cli: CliContext, operator: Operator) -> None:
     from aileron.client import DaemonFault, DaemonUnreachable
 
     while True:
-        waiting = (await operator.approvals({"limit": MOST}))["items"]
+        waiting = (await operator.get("action-approvals", query={"limit": MOST}))["items"]
         waits = [cli.wall() - from_timestamp(item["requested_at"]).timestamp() for item in waiting]
         rows = [
             (number, age(waits[number - 1]), item["run"]["action"], item["id"])
@@ -146,5 +146,5 @@ async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None
             say("Session {session} ended. Other requests denied: {others}.", others=others, session=session["id"])
     elif answer == "e":
         with rewritten(cli, shown["run"]["arguments"]) as wanted:
-            await operator.edit(approval_id, wanted, shown["digest"])
+            await edit_shown(operator, shown, wanted)
         note("Edited. Nothing is decided yet: review it again.")

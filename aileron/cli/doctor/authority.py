@@ -30,12 +30,12 @@ _STATES = {
 async def ask(operator: Operator) -> Answers:
     """Return the daemon's answers to the operator, each by what it lists."""
     return {
-        "actions": await operator.actions(),
-        "connectors": await operator.connectors(),
-        "trust": await operator.trust_items(),
-        "bindings": await operator.bindings(),
-        "unknown": await operator.runs({"state": "unknown", "limit": _MOST}),
-        "tampered": await operator.audit({"type": "tamper.detected", "limit": _MOST}),
+        "actions": await operator.get("actions"),
+        "connectors": await operator.get("connectors"),
+        "trust": await operator.get("trust"),
+        "bindings": await operator.get("bindings"),
+        "unknown": await operator.get("runs", query={"state": "unknown", "limit": _MOST}),
+        "tampered": await operator.get("audit", query={"type": "tamper.detected", "limit": _MOST}),
     }
 
 

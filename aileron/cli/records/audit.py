@@ -42,7 +42,7 @@ def audit() -> None:
 def list_records(command: OperatorCommand, /, **filters: str | int | None) -> None:
     """List records, newest first."""
     command.list(
-        lambda operator: operator.audit(_options.filter_query(**filters)),
+        lambda operator: operator.get("audit", query=_options.filter_query(**filters)),
         ("NO", "TIME", "EVENT", "ACTOR", "ACTION", "RUN"),
         lambda item: (
             item["sequence"],
@@ -62,7 +62,7 @@ def list_records(command: OperatorCommand, /, **filters: str | int | None) -> No
 @operator_command
 def show_record(command: OperatorCommand, audit_id: str) -> None:
     """Show one record in full, with its place in the chain."""
-    command.show(command.ask(lambda operator: operator.audit_record(audit_id)), _show_record)
+    command.show(command.ask(lambda operator: operator.get("audit", audit_id)), _show_record)
 
 
 def _show_record(record: Mapping[str, Any]) -> None:

@@ -39,7 +39,7 @@ def runs() -> None:
 def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
     command.list(
-        lambda operator: operator.runs(_options.filter_query(**filters)),
+        lambda operator: operator.get("runs", query=_options.filter_query(**filters)),
         ("ID", "ACTION", "STATE", "REQUESTED", "SESSION"),
         lambda item: (item["id"], item["action"], item["state"], when(item["received_at"]), item.get("session_id")),
         "No runs.",
@@ -52,7 +52,7 @@ def list_runs(command: OperatorCommand, /, **filters: str | int | bool | None) -
 @operator_command
 def show_run(command: OperatorCommand, run_id: str) -> None:
     """Show one run: arguments, attempts, and result or failure."""
-    command.show(command.ask(lambda operator: operator.run(run_id)), _show_run)
+    command.show(command.ask(lambda operator: operator.get("runs", run_id)), _show_run)
 
 
 @runs.command("settle")
@@ -66,7 +66,9 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
     """Record the outcome of a run whose outcome is unknown, or request it again."""
     if outcome is None:
         raise click.UsageError("Specify the outcome: --happened or --did-not-happen; or --run-again.")
-    run = command.ask(lambda operator: operator.resolve(run_id, outcome, note))
+    run = command.ask(
+        lambda operator: operator.post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
+    )
     if outcome == "run_again":
         command.say(run, "Requested again as {id}. Review it: aileron approval show {id}", id=run["id"])
     else:
@@ -78,7 +80,7 @@ def settle(command: OperatorCommand, run_id: str, outcome: str | None, note: str
 @operator_command
 def reconcile(command: OperatorCommand, run_id: str) -> None:
     """Ask the service whether a run with unknown outcome happened, if its connector supports that."""
-    command.show(command.ask(lambda operator: operator.reconcile_run(run_id)), _show_lookup)
+    command.show(command.ask(lambda operator: operator.post("runs", run_id, "reconcile")), _show_lookup)
 
 
 def _show_lookup(found: Mapping[str, Any]) -> None:
@@ -92,7 +94,7 @@ def _show_lookup(found: Mapping[str, Any]) -> None:
 @operator_command
 def undo(command: OperatorCommand, run_id: str) -> None:
     """Request what undoes a completed run, if its action says how. You approve it like any other run."""
-    run = command.ask(lambda operator: operator.undo_run(run_id))
+    run = command.ask(lambda operator: operator.post("runs", run_id, "undo"))
     command.say(run, "Requested as {id}. Review it: aileron approval show {id}", id=run["id"])
 
 
@@ -113,7 +115,7 @@ def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
 @pass_cli
 def save(cli: CliContext, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
     """Write what is attached to a run's answers into a directory: a file each, none of which is there already."""
-    run = as_operator(cli, passphrase_fd, lambda operator: operator.run(run_id))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.get("runs", run_id))
     _, attachments = _set_apart(run)
     if not attachments:
         say("Nothing is attached to it.")

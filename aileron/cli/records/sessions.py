@@ -33,7 +33,7 @@ def sessions() -> None:
 def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | None) -> None:
     """List sessions, newest first. Agent and directory are self-reported."""
     command.list(
-        lambda operator: operator.sessions(_options.filter_query(**filters)),
+        lambda operator: operator.get("sessions", query=_options.filter_query(**filters)),
         ("ID", "STATE", "STARTED", "AGENT (SELF-REPORTED)", "DIRECTORY (SELF-REPORTED)", "PROCESS", "EXIT", "TOKENS"),
         lambda item: tuple(_fields(item).values()),
         "No sessions.",
@@ -46,7 +46,7 @@ def list_sessions(command: OperatorCommand, /, **filters: str | int | bool | Non
 @operator_command
 def show_session(command: OperatorCommand, /, session: str) -> None:
     """Show one session: what the agent reports, and the process that opened it."""
-    found = command.ask(lambda operator: operator.session(session))
+    found = command.ask(lambda operator: operator.get("sessions", session))
     command.show(found, lambda _: values({**_fields(found), **_more(found)}))
 
 
@@ -91,7 +91,9 @@ def end_session(cli: CliContext, /, passphrase_fd: int | None, session: str, den
         denied = as_operator(cli, passphrase_fd, lambda operator: deny_all_of(operator, session, reason))
         say("Session {session} ended. Requests denied: {denied}.", session=session, denied=denied)
         return
-    as_operator(cli, passphrase_fd, lambda operator: operator.end_session(session))
+    as_operator(
+        cli, passphrase_fd, lambda operator: operator.post("sessions", session, "end", body={"exit_code": None})
+    )
     say("Session {session} ended.", session=session)
 
 
@@ -142,7 +144,7 @@ def watch_session(command: OperatorCommand, session: str) -> None:
     """
 
     async def watch(operator: Operator) -> None:
-        found = await operator.session(session)
+        found = await operator.get("sessions", session)
         if not command.as_json:
             note("{agent}, session {id}, started {at}", agent=found["agent"], id=session, at=when(found["started_at"]))
         await _watch(command, operator, session)
@@ -186,7 +188,7 @@ async def _records_after(operator: Operator, session: str, last: int) -> list[Ma
     found: list[Mapping[str, Any]] = []
     cursor = None
     while True:
-        answer = await operator.audit({"session": session, "limit": _AT_ONCE, "cursor": cursor})
+        answer = await operator.get("audit", query={"session": session, "limit": _AT_ONCE, "cursor": cursor})
         new = [each for each in answer["items"] if each["sequence"] > last]
         found += new
         cursor = answer.get("cursor")

@@ -47,7 +47,7 @@ def binding() -> None:
 def list_bindings(command: OperatorCommand) -> None:
     """List bindings. Secrets are not shown."""
     answer = command.list(
-        lambda operator: operator.bindings(),
+        lambda operator: operator.get("bindings"),
         ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE"),
         lambda item: (
             item["name"],
@@ -68,7 +68,7 @@ def list_bindings(command: OperatorCommand) -> None:
 @operator_command
 def show_binding(command: OperatorCommand, name: str) -> None:
     """Show one binding: its scope, and whether that matches its connector. The secret is never shown."""
-    command.show(command.ask(lambda operator: operator.binding(name)), _show_binding)
+    command.show(command.ask(lambda operator: operator.get("bindings", name)), _show_binding)
 
 
 def _show_binding(found: Mapping[str, Any]) -> None:
@@ -132,16 +132,16 @@ def setup(
     by_signing_in = secret_fd is None and signs_in(command.cli, connector)
 
     async def work(operator: Operator) -> Mapping[str, Any]:
-        target = await operator.binding_target(connector, more["base_url"])
+        target = await operator.post("bindings", "target", body={"connector": connector, "base_url": more["base_url"]})
         if not command.as_json and target["scope"] is not None:
             say("The secret can be used only for {fqn}:", fqn=connector)
             show_parts(target["scope"])
         if by_signing_in:
             signed = await sign_in(command.cli, target, SignInChoice(callback_port, device))
             found = {"account": signed.account, "secret": signed.secret}
-            return await operator.set_up_binding({**found, **body})
+            return await operator.post("bindings", "setup", body={**found, **body})
         given = command.cli.secret(f"Secret for {connector}", secret_fd)
-        return await operator.set_up_binding({**body, "secret": given})
+        return await operator.post("bindings", "setup", body={**body, "secret": given})
 
     made = as_signed_in(command.cli, command.passphrase_fd, work) if by_signing_in else command.ask(work)
     command.say(made, "{name} is bound to {connector}.", name=made["name"], connector=connector)
@@ -176,7 +176,9 @@ def replace(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     """Enter another secret for a binding. Approved requests that use it stay approved; those that wait for it start."""
 
     async def work(operator: Operator) -> Mapping[str, Any]:
-        return await operator.replace_secret(name, command.cli.secret(f"New secret for {name}", secret_fd))
+        return await operator.post(
+            "bindings", name, "replace", body={"secret": command.cli.secret(f"New secret for {name}", secret_fd)}
+        )
 
     made = command.ask(work)
     command.say(made, "{name} has another secret.", name=made["name"])
@@ -191,14 +193,16 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
     """Sign in again for a binding that uses OAuth 2. Approved requests stay approved; those that wait for it start."""
 
     async def work(operator: Operator) -> Mapping[str, Any]:
-        shown = await operator.binding(name)
+        shown = await operator.get("bindings", name)
         if not shown["fits"]:
             raise CommandError(
                 f"{name} does not match its connector; nothing was done.",
                 f"See the difference: aileron binding rebind {name}",
             )
         choice = SignInChoice(callback_port, device, account=shown.get("account"))
-        return await operator.replace_secret(name, (await sign_in(command.cli, shown, choice)).secret)
+        return await operator.post(
+            "bindings", name, "replace", body={"secret": (await sign_in(command.cli, shown, choice)).secret}
+        )
 
     made = as_signed_in(command.cli, command.passphrase_fd, work)
     command.say(made, "You are signed in again: {name} can be used.", name=made["name"])
@@ -209,7 +213,7 @@ def renew(command: OperatorCommand, name: str, callback_port: int, device: bool)
 @operator_command
 def revoke(command: OperatorCommand, name: str) -> None:
     """Delete a binding and its secret. Pending requests that use it become stale."""
-    gone = command.ask(lambda operator: operator.revoke_binding(name))
+    gone = command.ask(lambda operator: operator.delete("bindings", name))
     command.say(gone, "{name} is revoked. If the key may have leaked, revoke it at the service too.", name=gone["name"])
 
 
@@ -252,7 +256,7 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
 
     :raises CommandError: it fits, its connector is not there, or the person said no.
     """
-    shown = await operator.binding(name)
+    shown = await operator.get("bindings", name)
     if (problem := _address_problem(shown)) is not None:
         raise CommandError(
             f"The address of {name} {problem}. Nothing was rebound.",
@@ -271,7 +275,7 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
         _show_change(shown["scope"], now)
     if not sure:
         confirm(cli, "Allow the credential to be sent there? [y/N] ", "rebound")
-    return await operator.rebind(name, shown["revision"])
+    return await operator.post("bindings", name, "rebind", body={"revision": shown["revision"]})
 
 
 def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:

@@ -75,7 +75,7 @@ def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | N
 @pass_cli
 def lock(cli: CliContext, passphrase_fd: int | None) -> None:
     """Lock the vault: nothing runs until it is unlocked, and all your logins end."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.lock_vault())
+    as_operator(cli, passphrase_fd, lambda operator: operator.post("vault", "lock"))
     say("The vault is locked. Pending approvals are kept.")
 
 

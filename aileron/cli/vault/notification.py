@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SERVICE = "notice"
 _NOTHING = "No notifications are configured. Add them under notifications in config.yaml."
+_TEST_SECONDS = 40.0  # one attempt of each channel takes 30 at most
 _TITLES = ("NAME", "KIND", "STATE", "SENT", "FAILED", "LAST SENT")
 
 
@@ -33,14 +34,14 @@ def notification() -> None:
 @operator_command
 def list_channels(command: OperatorCommand) -> None:
     """List the channels and their state."""
-    _list(command, lambda operator: operator.notifications())
+    _list(command, lambda operator: operator.get("notifications"))
 
 
 @notification.command("test")
 @operator_command
 def test(command: OperatorCommand) -> None:
     """Send a test notification by every channel. The exit code is 1 if one fails, or there is none."""
-    answer = _list(command, lambda operator: operator.try_notifications())
+    answer = _list(command, lambda operator: operator.post("notifications", "test", wait_seconds=_TEST_SECONDS))
     if not answer["items"] or any(item["problem"] for item in answer["items"]):
         click.get_current_context().exit(FAILED)
 
@@ -61,12 +62,12 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
     async def work(operator: Operator) -> Mapping[str, Any]:
         connector = NOTICE + name
         # First, so that nothing is asked for that no channel wants.
-        scope = (await operator.binding_target(connector))["scope"]
+        scope = (await operator.post("bindings", "target", body={"connector": connector, "base_url": None}))["scope"]
         by_address = scope["header"] == "address"
         what = f"Address of {name}" if by_address else f"Key that signs requests to {scope['base_url']}"
         secret = command.cli.secret(what, secret_fd)
         body = {"connector": connector, "service": _SERVICE, "identity": name, "secret": secret}
-        return await operator.set_up_binding(body)
+        return await operator.post("bindings", "setup", body=body)
 
     command.say(command.ask(work), "{name} is set up. Try it: aileron notification test", name=name)
 
@@ -76,7 +77,7 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 @operator_command
 def remove(command: OperatorCommand, name: str) -> None:
     """Delete the secret of NAME from the vault. Nothing more is sent there."""
-    gone = command.ask(lambda operator: operator.revoke_binding(f"{DEFAULT_KIND}/{_SERVICE}/{name}"))
+    gone = command.ask(lambda operator: operator.delete("bindings", f"{DEFAULT_KIND}/{_SERVICE}/{name}"))
     command.say(gone, "The secret of {name} is deleted from the vault.", name=name)
 
 

@@ -117,7 +117,7 @@ async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, ur
     :raises DaemonFault: these were not the words.
     """
     try:
-        code = (await operator.hand_over())["code"]
+        code = (await operator.post("operator", "handover"))["code"]
         sweep(cli.home)
         file = write_page(cli.home, url, code, path)
         try:
@@ -126,7 +126,9 @@ async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, ur
                 await cli.pause(_POLL_SECONDS)
         finally:
             file.unlink(missing_ok=True)
-        await operator.confirm_hand_over(await _words(cli, terminal, operator, url))
+        await operator.post(
+            "operator", "handover", "confirm", body={"words": await _words(cli, terminal, operator, url)}
+        )
     except BaseException:
         await quietly(operator.logout)
         raise
@@ -162,7 +164,7 @@ async def _state(operator: Operator, when_late: str) -> HandOverState:
 
     :raises CommandError: it has ended.
     """
-    state = HandOverState((await operator.handed_over())["state"])
+    state = HandOverState((await operator.get("operator", "handover"))["state"])
     if state in (HandOverState.MADE, HandOverState.OPENED):
         return state
     raise CommandError({HandOverState.TWICE: _TWICE, HandOverState.LATE: when_late}.get(state, _ELSEWHERE), _AGAIN)

@@ -86,7 +86,7 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
 def list_logins(command: OperatorCommand) -> None:
     """List your active logins, newest first. One of them belongs to this command."""
     command.list(
-        lambda operator: operator.operator_sessions(),
+        lambda operator: operator.get("operator", "sessions"),
         ("ID", "CLIENT", "SINCE", "LAST USED", "EXPIRES"),
         lambda item: (
             item["id"],
@@ -114,7 +114,9 @@ def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
     if every is (login is not None):
         raise click.UsageError("Specify a login ID, or --all.")
     answer = command.ask(
-        lambda operator: operator.end_operator_sessions() if login is None else operator.end_operator_session(login),
+        lambda operator: (
+            operator.delete("operator", "sessions") if login is None else operator.delete("operator", "sessions", login)
+        ),
     )
     command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none")
 
@@ -129,7 +131,7 @@ def passkey() -> None:
 def list_passkeys(command: OperatorCommand) -> None:
     """List your passkeys, and what requires one."""
     answer = command.list(
-        lambda operator: operator.passkeys(),
+        lambda operator: operator.get("operator", "passkeys"),
         ("NAME", "SINCE", "ID"),
         lambda item: (item["name"], when(item["made_at"]), item["id"]),
         "No passkeys.",
@@ -144,7 +146,9 @@ def list_passkeys(command: OperatorCommand) -> None:
 def add(cli: CliContext, passphrase_fd: int | None) -> None:
     """Confirm the passkey that you created on the page of `aileron open passkeys`."""
     words = cli.ask("The two words shown on the page: ")
-    added = as_operator(cli, passphrase_fd, lambda operator: operator.confirm_passkey(words))
+    added = as_operator(
+        cli, passphrase_fd, lambda operator: operator.post("operator", "passkeys", "confirm", body={"words": words})
+    )
     say("Passkey {name} added.", name=added["name"])
 
 
@@ -160,7 +164,13 @@ def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphr
     """
     if everything is bool(actions):
         raise click.UsageError("Specify names of actions, or --all.")
-    answer = as_operator(cli, passphrase_fd, lambda operator: operator.require_passkey(everything, actions))
+    answer = as_operator(
+        cli,
+        passphrase_fd,
+        lambda operator: operator.post(
+            "operator", "passkeys", "rule", body={"everything": everything, "actions": list(actions)}
+        ),
+    )
     say("{rule}", rule=_tell(answer["rule"]))
 
 
@@ -169,7 +179,7 @@ def require(cli: CliContext, actions: tuple[str, ...], everything: bool, passphr
 @pass_cli
 def reset(cli: CliContext, passphrase_fd: int | None) -> None:
     """Remove all passkeys, and require none any more."""
-    as_operator(cli, passphrase_fd, lambda operator: operator.reset_passkeys())
+    as_operator(cli, passphrase_fd, lambda operator: operator.delete("operator", "passkeys"))
     say("All passkeys removed. No approval requires one.")
 
 

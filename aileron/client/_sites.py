@@ -1,4 +1,4 @@
-"""The agent site's methods: what a launcher and an agent's session may ask of the daemon."""
+"""Both sites of the daemon: what a launcher, an agent's session and the operator's commands ask of it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class BothSites:
 
     async def action(self, name: str) -> Mapping[str, Any]:
         """One action."""
-        return await self._get("actions", name)
+        return await self.get("actions", name)
 
     async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """Tell how a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
-        return await self._get("action-approvals", run_id, "result", wait_seconds=wait_seconds)
+        return await self.get("action-approvals", run_id, "result", wait_seconds=wait_seconds)
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent, and say how it stands.
@@ -55,14 +55,18 @@ class BothSites:
         :raises DaemonFault: C{conflict}: it is too late for that.
         """
         body = {} if reason is None else {"reason": reason}
-        return await self._post("action-approvals", run_id, "withdraw", body=body)
+        return await self.post("action-approvals", run_id, "withdraw", body=body)
 
-    async def _get(self, *path: str, query: Query | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
+    async def get(self, *path: str, query: Query | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """Return what a route below C{/v1} shows."""
         given = {**(query or {}), "wait": int(wait_seconds) or None}
         return (await self._client.ask("GET", "v1", *path, query=given, wait_seconds=wait_seconds)).body
 
-    async def _post(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        return (await self._client.ask("POST", "v1", *path, body=body or {})).body
+    async def post(
+        self, *path: str, body: Mapping[str, JSON] | None = None, wait_seconds: float = 0
+    ) -> Mapping[str, Any]:
+        """Have a route below C{/v1} do something, and return what it answers."""
+        return (await self._client.ask("POST", "v1", *path, body=body or {}, wait_seconds=wait_seconds)).body
 
 
 @frozen
@@ -75,7 +79,7 @@ class Daemon(BothSites):
 
     async def status(self) -> Mapping[str, Any]:
         """Version, vault state, counts."""
-        return await self._get("status")
+        return await self.get("status")
 
     async def open_session(
         self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None
@@ -106,11 +110,11 @@ class Daemon(BothSites):
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
         """End the session.  Twice is safe."""
-        return await self._post("sessions", session_id, "end", body={"exit_code": exit_code})
+        return await self.post("sessions", session_id, "end", body={"exit_code": exit_code})
 
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
         """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
-        return await self._get("actions", query={"generation": generation}, wait_seconds=wait_seconds)
+        return await self.get("actions", query={"generation": generation}, wait_seconds=wait_seconds)
 
     async def run(
         self,
@@ -132,16 +136,45 @@ class Daemon(BothSites):
 
     async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """One run, gated or not, with its action and its times, as soon as it is settled or the wait is over."""
-        return await self._get("runs", run_id, wait_seconds=wait_seconds)
+        return await self.get("runs", run_id, wait_seconds=wait_seconds)
 
     async def most_used(self, limit: int) -> Sequence[str]:
         """Return the names of the actions that were lately carried out most often, by any session."""
-        items = (await self._get("most-used", query={"limit": limit})).get("items")
+        items = (await self.get("most-used", query={"limit": limit})).get("items")
         return [str(name) for name in items] if isinstance(items, list) else []
 
     async def runs(self, limit: int) -> Mapping[str, Any]:
         """C{{items, cursor}}: the session's own runs, newest first."""
-        return await self._get("runs", query={"limit": limit})
+        return await self.get("runs", query={"limit": limit})
+
+
+@frozen
+class Operator(BothSites):
+    """The operator site; without a token only a login is answered.  Its routes are those of its OpenAPI document.
+
+    Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
+    """
+
+    _client: DaemonClient
+
+    async def logout(self) -> Mapping[str, Any]:
+        """End this operator session."""
+        return await self.post("operator", "logout")
+
+    async def patch(self, *path: str, body: Mapping[str, JSON]) -> Mapping[str, Any]:
+        """Change what a route below C{/v1} shows, and return it."""
+        return (await self._client.ask("PATCH", "v1", *path, body=body)).body
+
+    async def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
+        """Remove what a route below C{/v1} shows, and return what it answers."""
+        return (await self._client.ask("DELETE", "v1", *path, body=body or {})).body
+
+    async def follow(self, on_event: Callable[[], None]) -> None:
+        """Call C{on_event} when the daemon begins to tell, and whenever something is put on record, until that is over.
+
+        Cancelling ends it.
+        """
+        await self._client.follow("v1", "events", on_event=on_event)
 
 
 @frozen
