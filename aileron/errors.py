@@ -199,6 +199,27 @@ class StateConflict(Exception):
     present: Run
 
 
+class WrongPassphrase(Unauthorized):
+    """The passphrase does not open this vault (or its wrapped key was altered: nobody can tell the two apart)."""
+
+
+class WeakPassphrase(InvalidRequest):
+    """A new passphrase that would be guessed."""
+
+
+class NoVault(VaultLocked):
+    """There is no vault file."""
+
+
+class VaultDamaged(BindingFailed):
+    """The vault file is not what the holder of its key wrote last.  It is never replaced; a person puts a copy back."""
+
+
+def damaged(reason: str) -> VaultDamaged:
+    """Make the error that says C{reason}, and what a person can do."""
+    return VaultDamaged(f"{reason} Put secrets.json back from a copy, or run `aileron vault reset`.")
+
+
 def _leaves(root: type[AileronError]) -> list[type[AileronError]]:
     return [leaf for branch in root.__subclasses__() for leaf in (branch, *_leaves(branch))]
 

@@ -3,7 +3,6 @@
 from ._cipher import DataKey, read_key
 from ._control import ControlKey
 from ._credential import Renewals
-from ._errors import NoVault, VaultDamaged
 from ._grants import find_grant as grant_found
 from ._grants import with_end as grants_with_end
 from ._grants import with_new as grants_with_new
@@ -18,12 +17,10 @@ __all__ = [
     "ControlKey",
     "DataKey",
     "LoginExchange",
-    "NoVault",
     "Operators",
     "Passkeys",
     "Renewals",
     "Vault",
-    "VaultDamaged",
     "binding_of",
     "check_address",
     "check_binding",

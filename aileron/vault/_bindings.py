@@ -11,13 +11,12 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.credentials import KINDS
-from aileron.errors import Conflict, NotFound, VaultLocked
+from aileron.errors import Conflict, NotFound, VaultDamaged, VaultLocked
 from aileron.interfaces import IBindings, ICredential
 from aileron.values import Binding, CredentialState, CredentialStatus, NewBinding, Scope, utc
 
 from ._credential import Credential, Renewals
 from ._document import VaultDocument, VaultEntry
-from ._errors import VaultDamaged
 from ._names import binding_of, check_binding, check_secret
 from ._sealing import seal_entry, unseal_entry
 from ._vault_file import OpenVault

@@ -13,14 +13,13 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.credentials import KINDS, CredentialKind, CredentialUse, NeedsYou, TokenExchange, no_exchange
-from aileron.errors import AileronError, BindingFailed, CredentialNeedsYou
+from aileron.errors import AileronError, BindingFailed, CredentialNeedsYou, VaultDamaged
 from aileron.interfaces import ICredential
 from aileron.values import JSON, Authorization, Binding, Request, Scope, utc
 from aileron.waiting import uncancelled
 
 from ._cipher import DataKey
 from ._document import VaultDocument, VaultEntry
-from ._errors import VaultDamaged
 from ._names import check_address, check_scope, check_secret, check_target
 from ._sealing import seal_entry, unseal_entry
 from ._vault_file import OpenVault

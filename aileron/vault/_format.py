@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aileron.errors import InvalidRequest
+from aileron.errors import InvalidRequest, damaged
 from aileron.values import (
     INLINE,
     JSON,
@@ -27,7 +27,6 @@ from aileron.values import (
 
 from ._cipher import KdfParameters, Sealed
 from ._document import Stretch, VaultDocument, VaultEntry, trust_key
-from ._errors import damaged
 from ._names import check_kept
 
 VERSION = 1

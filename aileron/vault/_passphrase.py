@@ -9,8 +9,9 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
+from aileron.errors import WeakPassphrase
+
 from ._cipher import Randomness
-from ._errors import WeakPassphrase
 from ._proofs import same
 
 MIN_LENGTH = 12

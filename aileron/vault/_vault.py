@@ -1,27 +1,144 @@
-"""The daemon's vault: its state, and all that lies in it."""
+"""The daemon's vault: its state, and all that lies in it: trust, pauses, caps, passkeys, and the keys of the record."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from attrs import evolve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.interfaces import IVault
-from aileron.values import VaultState
+from aileron.errors import Conflict
+from aileron.interfaces import IBrakes, IPasskeyBook, IRecordKeys, ITrust, IVault
+from aileron.values import (
+    JSON,
+    LockedPeriod,
+    OwnCap,
+    Passkey,
+    PasskeyRule,
+    Pause,
+    Trusted,
+    TrustKind,
+    VaultState,
+    canonical,
+)
 
-from ._authority import FileAuthority
 from ._bindings import FileBindings
 from ._cipher import DataKey
 from ._control import FileControl
 from ._credential import Renewals
+from ._document import RecordKeys, Stretch, trust_key
 from ._grants import FileGrants
 from ._proofs import operator_key
-from ._record_keys import FileRecordKeys
+from ._sealing import SIGNING, seal_part, unseal_part
 from ._vault_file import OpenVault
+
+
+@implementer(IRecordKeys)
+class FileRecordKeys:
+    """The record's keys in one vault file."""
+
+    def __init__(self, file: OpenVault) -> None:
+        self._file = file
+
+    def public_key(self) -> str | None:
+        record = self._file.verified.record
+        return None if record is None else record.public_key
+
+    def make_key(self) -> str:
+        key, document = self._file.opened()
+        if document.record is not None:
+            return document.record.public_key
+        private = Ed25519PrivateKey.generate()
+        public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        secret = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+        sealed = seal_part(document, key, SIGNING, secret)
+        self._file.change(record=RecordKeys(public, sealed))
+        return public
+
+    def endorse(self, statement: Mapping[str, JSON]) -> str:
+        key, document = self._file.opened()
+        private = unseal_part(document, key, SIGNING, _make(document.record).signing)
+        return Ed25519PrivateKey.from_private_bytes(private).sign(canonical(statement)).hex()
+
+    def locked_periods(self) -> tuple[LockedPeriod, ...]:
+        key, document = self._file.opened()
+        kept = () if document.record is None else document.record.stretches
+        return tuple(LockedPeriod(each.id, unseal_part(document, key, each.id, each.sealed)) for each in kept)
+
+    def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
+        key, document = self._file.opened()
+        sealed = tuple(Stretch(each.id, seal_part(document, key, each.id, each.key)) for each in periods)
+        self._file.change(record=evolve(_make(document.record), stretches=sealed))
+
+
+def _make(record: RecordKeys | None) -> RecordKeys:
+    if record is None:
+        raise Conflict("The record has no key yet.")
+    return record
+
+
+@implementer(ITrust, IBrakes, IPasskeyBook)
+class FileAuthority:
+    """The operator's word in the file of a vault that this is a part of.
+
+    It answers from what was verified, so neither locking nor an altered file changes an answer; nothing is known if the
+    vault was never unlocked since the daemon started.
+    """
+
+    _file: OpenVault
+    _trust: tuple[Trusted, ...] = ()
+    _generation = 0
+
+    def generation(self) -> int:
+        records = self._file.verified.trust
+        if records is not self._trust:
+            self._generation += records != self._trust
+            self._trust = records
+        return self._generation
+
+    def find(self, kind: TrustKind, name: str) -> Trusted | None:
+        return next((record for record in self.trusted() if trust_key(record) == (kind, name)), None)
+
+    def trusted(self) -> tuple[Trusted, ...]:
+        return self._file.verified.trust
+
+    def put(self, words: Sequence[Trusted]) -> None:
+        by_key = {trust_key(record): record for record in (*self._file.current().trust, *words)}
+        self._file.change(trust=tuple(by_key[key] for key in sorted(by_key)))
+
+    def remove(self, kind: TrustKind, name: str) -> None:
+        kept = (record for record in self._file.current().trust if trust_key(record) != (kind, name))
+        self._file.change(trust=tuple(kept))
+
+    def void(self) -> None:
+        self._file.change(trust=())
+
+    def pauses(self) -> tuple[Pause, ...]:
+        return self._file.verified.pauses
+
+    def keep_pauses(self, pauses: Sequence[Pause]) -> None:
+        self._file.change(pauses=tuple(pauses))
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        return self._file.verified.caps
+
+    def keep_caps(self, caps: Sequence[OwnCap]) -> None:
+        self._file.change(caps=tuple(sorted(caps, key=lambda each: each.name)))
+
+    def passkeys(self) -> tuple[Passkey, ...]:
+        return self._file.verified.passkeys
+
+    def passkey_rule(self) -> PasskeyRule:
+        return self._file.verified.passkey_rule
+
+    def keep_passkeys(self, keys: Sequence[Passkey], rule: PasskeyRule) -> None:
+        self._file.change(passkeys=tuple(keys), passkey_rule=rule)
 
 
 @implementer(IVault)

@@ -16,14 +16,13 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import Forbidden, InvalidRequest, StoreUnavailable, VaultLocked
+from aileron.errors import Forbidden, InvalidRequest, NoVault, StoreUnavailable, VaultDamaged, VaultLocked, damaged
 from aileron.home import atomic_write, read_private
 from aileron.values import VaultState, utc
 from aileron.waiting import Waiting
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
 from ._document import VaultDocument
-from ._errors import NoVault, VaultDamaged, damaged
 from ._format import decode, encode, version_of
 from ._sealing import authenticated, is_sound
 

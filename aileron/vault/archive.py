@@ -19,11 +19,10 @@ from typing import IO, Any, cast
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from aileron.errors import InvalidRequest
+from aileron.errors import InvalidRequest, VaultDamaged, WrongPassphrase
 from aileron.values import timestamp
 
 from ._cipher import SALT_BYTES, KdfParameters, Randomness, stretch
-from ._errors import VaultDamaged, WrongPassphrase
 
 __all__ = ["ArchiveDamaged", "SealingWriter", "UnsealingReader"]
 

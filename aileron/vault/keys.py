@@ -14,12 +14,11 @@ from pathlib import Path
 
 from attrs import evolve
 
-from aileron.errors import Conflict, StoreUnavailable
+from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WrongPassphrase, damaged
 from aileron.values import Binding
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
 from ._document import RecordKeys, Stretch, VaultDocument
-from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase, damaged
 from ._format import VERSION
 from ._passphrase import check_passphrase, generate_words
 from ._proofs import NONCE_BYTES, LoginExchange, base64url, client_proof, daemon_proof, operator_key, same
@@ -38,10 +37,6 @@ from ._vault_file import VaultFile
 __all__ = [
     "DataKey",
     "LoginExchange",
-    "NoVault",
-    "VaultDamaged",
-    "WeakPassphrase",
-    "WrongPassphrase",
     "change_passphrase",
     "check_file",
     "check_passphrase",

@@ -25,18 +25,10 @@ from zope.interface import implementer
 from aileron.cli._context import CliContext, Links
 from aileron.cli._main import run
 from aileron.client import Daemon, DaemonClient, Operator
-from aileron.errors import AileronError
+from aileron.errors import AileronError, WrongPassphrase
 from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
 from aileron.values import to_json
-from aileron.vault.keys import (
-    DataKey,
-    LoginExchange,
-    WrongPassphrase,
-    client_proof,
-    daemon_proof,
-    new_nonce,
-    operator_key,
-)
+from aileron.vault.keys import DataKey, LoginExchange, client_proof, daemon_proof, new_nonce, operator_key
 
 T = TypeVar("T")
 

@@ -15,8 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.vault.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
 from aileron.cli.vault.terminal import Terminal
-from aileron.errors import Forbidden, InvalidRequest
-from aileron.vault.keys import WeakPassphrase
+from aileron.errors import Forbidden, InvalidRequest, WeakPassphrase
 
 CANARY = "Canary battery staple 42"
 _ASK = """

@@ -14,10 +14,10 @@ from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.vault import unlocking
 from aileron.cli.vault.command import make_vault
-from aileron.errors import StoreUnavailable
+from aileron.errors import StoreUnavailable, WeakPassphrase, WrongPassphrase
 from aileron.home import Discovery
 from aileron.vault import keys
-from aileron.vault.keys import DataKey, WeakPassphrase, WrongPassphrase
+from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, OPERATOR_URL, PASSPHRASE, URL, CommandCase
 
 T = TypeVar("T")

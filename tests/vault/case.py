@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.errors import VaultDamaged
 from aileron.testing import (
     example_caps,
     example_grant,
@@ -37,7 +38,7 @@ from aileron.values import (
     TrustKind,
     utc,
 )
-from aileron.vault import DataKey, Vault, VaultDamaged, binding_of, keys
+from aileron.vault import DataKey, Vault, binding_of, keys
 from aileron.vault._format import decode, encode
 from aileron.vault._sealing import authenticated, seal_entry
 

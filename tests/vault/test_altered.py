@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import BindingFailed
+from aileron.errors import BindingFailed, VaultDamaged
 from aileron.testing import does_not_open, example_scope, new_binding, trusted_word
 from aileron.values import PasskeyRule, TrustKind
-from aileron.vault import Vault, VaultDamaged, keys
+from aileron.vault import Vault, keys
 from aileron.vault._format import decode
 
 from .case import PASSPHRASE, FullCase

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.errors import WrongPassphrase
 from aileron.values import from_timestamp
 from aileron.vault.archive import ArchiveDamaged, SealingWriter, UnsealingReader
-from aileron.vault.keys import WrongPassphrase
 
 _PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
 _MADE_AT = from_timestamp("2026-01-02T03:04:05.000000Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from aileron.errors import Conflict, InvalidRequest
+from aileron.errors import Conflict, InvalidRequest, VaultDamaged
 from aileron.interfaces import IGrants, IRecordKeys
 from aileron.testing import (
     BrakesContract,
@@ -16,7 +16,7 @@ from aileron.testing import (
     trusted_word,
 )
 from aileron.values import JSON, LockedPeriod
-from aileron.vault import Vault, VaultDamaged, keys
+from aileron.vault import Vault, keys
 
 from .authorized import AuthorizedContract
 from .case import NOON, PASSPHRASE, OpenCase, VaultCase

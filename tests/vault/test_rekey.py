@@ -8,10 +8,9 @@ import os
 from attrs import evolve
 
 from aileron.audit import is_signed
-from aileron.errors import Conflict, StoreUnavailable
+from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WeakPassphrase, WrongPassphrase
 from aileron.values import NO_CHECKPOINT, Checkpoint, Mark
-from aileron.vault import DataKey, Vault, VaultDamaged, keys
-from aileron.vault.keys import NoVault, WeakPassphrase, WrongPassphrase
+from aileron.vault import DataKey, Vault, keys
 
 from .case import NEW_PASSPHRASE, NOON, PASSPHRASE, FullCase
 

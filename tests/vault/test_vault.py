@@ -9,10 +9,10 @@ import stat
 import attrs
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict, StoreUnavailable, VaultLocked
+from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, VaultLocked
 from aileron.testing import example_scope, new_binding, trusted_word
 from aileron.values import LockedPeriod, Mark, PasskeyRule, TrustKind, VaultState
-from aileron.vault import DataKey, NoVault, Vault, VaultDamaged
+from aileron.vault import DataKey, Vault
 
 from .case import NOON, FullCase, OpenCase, VaultCase
 
