@@ -18,9 +18,41 @@ from ._actions import (
     is_action_name,
 )
 from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
-from ._audit import DAEMON, Actor, ChainLink, Event, Record
+from ._audit import (
+    DAEMON,
+    NO_CHECKPOINT,
+    ROW,
+    Actor,
+    Break,
+    ChainLink,
+    Checkpoint,
+    Event,
+    LockedPeriod,
+    Maced,
+    Record,
+    Row,
+    Verdict,
+)
+from ._authority import (
+    MOST_GRANT_DAYS,
+    MOST_LIVE_GRANTS,
+    MOST_USES,
+    Grant,
+    GrantState,
+    Halt,
+    LoopLimits,
+    NewGrant,
+    OwnCap,
+    Passkey,
+    PasskeyRule,
+    Pause,
+    PendingLimits,
+    Predicate,
+    PredicateKind,
+    StandingGrant,
+    approval_statement,
+)
 from ._changes import Precedents, differences, edits, place
-from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, LockedPeriod, Maced, Row, Verdict
 from ._connectors import (
     PRESENTATIONS,
     READ,
@@ -48,29 +80,36 @@ from ._gateway import (
     Dialect,
     Ending,
     GatewaySettings,
+    GatewayTotals,
+    Histogram,
+    LongTurns,
     Provider,
     RelayedPath,
+    Traffic,
     UpstreamSource,
     Usage,
     UsageSum,
 )
-from ._grants import (
-    MOST_GRANT_DAYS,
-    MOST_LIVE_GRANTS,
-    MOST_USES,
-    Grant,
-    GrantState,
-    NewGrant,
-    Predicate,
-    PredicateKind,
-    StandingGrant,
+from ._json import (
+    JSON,
+    MOST_VALUES,
+    canonical,
+    compact,
+    digest,
+    digest_of_bytes,
+    from_timestamp,
+    heavy,
+    json_pointer,
+    json_problems,
+    loads_strict,
+    plain,
+    strings_in,
+    timestamp,
+    utc,
+    writer,
 )
-from ._json import JSON, canonical, compact, digest, digest_of_bytes, heavy, plain, strings_in, writer
-from ._limits import Halt, LoopLimits, OwnCap, Pause, PendingLimits
-from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
-from ._passkeys import Passkey, PasskeyRule, approval_statement
 from ._places import (
     MOST_PATTERN_CHARACTERS,
     UrlTemplate,
@@ -128,9 +167,6 @@ from ._sessions import (
     SessionTally,
     SignedRequest,
 )
-from ._strict import MOST_VALUES, json_pointer, json_problems, loads_strict
-from ._time import from_timestamp, timestamp, utc
-from ._traffic import GatewayTotals, Histogram, LongTurns, Traffic
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState, comparing_steps
 from ._vault import (
     Authorization,
@@ -142,7 +178,7 @@ from ._vault import (
     Scope,
     VaultState,
 )
-from ._visible import visible
+from ._visible import cautions, visible
 
 __all__ = [
     "ADVICE",

@@ -7,10 +7,9 @@ from itertools import islice
 
 from attrs import frozen
 
-from ._json import JSON
+from ._json import JSON, json_pointer
 from ._reviews import Review
 from ._runs import Change, Run
-from ._strict import json_pointer
 
 MOST_CHANGES = 100
 _MORE = "There are more differences than these; compare the whole."

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, cast, get_args, get_origi
 
 from attrs import AttrsInstance, field, fields, frozen, has, resolve_types
 
-from ._json import JSON
-from ._strict import json_pointer
-from ._time import from_timestamp, timestamp
+from ._json import JSON, from_timestamp, json_pointer, timestamp
 
 if TYPE_CHECKING:
     from cattrs import Converter

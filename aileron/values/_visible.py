@@ -1,8 +1,12 @@
-"""The one way in which foreign text is shown to a person: nothing in it acts, hides or turns the reading round."""
+"""Foreign text that is shown to a person: nothing in it acts or hides, and signs that look like others are found."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 _DELETE = 0x7F
 _PICTURES = 0x2400
@@ -72,3 +76,212 @@ def _covers(character: str) -> bool:
 
 def _escape(code: int) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+_EAST_ASIAN = "EAST ASIAN"
+_OF_NO_SCRIPT = frozenset(("COMMON", "INHERITED", "Unknown"))
+
+_MARK = "\u0301"
+_STRANGE = "\ue000"  # neither a mark nor a letter
+_STRANGE_MARK = re.compile(rf"[A-Za-z]{_STRANGE}")
+# Letters with a dot, which a dot above takes the place of; in Lithuanian an accent follows, and both are seen.
+_HIDDEN_DOT = re.compile(
+    r"[ij\u012f\u0249\u0268\u029d\u0456\u0458\u1e2d\u1ecb][\u0316-\u0333]*+\u0307(?![\u0300\u0301\u0303])"
+)
+MOST_WORDS = 6
+"""So many words of a text are told of."""
+
+_FEWEST_LETTERS = 12
+"""So many letters, in words that look like no others, make a text of their script; what is shorter is a name."""
+
+_SIGNS = frozenset("#%&-./:;=?@\\_")  # what names, addresses and paths are made of
+_BEFORE_NAMES = frozenset("#@/")
+_NAMING = frozenset("#@\uff03\uff20")
+_IN_ADDRESSES = frozenset(("LATIN", "CYRILLIC", "GREEK"))
+_SIGN, _BESIDE_SIGNS, _ELSE = "s", "a", "-"
+_BETWEEN = re.compile(f"(?:(?<={_BESIDE_SIGNS})|^){_SIGN}++(?={_BESIDE_SIGNS})")
+_TWO_LETTERS = re.compile("[A-Za-z]{2}")
+_EDGE = 40
+_FULL_STOPS = frozenset("\u3002\uff61")  # as in host names (RFC 3490, section 3.1)
+_NOT_MISTAKEN = frozenset("ªºÆæŒœ×\u2010\u2011\u2012\u2013")  # letters of languages, dashes between words
+_DOTLESS_I = "ı"
+_LATIN = "LATIN"
+_RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
+
+
+def cautions(text: str) -> Iterator[str]:
+    """One sentence for each word that looks like another, for piled marks, and for what is read from right to left."""
+    if text.isascii():
+        return
+    characters = set(text)
+    alike = {each: read for each in characters if (read := _lookalike(each))}
+    found = list(_Words(text, alike).disguised()) if alike else []
+    for word in found[:MOST_WORDS]:
+        yield _describe(word, alike)
+    if len(found) > MOST_WORDS:
+        yield f"{len(found) - MOST_WORDS:,} more words look like other words."
+    yield from _about_marks(text, characters)
+    if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
+        yield "Contains right-to-left text: words and symbols may be shown in a different order than they are sent."
+
+
+class _Words:
+    """The words of one text, and the scripts that it is written in.
+
+    :ivar _names: for each word, whether it belongs to a name: to something with C{#} or C{@}.
+    :ivar _written_in: the scripts of which other words clearly outnumber those that look like ASCII.
+    """
+
+    def __init__(self, text: str, alike: Mapping[str, str]) -> None:
+        self._letters = {each: read for each, read in alike.items() if read.isalnum()}
+        self._signs = {each: read for each, read in alike.items() if not read.isalnum()}
+        self._tokens = dict.fromkeys(text.split())
+        self._scripts_of = {each: _script(each) for each in set(text)}
+        self._shapes = {ord(each): self._shape(each) for each in self._scripts_of}
+        self._names: dict[str, bool] = {}
+        gaps = {ord(each): " " for each in self._scripts_of if not self._in_words(each)}
+        for token in self._tokens:
+            naming = not _NAMING.isdisjoint(token)
+            for word in token.translate(gaps).split():
+                self._names[word] = naming or self._names.get(word, False)
+        self._written_in = frozenset(self._prose())
+
+    def disguised(self) -> Iterator[str]:
+        """Find what looks like something else, each once."""
+        yield from (word for word in self._names if not word.isascii() and self._misleads(word))
+        if self._signs:
+            yield from filter(None, dict.fromkeys(map(self._with_signs, self._tokens)))
+
+    def _in_words(self, character: str) -> bool:
+        return character.isalnum() or character == "_" or character in self._letters or _is_mark(character)
+
+    def _shape(self, character: str) -> str:
+        if character in self._signs:
+            return _SIGN
+        return _BESIDE_SIGNS if character.isascii() or self._scripts_of[character] in _IN_ADDRESSES else _ELSE
+
+    def _prose(self) -> Iterator[str]:
+        own, rest = Counter[str](), Counter[str]()
+        for word in self._names:
+            looks, scripts = self._looks_ascii(word), self._scripts(word)
+            if len(scripts) == 1 and not (looks and _DOTLESS_I in word):
+                (rest if looks else own)[scripts.pop()] += len(word)
+        latin = own[_LATIN] + rest[_LATIN]
+        for each, letters in own.items():
+            # Of a language that has a dotless i, two words in five at least have another letter that ASCII has not.
+            others = rest[_LATIN] * 2 / 3 if each == _LATIN else max(2 * rest[each], latin)
+            if letters >= max(_FEWEST_LETTERS, others):
+                yield each
+
+    def _misleads(self, word: str) -> bool:
+        alike = self._letters.keys() & set(word)
+        if not any(map(str.isalnum, alike)):
+            return bool(alike) and _TWO_LETTERS.search(word) is not None
+        scripts = self._scripts(word)
+        if len(scripts) > 1 or (scripts <= {_LATIN} and alike != {_DOTLESS_I}):
+            return True
+        return self._looks_ascii(word) and (self._names[word] or not scripts <= self._written_in)
+
+    def _looks_ascii(self, word: str) -> bool:
+        return word.isascii() or all(self._letters.get(each, each).isascii() or _is_mark(each) for each in word)
+
+    def _scripts(self, word: str) -> set[str]:
+        return {self._scripts_of[each] for each in word} - _OF_NO_SCRIPT
+
+    def _with_signs(self, token: str) -> str:
+        """Find what surrounds the first sign in a token that looks like another and matters.
+
+        Empty where there is none.
+        """
+        for found in _BETWEEN.finditer(token.translate(self._shapes)):
+            start, run = found.start(), token[found.start() : found.end()]
+            wide = _EAST_ASIAN in self._written_in and all(self._scripts_of[each] == _EAST_ASIAN for each in run)
+            matters = start > 0 or self._signs[run[0]] in _BEFORE_NAMES
+            if matters and not (wide and _NAMING.isdisjoint(token)):
+                return token[max(0, start - _EDGE) : found.end() + _EDGE]
+        return ""
+
+
+def _describe(word: str, alike: Mapping[str, str]) -> str:
+    strange = list(dict.fromkeys(each for each in word if each in alike))
+    read = "".join(alike.get(each, each) for each in word)
+    points = ", ".join(f"U+{ord(each):04X} {unicodedata.name(each, '')}".rstrip() for each in strange[:4])
+    more = f" and {len(strange) - 4} more" if len(strange) > 4 else ""
+    return f"“{visible(word[:80])}” looks like “{visible(read[:80])}”: it contains {points}{more}."
+
+
+def _lookalike(character: str) -> str:
+    """Find the ASCII letters or digits, with its own marks, or the sign, that a character looks like.
+
+    Empty for none.
+    """
+    kind = unicodedata.category(character)
+    if character.isascii() or kind[0] not in "LNPS" or character in _NOT_MISTAKEN:
+        return ""
+    if character in _FULL_STOPS:
+        return "."
+    # Raised, lowered and circled numbers (No) are seen to be so; a symbol is taken for one letter at most.
+    compatible = [] if kind == "No" else [unicodedata.normalize("NFKC", character)]
+    alike = (each for each in (*compatible, *_confusables().get(character, ())) if each.isascii())
+    read = (each for each in alike if each in _SIGNS or (each.isalnum() and (kind[0] in "LN" or len(each) == 1)))
+    return next(read, "") or _with_its_marks(character)
+
+
+def _with_its_marks(character: str) -> str:
+    """Find the same of a letter that has marks, such as C{ё}; empty for others."""
+    parts = unicodedata.normalize("NFD", character)
+    letter, marks = parts[0], parts[1:]
+    read = _lookalike(letter) if marks and all(map(_is_mark, marks)) else ""
+    return unicodedata.normalize("NFC", read + marks) if read.isalnum() else ""
+
+
+@cache
+def _confusables() -> Mapping[str, Sequence[str]]:
+    # Imported here: it reads a megabyte of data, and most texts are ASCII.
+    from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]
+
+    return {each: [other["c"] for other in others] for each, others in confusables_data.items()}
+
+
+def _script(character: str) -> str:
+    """Its script; wide forms of Latin letters are written in East Asia."""
+    if unicodedata.east_asian_width(character) in ("F", "H", "W"):
+        return _EAST_ASIAN
+    # Imported here: it reads a megabyte of data, and most texts are ASCII.
+    from confusable_homoglyphs.categories import alias  # type: ignore[import-untyped]
+
+    return str(alias(character))
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character is a combining mark, which attaches to the character before it."""
+    return unicodedata.category(character)[0] == "M"
+
+
+def _about_marks(text: str, characters: set[str]) -> Iterator[str]:
+    """One sentence for each way in which marks in C{text} may not be seen, or hide something.
+
+    :param characters: of the text.
+    """
+    if _HIDDEN_DOT.search(text):
+        yield "A combining dot is on an i or j, where it cannot be seen: the word is not what it looks like."
+    if _has_strange_marks(text, characters):
+        yield "Marks of other scripts are on ASCII letters: they may be hard or impossible to see."
+    if _has_piles(text, characters):
+        yield "Marks are stacked on letters: they may cover nearby text."
+
+
+def _has_strange_marks(text: str, characters: set[str]) -> bool:
+    strange = {ord(each) for each in characters if _is_mark(each) and _script(each) not in _OF_NO_SCRIPT}
+    return bool(strange) and _STRANGE_MARK.search(text.translate(dict.fromkeys(strange, _STRANGE))) is not None
+
+
+def _has_piles(text: str, characters: set[str]) -> bool:
+    """Return whether a letter has three or more marks of a combining class other than 0, or five or more of any."""
+    marks = {each for each in characters if unicodedata.category(each) == "Mn"}
+    placed = {ord(each): _MARK for each in marks if unicodedata.combining(each)}
+    return any(
+        _MARK * most in text.translate(mapping)
+        for mapping, most in ((placed, 3), ({ord(each): _MARK for each in marks}, 5))
+        if mapping
+    )

@@ -1,4 +1,4 @@
-"""Standing grants: the operator's word that calls like one that was approved need not be asked about."""
+"""The operator's word beside a decision: standing grants, pauses, caps of their own, limits, and passkeys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,81 @@ from typing import cast
 
 from attrs import field, frozen
 
-from ._json import JSON, compact
+from ._actions import Cap
+from ._converter import to_json
+from ._json import JSON, compact, timestamp
+from ._runs import Decision, Run
+
+
+@frozen
+class Pause:
+    """Nothing begins until the operator lifts it.
+
+    :ivar by: the operator session, or the agent's.
+    :ivar session_id: whose runs alone; L{None}: everybody's.
+    """
+
+    since: datetime
+    by: str
+    reason: str | None = None
+    session_id: str | None = None
+
+
+@frozen
+class Halt:
+    """A pause at the moment when it took hold.
+
+    :ivar under_way: what had begun by then, and goes on.
+    """
+
+    pause: Pause
+    under_way: tuple[Run, ...] = ()
+
+
+@frozen
+class OwnCap:
+    """A cap of the operator's own.
+
+    :ivar action: L{None}: all actions together.
+    """
+
+    cap: Cap
+    set_at: datetime
+    set_by: str
+    action: str | None = None
+
+    @property
+    def name(self) -> tuple[str, str, bool, float]:
+        """The key of which there is one cap."""
+        return self.action or "", self.cap.argument or "", self.cap.per_session, self.cap.seconds
+
+
+@frozen
+class PendingLimits:
+    """The limits on approvals that wait at once."""
+
+    per_session: int = 20
+    per_home: int = 200
+    per_action: int = 50
+
+
+@frozen
+class LoopLimits:
+    """The limits that stop an agent that goes on and on.
+
+    :ivar denials: of one session within ten minutes.
+    :ivar denials_of_action: of one action within ten minutes, whatever the session.
+    :ivar same_calls: of one session within a minute, with the same arguments.
+    :ivar same_calls_of_all: the same, whatever the session.
+    :ivar writes_an_hour: of one session and action that nobody approves, unless another hourly limit is said.
+    """
+
+    denials: int = 5
+    denials_of_action: int = 10
+    same_calls: int = 30
+    same_calls_of_all: int = 90
+    writes_an_hour: int | None = 60
+
 
 MOST_USES = 1000
 """How often one grant can be used at most."""
@@ -148,3 +222,58 @@ class StandingGrant:
     grant: Grant
     state: GrantState
     suspended: str | None = field(default=None)
+
+
+@frozen
+class Passkey:
+    """One passkey, as the operator has let it count.
+
+    :ivar id: of the credential, as unpadded base64url.
+    :ivar public_key: COSE (RFC 9052).
+    :ivar count: how often its authenticator says that it was used; 0, if that does not count.
+    """
+
+    id: str
+    name: str
+    public_key: bytes = field(repr=False)
+    made_at: datetime
+    count: int = 0
+
+
+@frozen
+class PasskeyRule:
+    """The rule of what may not be approved without a passkey.
+
+    :ivar everything: whatever asks.
+    :ivar actions: these, by name; a name that ends with C{*} is every one that begins so.
+    """
+
+    everything: bool = False
+    actions: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """True if anything needs one."""
+        return self.everything or bool(self.actions)
+
+    def needs(self, action: str) -> bool:
+        """Tell whether a call of this action needs one."""
+        return self.everything or any(
+            action.startswith(name[:-1]) if name.endswith("*") else action == name for name in self.actions
+        )
+
+    def keeps(self, earlier: PasskeyRule) -> bool:
+        """Tell whether it asks for all that an earlier one asked for."""
+        return self.everything or (not earlier.everything and set(earlier.actions) <= set(self.actions))
+
+
+def approval_statement(run_id: str, decision: Decision, wish: NewGrant | None) -> Mapping[str, JSON]:
+    """Return what a passkey signs for: all that an approval says, with the grant that goes with it."""
+    return {
+        "run": run_id,
+        "approved": decision.approved,
+        "digest": decision.digest,
+        "reason": decision.reason,
+        "not_before": None if decision.not_before is None else timestamp(decision.not_before),
+        "grant": None if wish is None else to_json(wish),
+    }
