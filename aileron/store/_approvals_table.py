@@ -8,9 +8,8 @@ from datetime import datetime
 
 from aileron.values import Approval, Change, Review, Run, RunQuery, RunState, compact, from_json, to_json
 
-from ._queries import moment
 from ._runs_table import RUNS, SIZE, fitting, matching
-from ._table import FLAG, MOMENT, PLAIN, Codec, Table, value
+from ._table import FLAG, MOMENT, PLAIN, Codec, Table, moment, value
 
 _CHANGES = Codec(
     lambda changes: compact([to_json(change) for change in changes]) if changes else None,

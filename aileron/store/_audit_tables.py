@@ -14,8 +14,7 @@ from typing import TypeAlias
 
 from aileron.values import Actor, AuditQuery, Checkpoint, DailyWait, Event, Maced, Record, Row
 
-from ._queries import among, conditions, moment
-from ._table import MOMENT, PLAIN, Table
+from ._table import MOMENT, PLAIN, Table, among, conditions, moment
 
 Digest: TypeAlias = Callable[[str, str], str]
 """Of a salt and a payload's text."""

@@ -30,13 +30,12 @@ from aileron.values import (
 )
 
 from . import _approvals_table as approvals_table
-from . import _details_tables as details_tables
 from . import _runs_table as runs_table
 from ._audit import Seals
 from ._memories import put_flags
-from ._queries import make_page, read_cursor
 from ._readers import Readers
 from ._runs_table import RUNS
+from ._table import make_page, read_cursor
 from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
@@ -95,13 +94,13 @@ class SQLiteRuns:
         return await self._readers.read(RUNS.select, runs_table.UNFINISHED)
 
     async def steps(self, run_id: str) -> tuple[StepRow, ...]:
-        return await self._readers.read(details_tables.STEPS.select, details_tables.STEPS_OF_RUN, run_id)
+        return await self._readers.read(runs_table.STEPS.select, runs_table.STEPS_OF_RUN, run_id)
 
     async def attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
-        return await self._readers.read(details_tables.ATTEMPTS.select, details_tables.ATTEMPTS_OF_RUN, run_id)
+        return await self._readers.read(runs_table.ATTEMPTS.select, runs_table.ATTEMPTS_OF_RUN, run_id)
 
     async def room(self, charges: Sequence[Charge]) -> None:
-        await self._readers.read(details_tables.check_room, tuple(charges), utc(self._clock.seconds()))
+        await self._readers.read(runs_table.check_room, tuple(charges), utc(self._clock.seconds()))
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
         return await self._readers.read(runs_table.most_used, limit)
@@ -179,14 +178,14 @@ def _keep_rest(
     if approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(cursor, approval)
     for transition in transitions:
-        details_tables.charge(cursor, transition.charges, transition.at)
+        runs_table.charge(cursor, transition.charges, transition.at)
         _keep_details(cursor, transition)
     seals.append(cursor, [event for transition in transitions for event in transition.events])
 
 
 def _keep_details(cursor: sqlite3.Cursor, done: Transition | Progress) -> None:
-    details_tables.STEPS.insert(cursor, done.steps, details_tables.STEP_IN_PLACE)
-    details_tables.ATTEMPTS.insert(cursor, done.attempts, details_tables.ATTEMPT_IN_PLACE)
+    runs_table.STEPS.insert(cursor, done.steps, runs_table.STEP_IN_PLACE)
+    runs_table.ATTEMPTS.insert(cursor, done.attempts, runs_table.ATTEMPT_IN_PLACE)
     put_flags(cursor, done.flags)
 
 
