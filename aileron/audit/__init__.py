@@ -1,7 +1,6 @@
 """The audit log: events, sealed into a chain that can be checked."""
 
-from ._chain_verifier import PRUNED
-from ._checkpoints import fingerprint, is_signed
+from ._chain_verifier import PRUNED, fingerprint, is_signed
 from ._commit_observer import CommitObserver
 from ._export import Exporting, record_line
 from ._key_file import KeyFile
