@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from aileron.client import Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.mcp._agent import AgentServer
-from aileron.mcp._session_server import MOST_UNDER_WAY, SessionServer
+from aileron.mcp._http_endpoint import MOST_UNDER_WAY, SessionServer
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering

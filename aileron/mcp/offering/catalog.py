@@ -40,8 +40,7 @@ from aileron.mcp.waiting.clients import identify_client
 from aileron.values import plain, set_apart
 
 from .access import render_action
-from .completion import complete_argument
-from .prompts import PROMPTS
+from .prompts import PROMPTS, complete_argument
 
 _MARK = b"\x01"
 

@@ -14,8 +14,7 @@ from aileron.mcp._forms import Answers, Continuation, Form
 from aileron.mcp._notifier import Context
 from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import ITools
-from aileron.mcp.offering.completion import list_choices
-from aileron.mcp.offering.prompts import PROMPTS, render_prompt
+from aileron.mcp.offering.prompts import PROMPTS, list_choices, render_prompt
 from aileron.values import JSON
 
 from .clients import Beats, Client, identify_client

@@ -9,7 +9,7 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonUnreachable
-from aileron.mcp.offering.completion import MOST_TOLD, complete_argument
+from aileron.mcp.offering.prompts import MOST_TOLD, complete_argument
 from tests.mcp.case import Era, action, in_both_eras
 from tests.mcp.offering.test_catalog import Offered, ShelfCase, serving
 from tests.mcp.test_server import connected
