@@ -11,7 +11,7 @@ from aileron.api._endpoint import Received, RequestContext
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
 from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS, Leases
-from aileron.api.routes.events import STILL_HERE_SECONDS
+from aileron.api.routes.audit import STILL_HERE_SECONDS
 from aileron.api.routes.sessions import hold_lease
 from aileron.errors import NotFound
 from aileron.values import AuditQuery

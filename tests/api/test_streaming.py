@@ -17,7 +17,7 @@ from aileron.api._endpoint import Received, RequestContext
 from aileron.api._faults import Streamed
 from aileron.api._guard import Caller, Who
 from aileron.api.channels.request import stream
-from aileron.api.routes.events import STILL_HERE_SECONDS, follow_events
+from aileron.api.routes.audit import STILL_HERE_SECONDS, follow_events
 from aileron.errors import StoreUnavailable
 from aileron.values import OperatorSession
 

@@ -1,14 +1,28 @@
-"""The record, for the operator's eyes."""
+"""The record, for the operator's eyes, its events as they happen, and the channels by which the operator is told."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
+
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext
-from aileron.api._faults import Answer, Streamed, answer
+from aileron.api._faults import Answer, Streamed, answer, encode
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
+from aileron.api.shapes.schemas import (
+    BOOLEAN,
+    COUNT,
+    CURSOR,
+    LIMIT,
+    MOMENT,
+    TEXT,
+    described,
+    list_of,
+    made_of,
+    page_of,
+    ref,
+)
 from aileron.api.shapes.values import page, to_json
 from aileron.errors import NotFound
-from aileron.values import AuditQuery
+from aileron.values import JSON, NOTICE, AuditQuery, ChannelState, Record, timestamp
 
 TABLE = EndpointTable()
 
@@ -68,3 +82,85 @@ async def show_record(context: RequestContext, deps: Dependencies, audit_id: str
     if record is None:
         raise NotFound("There is no such record.")
     return answer(to_json(record))
+
+
+STILL_HERE_SECONDS = 15.0
+"""The time for which nothing is said at most."""
+
+STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
+
+
+@TABLE.route("GET", "/v1/events", operators=Who.OPERATOR, query=made_of({}, {"after": COUNT}), answers={200: STREAM})
+async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed:
+    """Everything that is put on record after the sequence C{after}, or from now on, as server-sent events.
+
+    Each has the sequence as its id and what happened to what as JSON, without contents.  It ends with the login.
+    """
+    if "after" in context.query:
+        after = int(context.number("after", 0))
+    else:
+        after, _ = await deps.audit.head() or (0, "")
+    return Streamed(_stream(context, deps, after), "text/event-stream")
+
+
+async def _stream(context: RequestContext, deps: Dependencies, after: int) -> AsyncIterator[bytes]:
+    yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
+    while _is_logged_in(context, deps):
+        news = await deps.audit.news(after, STILL_HERE_SECONDS)
+        if not _is_logged_in(context, deps):  # it was a long wait
+            return
+        if not news:
+            yield b": still here\n\n"
+            continue
+        after = news[-1].sequence
+        yield b"".join(map(_event, news))
+
+
+def _is_logged_in(context: RequestContext, deps: Dependencies) -> bool:
+    caller = context.caller.operator
+    return caller is not None and any(each.id == caller.id for each in deps.operators.list())
+
+
+def _event(record: Record) -> bytes:
+    event = record.event
+    told = {
+        "type": event.type,
+        "at": timestamp(event.at),
+        "run_id": event.run_id,
+        "session_id": event.session_id,
+        "action": event.action,
+    }
+    return b"id: %d\nevent: record\ndata: %s\n\n" % (record.sequence, encode(told))
+
+
+_CHANNEL = described(
+    ChannelState,
+    kind={"enum": ["desktop", "webhook", "apprise"]},
+    failed={"description": "messages that were given up"},
+    problem={"description": "why the last attempt failed; null: it did not"},
+    needs_secret=BOOLEAN,
+    bound={**BOOLEAN, "description": "a secret is bound to it"},
+)
+_CHANNELS = made_of({"items": list_of(_CHANNEL)})
+
+
+@TABLE.route("GET", "/v1/notifications", operators=Who.OPERATOR, answers={200: _CHANNELS})
+async def list_channels(context: RequestContext, deps: Dependencies) -> Answer:
+    """Every channel that is configured, and how it does in this life of the daemon."""
+    return answer(_channels(deps, () if deps.notifier is None else deps.notifier.channels()))
+
+
+@TABLE.route("POST", "/v1/notifications/test", operators=Who.OPERATOR, answers={200: _CHANNELS})
+async def try_channels(context: RequestContext, deps: Dependencies) -> Answer:
+    """Send a test by every channel, one attempt each, and tell how they do then."""
+    return answer(_channels(deps, () if deps.notifier is None else await deps.notifier.test()))
+
+
+def _channels(deps: Dependencies, states: Sequence[ChannelState]) -> JSON:
+    return {"items": [_channel(deps, each) for each in states]}
+
+
+def _channel(deps: Dependencies, state: ChannelState) -> JSON:
+    fqn = NOTICE + state.name
+    needs = deps.notices.bound_by(fqn) is not None
+    return {**to_json(state), "needs_secret": needs, "bound": needs and bool(deps.bindings.for_connector(fqn))}

@@ -31,7 +31,7 @@ from aileron.api.shapes.values import moment, optional_json, page, session_json,
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.values import JSON, Approval, Decision, Event, Page, RunQuery, RunState, Session, VaultState, timestamp
 
-from .events import STILL_HERE_SECONDS, STREAM
+from .audit import STILL_HERE_SECONDS, STREAM
 from .limits import paused_for
 
 TABLE = EndpointTable()
