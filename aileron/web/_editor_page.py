@@ -16,7 +16,7 @@ from aileron.values import Approval, Offer, visible
 
 from ._blocks import heading, link, quiet
 from ._parts import Drawing, Fragment, Visit, template, titled
-from .approvals.edit_form import edit_fields
+from .approvals.decision import edit_fields
 from .approvals.page import ApprovalQuestion, draw_content, draw_risks, headline
 
 _EDITOR, _TRY = template("action_editor.xml"), template("action_try.xml")

@@ -13,8 +13,7 @@ from twisted.web.template import flattenString
 
 from aileron.testing import scripted_offer
 from aileron.values import JSON, Input, Predicate, PredicateKind, Run, RunState, utc, visible
-from aileron.web.approvals.decision import grant_form
-from aileron.web.approvals.edit_form import edit_form
+from aileron.web.approvals.decision import edit_form, grant_form
 from tests.api.case import NOW
 
 from .case import Reading, read

@@ -31,8 +31,7 @@ from aileron.values import (
 from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import STATES, agent, countdown, moment, process, process_name, render_value
 
-from .decision import decision_form
-from .edit_form import edit_form
+from .decision import decision_form, edit_form
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open, find_places
 from .review import arguments, host_of, preview_trouble
