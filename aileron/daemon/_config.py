@@ -11,8 +11,7 @@ from attrs import field, frozen
 
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
 
-from ._config_gateway import GATEWAY
-from ._config_notices import NOTICES
+from ._config_parts import GATEWAY, NOTICES
 from ._keys import Key, Keys, read_keys, section
 from ._nodes import NotConfig, WholeNumber, absolute_path, items, line_of, match_text, parse_yaml, scalar, switch
 

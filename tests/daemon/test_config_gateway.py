@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
-from aileron.daemon._config_gateway import TAKEN
+from aileron.daemon._config_parts import TAKEN
 from aileron.daemon._nodes import NotConfig
 from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
 from aileron.errors import InvalidRequest
