@@ -2,16 +2,125 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import click
 
+from aileron.addresses import BaseUrl, is_loopback, read_base_url
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
 from aileron.cli.actions.connect import connect_service, open_vault, tell_agents
-from aileron.cli.actions.samples import make_sample, read_address, read_fields, read_header, read_name, read_sentence
-from aileron.cli.actions.services import ReadyService, find_services, read_service
+from aileron.cli.actions.services import ReadyAction, ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import ask
+from aileron.drafting import Draft, Wanted, text_of
 from aileron.home import prepare
+
+_CONNECTOR = """\
+[connector]
+name = "{fqn}"
+version = "1.0.0"
+description = "The API of {host}."
+base_url = {{ default = "{origin}", bindable = false }}
+hosts = ["{place}"]
+{private}
+[credential]
+kind = "api_key"
+header = "{header}"
+format = "{format}"
+
+[operations.create]
+description = "Sends a POST request to {path}."
+method = "POST"
+path = "{path}"
+json = {{ {fields} }}
+effect = "write"
+idempotent = false
+"""
+_PRIVATE = "private_network = true\n"
+_FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}").fullmatch
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,60}").fullmatch
+_MOST_FIELDS = 20
+
+
+def read_address(text: str) -> BaseUrl:
+    """Read the address that a POST request goes to.
+
+    :raises ValueError: what it must be, as the end of a sentence that begins with its name.
+    """
+    found = read_base_url(text, exact=True)
+    if not found.path:
+        raise ValueError("must have a path, such as /api/issues")
+    return found
+
+
+def read_fields(text: str) -> tuple[str, ...]:
+    """Read the names of the fields that an agent gives, separated by commas.
+
+    :raises ValueError: what they must be, as the end of a sentence.
+    """
+    names = tuple(each.strip() for each in text.split(","))
+    if len(set(names)) < len(names) or len(names) > _MOST_FIELDS or not all(map(_FIELD, names)):
+        raise ValueError(f"must be up to {_MOST_FIELDS} different names of a-z, 0-9 and _, separated by commas")
+    return names
+
+
+def _matching(holds: Callable[[str], object], problem: str) -> Callable[[str], str]:
+    """Make what reads a text that C{holds} is true of; its L{ValueError} is the problem."""
+
+    def read(text: str) -> str:
+        if not holds(text):
+            raise ValueError(problem)
+        return text
+
+    return read
+
+
+read_name = _matching(_NAME, "must be of a-z, 0-9 and hyphens")
+read_header = _matching(_HEADER, "must be the name of a header, such as Authorization or X-API-Key")
+read_sentence = _matching(
+    lambda text: text and text.isprintable() and not text.startswith(("#", "+++")), "must be a sentence"
+)
+
+
+def make_sample(address: BaseUrl, name: str, about: str, fields: tuple[str, ...], header: str) -> ReadyService:
+    """Make a connector and an action that sends a POST request with these fields in its JSON body.
+
+    :param about: one line that describes the action for the model.
+    """
+    fqn, origin = f"local://me/{name}", address.origin
+    value = "Bearer {key}" if header.lower() == "authorization" else "{key}"
+    connector = _CONNECTOR.format(
+        fqn=fqn,
+        host=origin.host,
+        origin=origin.url,
+        place=origin.host_and_port,
+        private=_PRIVATE if is_loopback(origin.host) else "",
+        header=header,
+        format=value,
+        path=address.path,
+        fields=", ".join(f'{each} = "${{in.{each}}}"' for each in fields),
+    )
+    draft = Draft(
+        f"{name}-create",
+        fqn,
+        "1.0.0",
+        "create",
+        inputs=tuple(Wanted(each) for each in fields),
+        takes=fields,
+        about=about,
+    )
+    return ReadyService(
+        title=name,
+        connector=fqn,
+        steps=(f"Get the key that {origin.host} expects in the header {header}. It is sent as: {value}",),
+        secret="Key",
+        actions=(ReadyAction(draft.name, text_of(draft), about),),
+        chosen=(draft.name,),
+        connector_file=(f"{name}.toml", connector),
+    )
 
 
 @click.command()
