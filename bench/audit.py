@@ -16,8 +16,8 @@ from statistics import median
 from twisted.internet.defer import Deferred
 
 from aileron.audit import GENESIS, Exporting, payload_digest, record_line, seal
-from aileron.audit._seal import KEYS
-from aileron.cli.records.confirming import look_at
+from aileron.audit._chain import KEYS
+from aileron.cli.records.look import look_at
 from aileron.store.copy import open_copy
 from aileron.testing import unopened_store
 from aileron.values import DAEMON, JSON, ROW, ChainLink, Event, compact, timestamp, utc

@@ -13,10 +13,9 @@ from aileron.api.shapes.problems import expression
 from aileron.manifests._formats import FORMATS
 from aileron.runner.denials import normalize_text
 from aileron.values import Precedents, cautions, visible
-from aileron.web.approvals.addresses import addresses
-from aileron.web.approvals.markup import markup
+from aileron.web.approvals.markup import addresses, markup
 from aileron.web.approvals.reading import reading
-from aileron.web.approvals.risks import recipients
+from aileron.web.approvals.review import recipients
 
 from .growth import fault, made_for, usual
 from .rules._expressions import ROOT, Expression, expressions, imported_otherwise, missed, uncompiled

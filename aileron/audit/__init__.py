@@ -1,11 +1,10 @@
 """The audit log: events, sealed into a chain that can be checked."""
 
-from ._chain_verifier import PRUNED, fingerprint, is_signed
+from ._chain import GENESIS, PRUNED, fingerprint, is_signed, payload_digest, seal
 from ._commit_observer import CommitObserver
 from ._export import Exporting, record_line
 from ._key_file import KeyFile
 from ._record_reader import Retention
-from ._seal import GENESIS, payload_digest, seal
 from ._signer import CheckpointSigner
 from .verify import Verification
 

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, to_json, writer
 
-from ._seal import GENESIS, payload_digest
+from ._chain import GENESIS, payload_digest
 
 FORMAT = "aileron.audit.export.v1"
 _PAYLOAD = ROW.index("payload")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from aileron.values import Break, LockedPeriod, Maced
 
+from ._chain import GENESIS
 from ._commit_observer import mac_of
 from ._key_file import EvolvingKey
 from ._record_reader import RecordArchive
-from ._seal import GENESIS
 from .verify import Verification
 
 _SLICE = 500

@@ -14,9 +14,8 @@ from aileron.errors import Conflict
 from aileron.interfaces import IAudit
 from aileron.values import Checkpoint, Event, Maced, Row, Verdict, utc
 
-from ._chain_verifier import PRUNED
+from ._chain import GENESIS, PRUNED
 from ._export import Exporting, record_line
-from ._seal import GENESIS
 from .verify import BEFORE_ALL, Verification
 
 _SLICE, _SIGNATURES = 500, 40

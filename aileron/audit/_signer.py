@@ -15,7 +15,7 @@ from aileron.errors import AileronError
 from aileron.interfaces import IAudit, IControl, IRecordKeys
 from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict, timestamp, utc
 
-from ._chain_verifier import fingerprint
+from ._chain import fingerprint
 from ._commit_observer import TAMPER, CommitObserver
 from ._locked_period import find_wrong
 from ._record_reader import RecordArchive, export_record, verify_record

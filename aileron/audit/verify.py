@@ -10,9 +10,8 @@ from attrs import define, field
 
 from aileron.values import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 
-from ._chain_verifier import ChainVerifier, Endorsement, fingerprint
+from ._chain import GENESIS, ChainVerifier, Endorsement, fingerprint, seal_row
 from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
-from ._seal import GENESIS, seal_row
 
 _NEAR = 256
 """How far a record may have been moved and still be told from one that was altered."""

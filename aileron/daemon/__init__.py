@@ -3,9 +3,8 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
-from ._action_files import HomeActionFiles
 from ._config import CONFIG_KEYS
-from ._config_file import config_problem
+from ._config_file import HomeActionFiles, config_problem
 from ._keys import describe_keys
 from ._process import fresh_ids, settle_heap
 from ._run import choose_reactor, live, makeService, serve

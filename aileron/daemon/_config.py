@@ -12,8 +12,21 @@ from attrs import field, frozen
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
 
 from ._config_parts import GATEWAY, NOTICES
-from ._keys import Key, Keys, read_keys, section
-from ._nodes import NotConfig, WholeNumber, absolute_path, items, line_of, match_text, parse_yaml, scalar, switch
+from ._keys import (
+    Key,
+    Keys,
+    NotConfig,
+    WholeNumber,
+    absolute_path,
+    items,
+    line_of,
+    match_text,
+    parse_yaml,
+    read_keys,
+    scalar,
+    section,
+    switch,
+)
 
 if TYPE_CHECKING:
     from yaml import Node

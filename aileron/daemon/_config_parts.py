@@ -20,8 +20,23 @@ from aileron.values import (
     UpstreamSource,
 )
 
-from ._keys import Key, Keys, Section, read_keys, section
-from ._nodes import NotConfig, WholeNumber, absolute_path, base_url, entries, items, line_of, match_text, scalar, switch
+from ._keys import (
+    Key,
+    Keys,
+    NotConfig,
+    Section,
+    WholeNumber,
+    absolute_path,
+    base_url,
+    entries,
+    items,
+    line_of,
+    match_text,
+    read_keys,
+    scalar,
+    section,
+    switch,
+)
 
 if TYPE_CHECKING:
     from yaml import Node

@@ -22,7 +22,7 @@ from aileron.store import Store
 from aileron.values import GatewaySettings, McpSettings, NoticeSettings, RelayedPath, timestamp, utc
 from aileron.vault import Operators, Passkeys, Vault
 
-from ._action_files import HomeActionFiles
+from ._config_file import HomeActionFiles
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._process import allow_descriptors, fresh_ids, in_thread, most_connections

@@ -17,7 +17,7 @@ from aileron.interfaces import IAudit
 from aileron.values import AuditQuery, ChainLink, Checkpoint, DailyWait, Event, Maced, Page, Record, Row, compact
 
 from . import _audit_tables as tables
-from ._readers import Readers, shielded
+from ._connections import Readers, shielded
 from ._table import make_page, read_cursor
 from ._writer import Writer
 

@@ -19,7 +19,7 @@ from aileron.interfaces import IBindingFlags, IUsage, IWatermarks
 from aileron.values import BindingFlag, Event, Usage, UsageSum, compact, digest_of_bytes
 
 from ._audit import Seals
-from ._readers import Readers, shielded
+from ._connections import Readers, shielded
 from ._table import MOMENT, PLAIN, Table
 from ._writer import Writer
 

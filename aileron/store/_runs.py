@@ -32,8 +32,8 @@ from aileron.values import (
 from . import _approvals_table as approvals_table
 from . import _runs_table as runs_table
 from ._audit import Seals
+from ._connections import Readers
 from ._memories import put_flags
-from ._readers import Readers
 from ._runs_table import RUNS
 from ._table import make_page, read_cursor
 from ._writer import Writer

@@ -19,7 +19,7 @@ from aileron.interfaces import ISessions
 from aileron.values import Event, Page, Process, Session, SessionEnding, SessionTally, from_timestamp, timestamp, utc
 
 from ._audit import Seals
-from ._readers import Readers, shielded
+from ._connections import Readers, shielded
 from ._table import FLAG, MOMENT, PLAIN, Table, conditions, enum, make_page, read_cursor, value
 from ._writer import Writer
 

@@ -16,10 +16,9 @@ from twisted.python.threadpool import ThreadPool
 from aileron.interfaces import IAudit, IBindingFlags, IRuns, ISessions, IUsage, IWatermarks
 
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
-from ._connections import Threads, Tuning, reading_pool, writing_pool
+from ._connections import Readers, Threads, Tuning, reading_pool, writing_pool
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
-from ._readers import Readers
 from ._runs import SQLiteRuns
 from ._sessions import SQLiteSessions
 from ._writer import Writer

@@ -108,7 +108,6 @@ from ._json import (
     utc,
     writer,
 )
-from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._places import (
     MOST_PATTERN_CHARACTERS,
@@ -160,6 +159,9 @@ from ._schemas import fits, schema_problem, violation
 from ._sessions import (
     HandOver,
     HandOverState,
+    McpReply,
+    McpRequest,
+    McpSettings,
     OperatorSession,
     Process,
     Session,

@@ -16,7 +16,7 @@ from aileron.interfaces import IBindings, ICredential
 from aileron.values import Binding, CredentialState, CredentialStatus, NewBinding, Scope, utc
 
 from ._credential import Credential, Renewals
-from ._document import VaultDocument, VaultEntry
+from ._format import VaultDocument, VaultEntry
 from ._names import binding_of, check_binding, check_secret
 from ._sealing import seal_entry, unseal_entry
 from ._vault_file import OpenVault

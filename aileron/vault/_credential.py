@@ -19,7 +19,7 @@ from aileron.values import JSON, Authorization, Binding, Request, Scope, utc
 from aileron.waiting import uncancelled
 
 from ._cipher import DataKey
-from ._document import VaultDocument, VaultEntry
+from ._format import VaultDocument, VaultEntry
 from ._names import check_address, check_scope, check_secret, check_target
 from ._sealing import seal_entry, unseal_entry
 from ._vault_file import OpenVault

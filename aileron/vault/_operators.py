@@ -15,9 +15,8 @@ from aileron.errors import Conflict, Forbidden, Unauthorized
 from aileron.interfaces import IOperators
 from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
-from ._attempts import ReplayCache, Throttle
 from ._cipher import Randomness
-from ._logins import HandOvers, Login, Logins
+from ._logins import HandOvers, Login, Logins, ReplayCache, Throttle
 from ._passphrase import are_same_words, generate_two_words
 from ._proofs import NONCE_BYTES, LoginExchange, base64url, check_nonce, client_proof, daemon_proof, same
 from ._signatures import Signatures, read_public_key

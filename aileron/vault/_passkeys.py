@@ -16,8 +16,8 @@ from aileron.errors import Conflict, Forbidden, InvalidRequest
 from aileron.interfaces import IPasskeyBook
 from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
 
-from ._attempts import ReplayCache
 from ._cipher import Randomness
+from ._logins import ReplayCache
 from ._passphrase import are_same_words, generate_two_words
 from ._proofs import NONCE_BYTES, base64url
 

@@ -11,8 +11,7 @@ from aileron.errors import InvalidRequest
 from aileron.values import JSON, Binding, canonical
 
 from ._cipher import DataKey, KdfParameters, Sealed, seal, unseal
-from ._document import VaultDocument, VaultEntry
-from ._format import body_json, part_json
+from ._format import VaultDocument, VaultEntry, body_json, part_json
 
 SIGNING = "record signing"
 """The part that is the record's private key."""

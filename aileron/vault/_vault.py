@@ -32,7 +32,7 @@ from ._bindings import FileBindings
 from ._cipher import DataKey
 from ._control import FileControl
 from ._credential import Renewals
-from ._document import RecordKeys, Stretch, trust_key
+from ._format import RecordKeys, Stretch, trust_key
 from ._grants import FileGrants
 from ._proofs import operator_key
 from ._sealing import SIGNING, seal_part, unseal_part

@@ -22,8 +22,7 @@ from aileron.values import VaultState, utc
 from aileron.waiting import Waiting
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
-from ._document import VaultDocument
-from ._format import decode, encode, version_of
+from ._format import VaultDocument, decode, encode, version_of
 from ._sealing import authenticated, is_sound
 
 _MAX_BYTES = 16 * 1024 * 1024

@@ -18,8 +18,7 @@ from aileron.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, Wr
 from aileron.values import Binding
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
-from ._document import RecordKeys, Stretch, VaultDocument
-from ._format import VERSION
+from ._format import VERSION, RecordKeys, Stretch, VaultDocument
 from ._passphrase import check_passphrase, generate_words
 from ._proofs import NONCE_BYTES, LoginExchange, base64url, client_proof, daemon_proof, operator_key, same
 from ._sealing import (

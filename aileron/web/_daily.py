@@ -12,8 +12,7 @@ from twisted.web.template import Tag, tags
 from aileron.api import Dependencies
 from aileron.values import DailyWait, Usage
 
-from ._blocks import Cell, Part, table
-from ._charts import Column, columns, legend
+from ._blocks import Cell, Column, Part, columns, legend, table
 from ._event_names import OUTCOMES
 from ._texts import COST, STATES, dollars
 

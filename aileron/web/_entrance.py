@@ -13,7 +13,7 @@ from aileron.api import INSTANCE, POLL, Dependencies, keep_place, signed_request
 from aileron.errors import Conflict, InvalidRequest, Unauthorized
 from aileron.values import DAEMON, HandOverState, OperatorSession, loads_strict, timestamp
 
-from ._shell import Shell
+from ._parts import Shell
 from ._table import PAGES
 
 EXPIRES, ENDS = b"X-Aileron-Expires", b"X-Aileron-Ends"

@@ -9,8 +9,7 @@ from twisted.web.template import Tag, tags
 from aileron.api import Dependencies, proxy_shown
 from aileron.values import Histogram, Provider, Traffic
 
-from ._blocks import Cell, Part, facts, heading, page, quiet, table
-from ._charts import bars
+from ._blocks import Cell, Part, bars, facts, heading, page, quiet, table
 from ._parts import Visit
 from ._texts import count
 

@@ -18,8 +18,7 @@ from aileron.errors import AileronError, InvalidRequest
 from aileron.values import ADVICE, timestamp, visible
 
 from ._entrance import admit, enter, entering, register
-from ._parts import Drawing, Visit
-from ._shell import HTML, Shell
+from ._parts import HTML, Drawing, Shell, Visit
 from ._table import FRAGMENTS, POSTED, SHOWN, Draw
 
 PAUSED = b"X-Aileron-Paused"

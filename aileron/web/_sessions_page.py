@@ -18,6 +18,7 @@ from ._blocks import (
     act,
     answer,
     back,
+    bars,
     chip,
     choice,
     facts,
@@ -29,7 +30,6 @@ from ._blocks import (
     quiet,
     table,
 )
-from ._charts import bars
 from ._parts import Visit
 from ._runs_page import runs_table
 from ._texts import COST, STATES, count, dollars, process, segment

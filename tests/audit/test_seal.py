@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 import aileron
 from aileron.audit import GENESIS, payload_digest, seal
-from aileron.audit._seal import KEYS, seal_row
+from aileron.audit._chain import KEYS, seal_row
 from aileron.testing import example_event
 from aileron.values import Actor, ChainLink, Event, canonical, digest, timestamp
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, fingerprint, payload_digest, seal
-from aileron.audit._chain_verifier import ChainVerifier
+from aileron.audit._chain import ChainVerifier
 from aileron.store.copy import open_copy
 from aileron.testing import example_event, unopened_store
 from aileron.values import DAEMON, Actor, ChainLink, Event, Row, compact, timestamp, utc

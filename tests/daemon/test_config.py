@@ -12,8 +12,8 @@ from zope.interface.verify import verifyObject
 
 from aileron.daemon._config import AuditSettings, Config, read_config
 from aileron.daemon._config_file import ConfigFile
+from aileron.daemon._keys import NotConfig
 from aileron.daemon._listening import Bound
-from aileron.daemon._nodes import NotConfig
 from aileron.errors import InvalidRequest
 from aileron.home import Home, prepare
 from aileron.interfaces import IConfigFile

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_parts import TAKEN
-from aileron.daemon._nodes import NotConfig
+from aileron.daemon._keys import NotConfig
 from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
 from aileron.errors import InvalidRequest
 from aileron.home import Home

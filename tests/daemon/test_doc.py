@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.daemon import CONFIG_KEYS, describe_keys
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_parts import TAKEN
-from aileron.daemon._nodes import NotConfig
+from aileron.daemon._keys import NotConfig
 from aileron.values import (
     BASE_URL_VARIABLES,
     PROXY_VARIABLES,

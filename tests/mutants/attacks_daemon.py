@@ -63,7 +63,7 @@ GUARDS = (
     ),
     _guard(
         "contents are held against their digest",
-        "audit/_chain_verifier.py",
+        "audit/_chain.py",
         "            if not is_bare and payload_digest(salt, payload) != digest:\n",
         "            if False:\n",
         f"{_RECORD}.test_while_none_runs",

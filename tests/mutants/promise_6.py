@@ -18,7 +18,7 @@ GUARDS = (
     Guard(
         6,
         "a hash is over the one before",
-        "audit/_chain_verifier.py",
+        "audit/_chain.py",
         " or before != self.head:",
         ":",
         "ChainTests.test_link_altered",
@@ -26,7 +26,7 @@ GUARDS = (
     Guard(
         6,
         "a record's place is its number",
-        "audit/_chain_verifier.py",
+        "audit/_chain.py",
         "row[0] != self.last + 1 or ",
         "",
         "ChainTests.test_begun_later",
@@ -34,7 +34,7 @@ GUARDS = (
     Guard(
         6,
         "a record's hash is its own",
-        "audit/_chain_verifier.py",
+        "audit/_chain.py",
         "bool(seal_row(self.head, row) == own)",
         "True",
         "ChainTests.test_altered",
@@ -42,7 +42,7 @@ GUARDS = (
     Guard(
         6,
         "a payload is what was recorded",
-        "audit/_chain_verifier.py",
+        "audit/_chain.py",
         "payload_digest(salt, payload) != digest",
         "False",
         "ChainTests.test_altered",

@@ -9,8 +9,7 @@ from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
-from aileron.store._connections import Tuning, reading_pool
-from aileron.store._readers import MOST_READS, Readers
+from aileron.store._connections import MOST_READS, Readers, Tuning, reading_pool
 from aileron.testing import UnthreadedPool, UnthreadedReactor
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.values import visible
-from aileron.web.approvals.addresses import MOST_PLACES, addresses
-from aileron.web.approvals.markup import MOST_MARKS, markup
+from aileron.web.approvals.markup import MOST_MARKS, MOST_PLACES, addresses, markup
 from aileron.web.approvals.reading import reading
 
 

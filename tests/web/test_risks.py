@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import scripted_offer
 from aileron.values import Approval, Precedents, Review, ReviewedStep, Run, RunState, utc
-from aileron.web.approvals.risks import Risks, new_here, recipients, risks
+from aileron.web.approvals.review import Risks, new_here, recipients, risks
 from tests.api.case import NOW
 
 from .case import planned, sent

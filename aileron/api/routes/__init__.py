@@ -13,11 +13,9 @@ from . import (
     health,
     limits,
     operator,
-    passkeys,
     run,
     runs,
     sessions,
-    trust,
 )
 
 TABLES: tuple[EndpointTable, ...] = (
@@ -30,8 +28,6 @@ TABLES: tuple[EndpointTable, ...] = (
     runs.TABLE,
     audit.TABLE,
     operator.TABLE,
-    passkeys.TABLE,
-    trust.TABLE,
     grants.TABLE,
     bindings.TABLE,
 )

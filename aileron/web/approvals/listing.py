@@ -32,8 +32,7 @@ from aileron.web._texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
 from .reading import reading
-from .review import account, arguments, host_of
-from .risks import risks
+from .review import account, arguments, host_of, risks
 
 _ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
 _MOST_CHARACTERS = 160

@@ -34,8 +34,7 @@ from aileron.web._texts import STATES, agent, countdown, moment, process, proces
 from .decision import decision_form, edit_form
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open, find_places
-from .review import arguments, host_of, preview_trouble
-from .risks import REASONS, new_here, risks
+from .review import REASONS, arguments, host_of, new_here, preview_trouble, risks
 
 _TEMPLATE, _CONTENT = template("approval.xml"), template("approval_content.xml")
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))

@@ -14,8 +14,7 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.values import JSON, Change, Review, cautions, comparing_steps, place, strings_in, visible
 from aileron.web._texts import count, render_value
 
-from .addresses import addresses
-from .markup import markup
+from .markup import addresses, markup
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_OF_A_KIND = 6
