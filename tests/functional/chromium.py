@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
 from tests.functional.home import Home
-from tests.functional.install import BROWSER
+from tests.functional.install import BROWSER, browser, place
 from tests.functional.process import LEAD
 from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience
 
@@ -26,7 +26,7 @@ _FLAGS = (
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
-    "--window-size=1280,900",
+    "--window-size=1280,813",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -86,17 +86,19 @@ class Chromium(ProcessProtocol):
         :param profile: an empty directory, or one that an earlier browser has left.
         :raises AssertionError: there is no browser.
         """
-        if not BROWSER.exists():
-            raise AssertionError(f"{BROWSER} is missing: python -m tests.functional.install DIRECTORY")
-        browser = cls(reactor)
-        arguments = (*LEAD, str(BROWSER), *_FLAGS, f"--user-data-dir={profile}", "about:blank")
+        program = browser(place() / "opencode")
+        if not program.exists():
+            raise AssertionError(f"{program} is missing: python -m tests.functional.install DIRECTORY")
+        started = cls(reactor)
+        size = f"--window-size=1280,{900 if program == BROWSER else 813}"  # Chromium's own bars take 87 pixels
+        arguments = (*LEAD, str(program), *_FLAGS, size, f"--user-data-dir={profile}", "about:blank")
         with open(os.devnull, "rb+") as nothing:
             silent = nothing.fileno()
             descriptors: dict[int, int | str] = {0: silent, 1: silent, 2: "r", _COMMANDS: "w", _EVENTS: "r"}
-            browser._pid = reactor.spawnProcess(
-                browser, arguments[0], arguments, dict(environment), str(profile), childFDs=descriptors
+            started._pid = reactor.spawnProcess(
+                started, arguments[0], arguments, dict(environment), str(profile), childFDs=descriptors
             ).pid
-        return browser
+        return started
 
     @classmethod
     async def lend(cls, reactor: IKitReactor) -> "Chromium":
@@ -104,15 +106,15 @@ class Chromium(ProcessProtocol):
 
         What a browser of its own would cost each test is its start.
         """
-        browser = cls._shared
-        if browser is None or browser._over:
+        lent = cls._shared
+        if lent is None or lent._over:
             home = Home.make()
             atexit.register(home.remove)
-            browser = cls._shared = cls.start(reactor, home.user, home.environment())
-            atexit.register(browser._kill)
-        browser._hear()
-        browser._context = (await browser.call("Target.createBrowserContext"))["browserContextId"]
-        return browser
+            lent = cls._shared = cls.start(reactor, home.user, home.environment())
+            atexit.register(lent._kill)
+        lent._hear()
+        lent._context = (await lent.call("Target.createBrowserContext"))["browserContextId"]
+        return lent
 
     async def give_back(self) -> None:
         """Close all tabs of whoever it was lent to, forget what they kept, and be silent until it is lent again."""
