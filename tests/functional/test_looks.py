@@ -18,8 +18,10 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
     for scheme in (("light", "dark") if is_all() or PICTURES else (("light", "dark")[at % 2],))
 }
 """Every width and both schemes; each width in both where everything is wanted, or pictures are."""
+JUDGED = frozenset(STYLES if is_all() else ("390-dark", "1280-light"))
+"""Where axe-core looks for faults: each scheme once, narrow and wide; in every style where everything is wanted."""
 
-FAULTS = """axe.run(document).then(({ violations }) => violations
+FAULTS = """axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
 CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
@@ -56,7 +58,8 @@ class LooksTestCase(PagesTestCase):
             wanted = await page.evaluate("document.documentElement.scrollWidth")
             self.assertLessEqual(wanted, size["width"], (name, style))
             self.assertEqual(await page.evaluate(CUT), [], (name, style))
-            self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
+            if style in JUDGED:
+                self.assertEqual(await page.evaluate(FAULTS), [], f"{name} {style}")
         await page.look()
 
 
