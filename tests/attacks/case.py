@@ -28,6 +28,8 @@ _WITHOUT_RIGHTS = f"{_GIVE_UP}\nos.execv(sys.argv[1], sys.argv[1:])"
 class AttackTestCase(OperatedTestCase):
     """A user's programs, and those of an attacker who is the same user; neither has any rights beyond a user's."""
 
+    executes_daemons = True
+
     def start(self, command: Command) -> Running:
         """Start a process without a root's rights."""
         return super().start(command.behind(sys.executable, "-I", "-c", _WITHOUT_RIGHTS))

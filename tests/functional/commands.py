@@ -3,10 +3,12 @@
 import io
 import os
 import secrets
+import subprocess
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import attrs
@@ -15,13 +17,16 @@ from twisted.internet.threads import blockingCallFromThread
 from twisted.python.failure import Failure
 
 from aileron.cli._context import CliContext, Links
+from aileron.cli._entry import SERVE
 from aileron.cli._main import run
+from aileron.cli.daemon import process as daemon_process
 from aileron.cli.vault.passphrase import Unattended, from_descriptor, new_passphrase, read_passphrase
 from aileron.client import Connections
 from aileron.errors import InvalidRequest
 from aileron.home import Home, live_discovery
 from aileron.vault import keys
 from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_nonce, operator_key, same
+from tests.functional.forkserver import ForkServer
 from tests.functional.process import Finished
 from tests.functional.reactor import IKitReactor, until
 
@@ -29,6 +34,24 @@ T = TypeVar("T")
 
 # Argon2id makes the same of the same at each login: in this process it is asked once.
 vars(keys)["stretch"] = cache(vars(keys)["stretch"])
+
+_thread = threading.local()
+_EXECUTE = subprocess.Popen
+
+
+def fork_daemons() -> None:
+    """Have commands in this thread fork the daemons that they start; see `tests.functional.forkserver`."""
+    _thread.forks = True
+
+
+def _popen(arguments: Sequence[str], **options: Any) -> Any:
+    if SERVE not in arguments or not getattr(_thread, "forks", False):
+        return _EXECUTE(arguments, **options)
+    given = {name: options[name] for name in ("cwd", "env", "pass_fds")}
+    return ForkServer.lend().start(arguments[arguments.index(SERVE) :], output=options["stdout"].fileno(), **given)
+
+
+vars(daemon_process)["subprocess"] = SimpleNamespace(**{**vars(subprocess), "Popen": _popen})
 
 _SECONDS = 60.0
 ALONE = frozenset(("completion", "demo", "launch", "open", "operator"))
@@ -56,7 +79,8 @@ class CommandLine:
         """What came of one command.
 
         :param fed: options, and what each is given by the descriptor that it names.
-        :param confine: called in the thread first, such as to give up rights that what it starts must not have.
+        :param confine: called in the thread first, such as to give up rights that what it starts must not have, or to
+            `fork_daemons`.
         """
         await self._lock.acquire()
         try:

@@ -20,7 +20,7 @@ from aileron.home import Home as State
 from aileron.home import running_pid
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
-from tests.functional.commands import ALONE, command_line
+from tests.functional.commands import ALONE, command_line, fork_daemons
 from tests.functional.gallery import Gallery, looking
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import CLIENT, McpClient
@@ -102,10 +102,12 @@ class OperatedTestCase(FunctionalTestCase):
     A test begins with `furnish`, or with those steps of it that it is about.
 
     :cvar as_processes: whether commands are processes of their own, as they are for users.
+    :cvar executes_daemons: whether the daemon is executed, as users start it; else it is forked, modules loaded.
     """
 
     maxDiff = None
     as_processes = False
+    executes_daemons = False
     _furnished: ClassVar[dict[str, Furnished]] = {}
 
     def setUp(self) -> None:
@@ -254,6 +256,8 @@ class OperatedTestCase(FunctionalTestCase):
 
     def confine(self) -> None:
         """Called in each command's own thread before it; here nothing is taken from it."""
+        if not self.executes_daemons:
+            fork_daemons()
 
     def _as_operator(self, *arguments: str) -> Command:
         return self.home.with_passphrase(PASSPHRASE, "aileron", *arguments)

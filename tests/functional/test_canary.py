@@ -29,6 +29,8 @@ MODEL, OWN_KEY = "gpt-5.1", "sk-canary-7c0d11e94b"
 class CanaryTests(GatewayedTestCase):
     """A long run of everything, with a service that repeats the key wherever it can."""
 
+    executes_daemons = True
+
     def setUp(self) -> None:
         """Note what was said, to be searched."""
         super().setUp()

@@ -138,6 +138,8 @@ def kinds(url: str, token: str) -> Mapping[str, Bound]:
 class KindsTests(OperatedTestCase):
     """One home with all of them."""
 
+    executes_daemons = True
+
     async def test_nowhere(self) -> None:
         """Each is sent to its service, which repeats it, and is shown by nothing that an agent or a file could show."""
         echo = _Echo(_canary("token"))

@@ -15,6 +15,8 @@ from tests.functional.reactor import until
 class PortsTests(OperatedTestCase):
     """Where the daemon can be reached."""
 
+    executes_daemons = True
+
     async def start_daemon(self) -> tuple[int, int]:
         """Start it, and tell its ports."""
         await self.command("daemon", "start")
@@ -43,6 +45,8 @@ class PortsTests(OperatedTestCase):
 class StaleTests(OperatedTestCase):
     """What a killed daemon leaves behind."""
 
+    executes_daemons = True
+
     async def test_stale_discovery(self) -> None:
         """A left ``daemon.json`` is not believed, not even when its number is another process's, and is replaced."""
         await self.command("daemon", "start")
@@ -60,6 +64,8 @@ class StaleTests(OperatedTestCase):
 
 class TwistdTests(OperatedTestCase):
     """``twistd aileron`` by the installed plugin, in a directory that is not ours."""
+
+    executes_daemons = True
 
     def twistd(self, *arguments: str) -> Command:
         """It in the foreground."""
@@ -106,6 +112,8 @@ class TwistdTests(OperatedTestCase):
 
 class EndTests(OperatedTestCase):
     """SIGTERM while something is under way."""
+
+    executes_daemons = True
 
     async def test_effect_is_finished(self) -> None:
         """What has left is waited for and recorded; what waits is still there in the next life."""

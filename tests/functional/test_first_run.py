@@ -16,6 +16,8 @@ QUESTION = re.compile(r"New passphrase: |Repeat the passphrase: |Secret for .+?:
 class FirstRunTests(OperatedTestCase):
     """A user who sets nothing in the environment."""
 
+    executes_daemons = True
+
     def setUp(self) -> None:
         """The state lies in the user's own home."""
         super().setUp()

@@ -1,0 +1,146 @@
+"""Daemons that begin with their modules loaded: forks of a process that has imported them.
+
+Imports are four fifths of the processor time of a daemon's start. From its first line on a forked daemon is the same
+program with the same arguments, environment, descriptors and directory, and leads a session of its own. Tests of the
+start itself, of the memory or of what other processes see (``cmdline``, ``environ``) want a daemon that was executed.
+
+``python -I forkserver.py DESCRIPTOR`` serves orders from a socket.
+"""
+
+import atexit
+import fcntl
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+_MOST_BYTES, _MOST_DESCRIPTORS = 1 << 20, 8
+_SAFE = 100
+"""Descriptors from here on are nobody's."""
+_PRELOADED = (
+    "aileron.cli._entry",
+    "aileron.daemon",
+    "aileron.gateway",
+    "aileron.store",
+    "aileron.web",
+    "sqlite3",
+    "twisted.web.client",
+    "twisted.web.server",
+)
+
+
+class ForkServer:
+    """Starts daemons for this process, and ends with it."""
+
+    _shared: "ClassVar[ForkServer | None]" = None
+
+    def __init__(self) -> None:
+        theirs, self._orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            arguments = (sys.executable, "-I", str(Path(__file__).resolve()), str(theirs.fileno()))
+            self._process = subprocess.Popen(arguments, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
+        atexit.register(self._orders.close)
+
+    @classmethod
+    def lend(cls) -> "ForkServer":
+        """The one of this process."""
+        if cls._shared is None:
+            cls._shared = cls()
+        return cls._shared
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: os.PathLike[str],
+        env: Mapping[str, str],
+        output: int,
+        pass_fds: Sequence[int] = (),
+    ) -> "Forked":
+        """Start a daemon.
+
+        :param arguments: of ``aileron``.
+        :param pass_fds: descriptors that it has under the same numbers.
+        """
+        order = {"arguments": arguments, "cwd": os.fspath(cwd), "env": dict(env), "numbers": [1, 2, *pass_fds]}
+        socket.send_fds(self._orders, [json.dumps(order).encode()], [output, output, *pass_fds])
+        return Forked(int(self._orders.recv(_MOST_BYTES)))
+
+
+class Forked:
+    """A started daemon, as far as `subprocess.Popen` is asked about it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        try:
+            self._ended: int | None = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._ended = None
+
+    def poll(self) -> str | None:
+        """None while it runs; its status is its parent's to know."""
+        if self._ended is not None and select.select([self._ended], [], [], 0)[0]:
+            os.close(self._ended)
+            self._ended = None
+        return "unknown" if self._ended is None else None
+
+
+def serve(orders: socket.socket) -> None:
+    """Fork at each order; return in the child, which is what was ordered."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(orders, _MOST_BYTES, _MOST_DESCRIPTORS)
+        if not data:
+            sys.exit()
+        pid = os.fork()
+        if not pid:
+            orders.close()
+            _become(json.loads(data), descriptors)
+            return
+        for each in descriptors:
+            os.close(each)
+        orders.send(str(pid).encode())
+
+
+def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    os.chdir(order["cwd"])
+    # First out of each other's way.
+    moved = [fcntl.fcntl(each, fcntl.F_DUPFD, _SAFE) for each in descriptors]
+    for each in descriptors:
+        os.close(each)
+    for each, number in zip(moved, order["numbers"], strict=True):
+        os.dup2(each, number)
+        os.close(each)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    sys.argv[1:] = order["arguments"]
+
+
+def main() -> None:
+    """Import what daemons need, and be one at each order."""
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    orders.set_inheritable(False)
+    for module in _PRELOADED:
+        importlib.import_module(module)
+    # Something asks for a reactor, for uses that a daemon has not; each daemon has one of its own.
+    sys.modules.pop("twisted.internet.reactor", None)
+    gc.collect()
+    gc.freeze()
+    serve(orders)
+    from aileron._start import command_line
+
+    command_line()
+
+
+if __name__ == "__main__":
+    main()
