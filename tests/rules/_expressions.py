@@ -7,7 +7,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from attrs import frozen
 ROOT = Path(__file__).parents[2]
 MODES = ("fullmatch", "match", "search", "finditer", "sub", "split")
 _SEARCHES = frozenset(("findall", "finditer"))
+_NAMES_IT = re.compile(r"import\b.*\bre\b")
+_NAMES_ANY = re.compile(r"(?:import|from)\b.*\b(?:re|regex|fnmatch)\b")
 _CALLS = frozenset(("compile", *MODES, "findall", "subn", "template"))
 
 # Imports every module of the package and tells what each call of re.compile in it made, by file and line.
@@ -69,7 +72,8 @@ class _Site:
         return f"{self.path.relative_to(ROOT)}:{self.line}"
 
 
-def expressions() -> list[Expression]:
+@cache
+def expressions() -> Sequence[Expression]:
     """All that are compiled while the package is imported, each as often as it is."""
     script = [sys.executable, "-c", _COLLECT]
     told = json.loads(subprocess.run(script, check=True, capture_output=True, text=True, cwd=ROOT).stdout)
@@ -86,7 +90,7 @@ def expressions() -> list[Expression]:
     ]
 
 
-def missed(found: list[Expression]) -> list[str]:
+def missed(found: Sequence[Expression]) -> list[str]:
     """Calls of C{re.compile} of which none of C{found} came."""
     there = {each.place for each in found}
     return [site.place for site in _sites() if site.called == "compile" and site.place not in there]
@@ -100,6 +104,8 @@ def uncompiled() -> list[str]:
 def imported_otherwise(text: str) -> list[int]:
     """Lines of a module's text by which expressions come that nobody here would see."""
     hidden = ("re", "regex", "fnmatch")
+    if not _NAMES_ANY.search(text):
+        return []
     nodes = list(ast.walk(ast.parse(text)))
     parts = [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.module in hidden]
     renamed = [node.lineno for node in nodes if isinstance(node, ast.Import) for alias in node.names if _hides(alias)]
@@ -110,17 +116,19 @@ def _hides(alias: ast.alias) -> bool:
     return alias.name in ("regex", "fnmatch") or (alias.name == "re" and alias.asname not in (None, "re"))
 
 
-def _sites() -> Iterator[_Site]:
-    for path in sorted((ROOT / "aileron").rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        names = {
-            alias.asname or alias.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Import)
-            for alias in node.names
-        }
-        if "re" in names:
-            yield from _in_file(path, tree)
+@cache
+def _sites() -> Sequence[_Site]:
+    return [site for path in sorted((ROOT / "aileron").rglob("*.py")) for site in _in_module(path)]
+
+
+def _in_module(path: Path) -> Iterator[_Site]:
+    text = path.read_text("utf-8")
+    if not _NAMES_IT.search(text):
+        return
+    tree = ast.parse(text)
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
+    if "re" in {alias.asname or alias.name for node in imports for alias in node.names}:
+        yield from _in_file(path, tree)
 
 
 def _in_file(path: Path, tree: ast.Module) -> Iterator[_Site]:

@@ -6,7 +6,7 @@ import ast
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -51,19 +51,22 @@ class Source:
         """Every node of the tree."""
         return list(ast.walk(self.tree))
 
+    @cached_property
+    def statements(self) -> list[tuple[ast.stmt, bool]]:
+        """Every statement, and whether it runs when the module is imported; one for type checkers only does not."""
+        return list(_statements(self.tree, True))
+
     @property
     def functions(self) -> Iterator[FunctionNode]:
         """Every function and method, nested ones as well."""
-        return (node for node in self.nodes if isinstance(node, FunctionNode))
+        return (node for node, _ in self.statements if isinstance(node, FunctionNode))
 
     @cached_property
     def imports(self) -> list[Imported]:
-        """Every import, relative ones made absolute; one for type checkers only does not run at module level."""
-        unexecuted = (node for node in self.nodes if isinstance(node, ast.If) and _is_for_type_checkers(node))
-        inside = {id(node) for outer in (*self.functions, *unexecuted) for node in ast.walk(outer)}
-        return [found for node in self.nodes for found in self._imported(node, id(node) not in inside)]
+        """Every import, relative ones made absolute."""
+        return [found for node, top in self.statements for found in self._imported(node, top)]
 
-    def _imported(self, node: ast.AST, top: bool) -> Iterator[Imported]:
+    def _imported(self, node: ast.stmt, top: bool) -> Iterator[Imported]:
         if isinstance(node, ast.Import):
             yield from (Imported(node.lineno, alias.name, None, top) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -78,6 +81,16 @@ class Source:
         return ".".join([*base, *filter(None, [node.module])])
 
 
+def _statements(outer: ast.AST, top: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """Those in a block, and in the blocks in it; expressions, which are nine tenths of a tree, are not looked into."""
+    for name in ("body", "orelse", "handlers", "cases", "finalbody"):
+        for node in getattr(outer, name, ()):
+            if isinstance(node, ast.stmt):
+                yield node, top
+            hidden = isinstance(node, FunctionNode) or (isinstance(node, ast.If) and _is_for_type_checkers(node))
+            yield from _statements(node, top and not hidden)
+
+
 def _is_for_type_checkers(node: ast.If) -> bool:
     return not node.orelse and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
 
@@ -86,8 +99,9 @@ Rule = Callable[[Source], Iterable[str]]
 """Takes a module and yields one line for each place that breaks the rule."""
 
 
+@cache
 def read_tree(root: Path, package: str) -> list[Source]:
-    """Read every module of a package below a directory."""
+    """Read every module of a package below a directory, once in a process."""
     return [_read(path, root) for path in sorted((root / package).rglob("*.py"))]
 
 

@@ -17,7 +17,7 @@ def async_tests_never_run(source: Source) -> Iterator[str]:
     Only trial's ``TestCase`` awaits a test; in a ``SynchronousTestCase``, or in a mixin, it passes without running. The
     name ``…TestCase`` is kept for classes that await, so that a base from another module can be told by its name.
     """
-    classes = {node.name: node for node in source.nodes if isinstance(node, ast.ClassDef)}
+    classes = {node.name: node for node, _ in source.statements if isinstance(node, ast.ClassDef)}
     for node in classes.values():
         if _awaits(node, classes):
             continue
