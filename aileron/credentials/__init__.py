@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ._aws_sigv4 import AwsSigV4
 from ._github_app import GithubApp
-from ._keys import ApiKey, Basic, SshKey
+from ._keys import LEAST_RSA_BITS, ApiKey, Basic, SshKey, load_private_key
 from ._kind import (
     PRIVATE_NETWORK,
     CredentialKind,
@@ -39,6 +39,7 @@ __all__ = [
     "DEFAULT_KIND",
     "DEVICE",
     "KINDS",
+    "LEAST_RSA_BITS",
     "NONE",
     "PRIVATE_NETWORK",
     "BrowserSignIn",
@@ -55,6 +56,7 @@ __all__ = [
     "TokenAnswer",
     "TokenExchange",
     "TokenRequest",
+    "load_private_key",
     "missing_scopes",
     "no_exchange",
     "place",

@@ -5,18 +5,28 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from aileron.errors import BindingFailed
 from aileron.values import Authorization, Request
 
 from ._kind import CredentialKind, CredentialUse, SettingRule
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
 MAX_KEPT_BYTES = 8192
 """Most that is kept of one credential that a person enters."""
 
+LEAST_RSA_BITS = 2048
+"""Of an RSA key for SSH, on either side."""
+
+_CURVES = ("secp256r1", "secp384r1", "secp521r1")
 _ARMOR = re.compile(r"-----[A-Z ]+-----|\s")
-_ENTERED = "must be a private key in OpenSSH's format, entered from its file with --secret-fd"
+_FILE = re.compile(rb"\s*-----BEGIN ([A-Z ]+)-----\s[A-Za-z0-9+/=\s]+-----END \1-----\s*")
+_ENTERED = "must be a private key in OpenSSH's format or PEM, entered from its file with --secret-fd"
 _PARAMETER = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
 _SEGMENT = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~-]{1,128}").fullmatch
 
@@ -86,8 +96,39 @@ class Basic(CredentialKind):
         return pair, pair.partition(":")[2]
 
 
+def load_private_key(kept: bytes, *, is_kept: bool) -> Ed25519PrivateKey | EllipticCurvePrivateKey | RSAPrivateKey:
+    """Load a key that one can log in with over SSH.
+
+    :param is_kept: it was loaded before; then whether an RSA key's numbers fit each other, which takes long, is not
+        checked again.
+    :raises ValueError: it is none.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
+
+    load = load_ssh_private_key if b"BEGIN OPENSSH" in kept else load_pem_private_key
+    try:
+        key = load(kept, None, unsafe_skip_rsa_key_validation=is_kept)
+    except TypeError:
+        raise ValueError("must have no passphrase of its own; to remove it, run: ssh-keygen -p -f FILE") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError(_ENTERED) from None
+    if isinstance(key, Ed25519PrivateKey):
+        return key
+    if isinstance(key, RSAPrivateKey) and key.key_size >= LEAST_RSA_BITS:
+        return key
+    if isinstance(key, EllipticCurvePrivateKey) and key.curve.name in _CURVES:
+        return key
+    raise ValueError(
+        f"must be Ed25519, ECDSA, or RSA of {LEAST_RSA_BITS} bits or more; to make a key, run: ssh-keygen -t ed25519"
+    )
+
+
 class SshKey(CredentialKind):
-    """A key of OpenSSH's format, Ed25519 or ECDSA, without a passphrase of its own: the vault encrypts it."""
+    """A private key for SSH, without a passphrase of its own: the vault encrypts it."""
 
     name: ClassVar[str] = "ssh_key"
     header: ClassVar[str] = ""
@@ -96,21 +137,11 @@ class SshKey(CredentialKind):
 
     def check(self, kept: bytes) -> None:
         """Refuse what nobody could log in with."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_ssh_private_key
-
         if len(kept) > MAX_KEPT_BYTES or not kept.isascii():
             raise ValueError(_ENTERED)
-        try:
-            key = load_ssh_private_key(kept, None)
-        except TypeError:
-            raise ValueError("must have no passphrase of its own; to remove it, run: ssh-keygen -p -f FILE") from None
-        except (ValueError, UnsupportedAlgorithm):
-            raise ValueError(_ENTERED) from None
-        if not isinstance(key, Ed25519PrivateKey | EllipticCurvePrivateKey):
-            raise ValueError("must be Ed25519 or ECDSA; to make such a key, run: ssh-keygen -t ed25519")
+        load_private_key(kept, is_kept=False)
+        if not _FILE.fullmatch(kept):  # what stands around the key would be kept with it, and looked for in answers
+            raise ValueError(_ENTERED)
 
     async def reveal(self, use: CredentialUse) -> bytes:
         """Reveal nothing: the key is for no header."""

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import define, field
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from twisted.conch.avatar import ConchUser
 from twisted.conch.checkers import InMemorySSHKeyDB, SSHPublicKeyChecker
@@ -37,12 +38,21 @@ _COMMAND = {"git-receive-pack": "receive-pack", "git-upload-pack": "upload-pack"
 
 def new_key(kind: str = "ed25519") -> Key:
     """Make a key."""
+    if kind == "rsa":
+        return Key(generate_rsa(65537, 2048))
     return Key(Ed25519PrivateKey.generate() if kind == "ed25519" else generate_private_key(SECP256R1()))
 
 
-def private(key: Key) -> bytes:
+def private(key: Key, form: PrivateFormat = PrivateFormat.OpenSSH) -> bytes:
     """A key as its file has it."""
-    return bytes(key._keyObject.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    return bytes(key._keyObject.private_bytes(Encoding.PEM, form, NoEncryption()))
+
+
+class _Downgraded(Key):
+    """Signs with SHA-1, whatever it is asked for."""
+
+    def sign(self, data: bytes, signatureType: bytes | None = None) -> bytes:
+        return bytes(super().sign(data, b"ssh-rsa"))
 
 
 def public(key: Key) -> str:
@@ -62,6 +72,8 @@ class SshHost(SSHFactory):
     :ivar logins: the public keys that were offered, before any of them was good.
     :ivar heard: all that clients said to commands.
     :ivar window: how much the server takes before it asks for more.
+    :ivar downgrades: the host signs with SHA-1, whatever was agreed on.
+    :ivar names: the algorithms for clients' keys that the server names, or nothing.
     """
 
     root: Path
@@ -72,10 +84,13 @@ class SshHost(SSHFactory):
     logins: list[bytes] = field(factory=list)
     heard: bytearray = field(factory=bytearray)
     window: int = 4096
+    downgrades: bool = False
+    names: bytes | None = None
 
     def __attrs_post_init__(self) -> None:
         kind = self.host_key.sshType()
-        self.publicKeys, self.privateKeys = {kind: self.host_key.public()}, {kind: self.host_key}
+        signs = _Downgraded(self.host_key._keyObject) if self.downgrades else self.host_key
+        self.publicKeys, self.privateKeys = {kind: self.host_key.public()}, {kind: signs}
         checker = SSHPublicKeyChecker(InMemorySSHKeyDB({b"git": [self.client_key.public()]}))
         self.noisy = False
         self.portal = Portal(self, [checker])
@@ -92,6 +107,13 @@ class SshHost(SSHFactory):
                 return super().auth_publickey(packet)
 
         self.services = {**self.services, b"ssh-userauth": Auth}
+
+    def buildProtocol(self, addr: Any) -> Any:
+        """Name the algorithms."""
+        protocol: Any = super().buildProtocol(addr)
+        send, names = protocol.sendExtInfo, self.names
+        protocol.sendExtInfo = lambda told: send([(key, told if names is None else names) for key, told in told])
+        return protocol
 
     def requestAvatar(self, avatarId: Any, mind: Any, *interfaces: Any) -> Any:
         """Let in who has the key."""

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from attrs import define
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
+from cryptography.hazmat.primitives.serialization import PrivateFormat
 from jsonschema import Draft202012Validator
-from twisted.conch.ssh.common import NS
+from twisted.conch.ssh.common import NS, getNS
+from twisted.conch.ssh.keys import Key
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import deferLater
@@ -196,6 +199,29 @@ class SshTests(TestCase):
         self.assertIsNone((await self.push()).fault)
         self.assertEqual(self.pair.remote(), self.new)
 
+    async def test_rsa(self) -> None:
+        """Keys of both sides may be RSA, in PEM too; both sign with SHA-2, by what the server names if it names any."""
+        server, client = new_key("rsa"), new_key("rsa")
+        for names, algorithm in ((None, b"rsa-sha2-512"), (b"ssh-rsa,rsa-sha2-256", b"rsa-sha2-256")):
+            self.serve(SshHost(self.pair.bare.parent, host_key=server, client_key=client, names=names))
+            self.key = private(client, PrivateFormat.TraditionalOpenSSL)
+            refs = await self.send("refs")
+            self.assertIsNone(refs.fault, names)
+            self.assertEqual(getNS(self.host.logins[0][1:])[0], algorithm)
+            signature = getNS(self.host.logins[0][1:], 3)[2]
+            self.assertEqual(getNS(signature)[0], algorithm)
+
+    async def test_sha1(self) -> None:
+        """A server that signs with SHA-1 is offered no key, and one that takes nothing else gets no such signature."""
+        server = new_key("rsa")
+        self.serve(SshHost(self.pair.bare.parent, host_key=server, downgrades=True))
+        self.check_not_done(await self.push(), "does not understand")
+        self.assertEqual((self.host.logins, self.host.commands), ([], []))
+        self.serve(SshHost(self.pair.bare.parent, host_key=server, client_key=new_key("rsa"), names=b"ssh-rsa"))
+        self.key = private(self.host.client_key)
+        await self.send("refs")
+        self.assertEqual(getNS(self.host.logins[0][1:])[0], b"rsa-sha2-512")
+
     async def test_wrong_host(self) -> None:
         """A server with another host key is refused, of the same kind or another, and is offered no key."""
         for key in (new_key(), new_key("ecdsa")):
@@ -326,6 +352,10 @@ class FileTests(SynchronousTestCase):
         self.assertIn("ssh-keyscan -t ed25519 127.0.0.1", self.problems(f'host_key = "{HOST_KEY}"', ""))
         self.assertIn("`host_key` must be a public key", self.problems("ssh-ed25519 AAAA", "ssh-ed25519 BAAA"))
         self.assertIn("`host_key` must be a public key", self.problems("ssh-ed25519", "ssh-rsa"))
+        rsa = public(new_key("rsa"))
+        self.assertEqual(self.problems(HOST_KEY, rsa), "")
+        for other in (public(Key(generate_rsa(65537, 1024))), rsa.replace(" AAAA", " "), rsa[:-8], f"{rsa} name"):
+            self.assertIn("`host_key` must be a public key", self.problems(HOST_KEY, other))
         self.assertIn("`kind` must be ssh_key", self.problems('"ssh_key"', '"basic"'))
         self.assertIn("must name the user", self.problems("git@", ""))
         self.assertIn("must name the user", self.problems("git@", "git:pass@"))

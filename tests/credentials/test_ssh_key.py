@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256K1, SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
     Encoding,
     KeySerializationEncryption,
     NoEncryption,
@@ -30,9 +31,13 @@ x1pZ+FZkX3kWkAjg==
 -----END OPENSSH PRIVATE KEY-----"""
 
 
-def written(key: object, encryption: KeySerializationEncryption | None = None) -> bytes:
+def written(
+    key: object,
+    encryption: KeySerializationEncryption | None = None,
+    form: PrivateFormat = PrivateFormat.OpenSSH,
+) -> bytes:
     """A key as its file has it."""
-    made: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, encryption or NoEncryption())  # type: ignore[attr-defined]
+    made: bytes = key.private_bytes(Encoding.PEM, form, encryption or NoEncryption())  # type: ignore[attr-defined]
     return made
 
 
@@ -46,18 +51,29 @@ class SshKeyTests(SynchronousTestCase):
         return str(error)
 
     def test_kept(self) -> None:
-        """A key in OpenSSH's format is kept, with or without the end of its last line."""
-        for key in (Ed25519PrivateKey.generate(), generate_private_key(SECP256R1())):
-            SshKey().check(written(key))
-            SshKey().check(written(key).strip())
+        """A key in OpenSSH's format or PEM is kept, with or without the end of its last line."""
+        for key in (Ed25519PrivateKey.generate(), generate_private_key(SECP256R1()), generate_rsa(65537, 2048)):
+            for form in (PrivateFormat.OpenSSH, PrivateFormat.PKCS8):
+                SshKey().check(written(key, form=form))
+                SshKey().check(written(key, form=form).strip())
+        for old in (generate_private_key(SECP256R1()), generate_rsa(65537, 2048)):
+            SshKey().check(written(old, form=PrivateFormat.TraditionalOpenSSL))
 
     def test_refused(self) -> None:
-        """A key with a passphrase, of RSA, or anything else is refused, and why is said."""
+        """A key with a passphrase, of a weak or rare kind, or anything else is refused, and why is said."""
         key = Ed25519PrivateKey.generate()
         self.assertIn("no passphrase", self.refusal(LOCKED))
-        self.assertIn("Ed25519 or ECDSA", self.refusal(written(generate_rsa(65537, 2048))))
-        pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        for kept in (pkcs8, b"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", written(key)[:200], b"\xff" * 40, b"x" * 10_000):
+        for form in (PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL):
+            locked = written(generate_rsa(65537, 2048), BestAvailableEncryption(b"abc"), form)
+            self.assertIn("no passphrase", self.refusal(locked))
+        self.assertIn("RSA of 2048 bits", self.refusal(written(generate_rsa(65537, 1024))))
+        self.assertIn(
+            "RSA of 2048 bits", self.refusal(written(generate_private_key(SECP256K1()), form=PrivateFormat.PKCS8))
+        )
+        self.assertIn(
+            "OpenSSH's format", self.refusal(b"friendlyName: mine\n" + written(key, form=PrivateFormat.PKCS8))
+        )
+        for kept in (b"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", written(key)[:200], b"\xff" * 40, b"x" * 10_000):
             self.assertIn("OpenSSH's format", self.refusal(kept))
 
     def test_authorize(self) -> None:

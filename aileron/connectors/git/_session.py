@@ -11,9 +11,8 @@ from hmac import compare_digest
 from typing import Any
 
 from attrs import field, frozen
-from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from twisted.conch.ssh.channel import SSHChannel
-from twisted.conch.ssh.common import NS
+from twisted.conch.ssh.common import NS, getNS
 from twisted.conch.ssh.connection import SSHConnection
 from twisted.conch.ssh.keys import Key
 from twisted.conch.ssh.service import SSHService
@@ -27,9 +26,10 @@ from zope.interface import implementer
 
 from aileron.connectors._answer import Flight, TooLarge
 from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
+from aileron.credentials import load_private_key
 
 from ._remote import NotGit, find_end
-from ._spec import HostKey
+from ._spec import HostKey, algorithms_of
 from ._ssh import HostKeyDiffers
 
 
@@ -42,6 +42,7 @@ _QUIET = Logger(observer=_ignore)
 _WINDOW, _MOST_SAID = 1024 * 1024, 1000
 _LEAST_PACKET = 1024
 _REQUEST = 50  # MSG_USERAUTH_REQUEST
+_REPLY, _GEX_REPLY = 31, 33  # of a key exchange; of one with a group exchange 31 is its group
 _OVERHEAD = 1024 * 1024  # of key exchange and packets, beside an answer
 
 
@@ -49,7 +50,7 @@ _OVERHEAD = 1024 * 1024  # of key exchange and packets, beside an answer
 class SshLogin:
     """A user, the server, and the key to log in with.
 
-    :ivar private_key: in OpenSSH's format.
+    :ivar private_key: as it is kept.
     """
 
     user: str
@@ -175,12 +176,26 @@ class _KeyLogin(SSHService):
         self._login, self._channel = login, channel
 
     def serviceStarted(self) -> None:
-        key = Key(load_ssh_private_key(self._login.private_key.encode("ascii"), None))
-        kind, blob = key.sshType(), key.public().blob()
-        asked = (self._login.user.encode("ascii"), b"ssh-connection", b"publickey", None, kind, blob)
+        key = Key(load_private_key(self._login.private_key.encode("ascii"), is_kept=True))
+        algorithm = self._choose_algorithm(key)
+        asked = (
+            self._login.user.encode("ascii"),
+            b"ssh-connection",
+            b"publickey",
+            None,
+            algorithm,
+            key.public().blob(),
+        )
         request = b"".join(b"\1" if each is None else NS(each) for each in asked)
-        signature = key.sign(NS(self.transport.sessionID) + bytes([_REQUEST]) + request)
+        signature = key.sign(NS(self.transport.sessionID) + bytes([_REQUEST]) + request, algorithm)
         self.transport.sendPacket(_REQUEST, request + NS(signature))
+
+    def _choose_algorithm(self, key: Key) -> bytes:
+        """Return what to sign with: with RSA the best that the server names, if it names any (RFC 8308, 3.1)."""
+        kind: bytes = key.sshType()
+        possible = algorithms_of(kind)
+        named = self.transport.peerExtensions.get(b"server-sig-algs", b"").split(b",")
+        return next((each for each in possible if each in named), possible[0])
 
     def ssh_USERAUTH_SUCCESS(self, packet: bytes) -> None:
         """Go on to the command."""
@@ -202,7 +217,7 @@ class _SshClient(SSHClientTransport):
     _log = _QUIET
 
     def __init__(self, login: SshLogin, channel: CommandChannel, most_bytes: int) -> None:
-        self.supportedPublicKeys, self.supportedCompressions = [login.host_key.kind], [b"none"]
+        self.supportedPublicKeys, self.supportedCompressions = [*algorithms_of(login.host_key.kind)], [b"none"]
         self.supportedKeyExchanges = [each for each in self.supportedKeyExchanges if not each.endswith(b"sha1")]
         self.supportedCiphers = [each for each in self.supportedCiphers if each.endswith(b"-ctr")]
         self.supportedMACs = [each for each in self.supportedMACs if each.startswith(b"hmac-sha2-")]
@@ -219,6 +234,14 @@ class _SshClient(SSHClientTransport):
             super().dataReceived(data)  # type: ignore[no-untyped-call]
         except Exception:  # noqa: BLE001  (whatever the client makes of what no server should say)
             self._end(NotUnderstood())
+
+    def dispatchMessage(self, messageNum: int, payload: bytes) -> None:
+        """Refuse a host's signature by another algorithm than was agreed on, such as RSA with SHA-1."""
+        has_signature = messageNum == _GEX_REPLY or (messageNum == _REPLY and b"group-exchange" not in self.kexAlg)
+        if has_signature and getNS(getNS(payload, 3)[2])[0] != self.keyAlg:
+            self._end(NotUnderstood())
+            return
+        super().dispatchMessage(messageNum, payload)  # type: ignore[no-untyped-call]
 
     def verifyHostKey(self, hostKey: bytes, fingerprint: bytes) -> Deferred[bool]:
         self._is_verified = compare_digest(hostKey, self._login.host_key.blob)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
-import struct
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
@@ -13,7 +11,7 @@ from attrs import evolve, frozen
 
 from aileron.addresses import Origin, read_origin
 from aileron.connectors.http._spec import MOST_RESPONSE_BYTES, HttpOperation, HttpSpec, RequestBody
-from aileron.credentials import SshKey
+from aileron.credentials import LEAST_RSA_BITS, SshKey
 from aileron.tables import FileTable, TextRule
 from aileron.values import JSON, READ, WRITE, CredentialNeed, Operation
 
@@ -26,7 +24,8 @@ CREDENTIAL_KINDS = ("api_key", "basic", "oauth2")
 
 _SECONDS, _PUSH_SECONDS = 30.0, 120.0
 _PATH = TextRule(lambda text: _is_plain(PurePosixPath(text)), "must be an absolute path without '.' and '..'")
-_HOST_KEY = re.compile(r"(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)) ([A-Za-z0-9+/]{40,300}={0,2})")
+_HOST_KEY = re.compile(r"(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)|ssh-rsa) ([A-Za-z0-9+/]{40,3000}={0,2})")
+_NO_HOST_KEY = f"must be a public key: ssh-ed25519, ecdsa-sha2-…, or ssh-rsa of {LEAST_RSA_BITS} bits or more"
 _INPUT = re.compile(r"in\.(\w+)")
 _PATTERN = re.compile(r"[^\x00-\x20\x7f~^:?\[\\]+")
 
@@ -124,7 +123,7 @@ OPERATIONS = _named()
 class HostKey:
     """The public key of a server.
 
-    :ivar kind: the one signature algorithm that it is for.
+    :ivar kind: as its text begins.
     """
 
     kind: bytes
@@ -136,15 +135,23 @@ class HostKey:
 
         :raises ValueError: it is none.
         """
-        found = _HOST_KEY.fullmatch(text)
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+        from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+        if not (found := _HOST_KEY.fullmatch(text)):
+            raise ValueError(_NO_HOST_KEY)
         try:
-            blob = base64.b64decode(found[2], validate=True) if found else b""
-        except binascii.Error:
-            blob = b""
-        kind = found[1].encode() if found else b""
-        if not blob.startswith(struct.pack(">L", len(kind)) + kind + b"\0"):
-            raise ValueError("must be a public key, such as ssh-ed25519 AAAAC3Nza…; of the kind Ed25519 or ECDSA")
-        return cls(kind, blob)
+            key, blob = load_ssh_public_key(text.encode()), base64.b64decode(found[2], validate=True)
+        except ValueError:
+            raise ValueError(_NO_HOST_KEY) from None
+        if isinstance(key, RSAPublicKey) and key.key_size < LEAST_RSA_BITS:
+            raise ValueError(_NO_HOST_KEY)
+        return cls(found[1].encode(), blob)
+
+
+def algorithms_of(kind: bytes) -> tuple[bytes, ...]:
+    """Return what a key of some kind may sign with, the best first: RSA never with SHA-1 (RFC 8332)."""
+    return (b"rsa-sha2-512", b"rsa-sha2-256") if kind == b"ssh-rsa" else (kind,)
 
 
 @frozen
