@@ -47,8 +47,8 @@ class MailTests(TrustCase):
         return found, tomllib.loads(path.read_text("utf-8"))
 
     def test_known_provider(self) -> None:
-        """An address says which provider it is; its servers are known, and how to get an app password is shown."""
-        code, out, err = self.connected("ada@gmail.com", "", "")
+        """An address says which provider it is, which is not asked; how to get an app password is shown."""
+        code, out, err = self.connected("ada@gmail.com", "")
         self.assertEqual((code, self.typed), (0, []), err)
         described, written = self.described()
         self.assertEqual(("smtp.gmail.com:465", "imap.gmail.com:993"), described.hosts)
@@ -72,10 +72,16 @@ class MailTests(TrustCase):
     def test_each_provider(self) -> None:
         """The file of every provider that is listed is sound."""
         for number, each in enumerate(read_service("smtp").providers[:-1], 1):
-            code, _, err = self.connected(f"ada@{each.domains[0]}", str(number), "")
-            self.assertEqual(0, code, err)
-            self.assertEqual((each.smtp, each.imap), self.described()[0].hosts)
-            (self.home.connectors / "smtp.toml").unlink()
+            for answers in ((f"ada@{each.domains[-1]}", ""), ("ada@own.example", str(number), "")):
+                code, _, err = self.connected(*answers)
+                if each.instead:
+                    self.assertEqual((code, list(self.home.connectors.iterdir())), (1, []))
+                    self.assertIn(f"aileron connect {each.instead}", err)
+                    self.assertIn("Nothing was connected", err)
+                    continue
+                self.assertEqual(0, code, err)
+                self.assertEqual((each.smtp, each.imap), self.described()[0].hosts)
+                (self.home.connectors / "smtp.toml").unlink()
 
     def test_this_machine(self) -> None:
         """A server on this machine needs no TLS, and the file declares that it is here."""
@@ -88,13 +94,13 @@ class MailTests(TrustCase):
     def test_asked_again(self) -> None:
         """An answer that cannot be one is asked for again."""
         address = ("ada", "ada@mail.example\\", "ada@mail.example")
-        servers = ("9", "4", "smtp.mail.example", "https://x:1", OTHER[2], OTHER[3], "a:b", "ada")
+        servers = ("9", "5", "smtp.mail.example", "https://x:1", OTHER[2], OTHER[3], "a:b", "ada")
         code, _, err = self.connected(*address, *servers)
         self.assertEqual((code, self.typed, err.count("The answer must")), (0, [], 6), err)
 
     def test_again(self) -> None:
         """A file that is there is kept, and nothing of it is asked again."""
-        self.connected("ada@gmail.com", "", "")
+        self.connected("ada@gmail.com", "")
         before = (self.home.connectors / "smtp.toml").read_bytes()
         code, out, err = self.connected()
         self.assertEqual((code, self.typed), (0, []), err)
@@ -104,7 +110,7 @@ class MailTests(TrustCase):
 
     def test_edited(self) -> None:
         """A file that was edited so that it does not say who logs in is kept too; both are then entered."""
-        self.connected("ada@gmail.com", "", "")
+        self.connected("ada@gmail.com", "")
         path = self.home.connectors / "smtp.toml"
         path.write_text(path.read_text().replace('user = "ada@gmail.com"\n', ""))
         code, _, err = self.connected(label=[""])
@@ -113,7 +119,7 @@ class MailTests(TrustCase):
 
     def test_actions(self) -> None:
         """Each operation has an action that fits it; reads are free, and what writes is asked."""
-        self.connected("ada@gmail.com", "", "")
+        self.connected("ada@gmail.com", "")
         described, _ = self.described()
         inputs = {each.fqn: given for each, given in read_descriptions(self.home.connectors)}["local://me/smtp"]
         used = set()

@@ -40,7 +40,7 @@ class MailTestCase(OperatedTestCase):
             "New passphrase: ": PASSPHRASE,
             "Repeat the passphrase: ": PASSPHRASE,
             "Your mail address: ": USER,
-            r"Number \[4\]: ": "",
+            r"Number \[5\]: ": "",
             "SMTP server.*: ": smtp,
             "IMAP server.*: ": imap,
             r"User name \[.*\]: ": "",

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from aileron.addresses import bracketed, is_loopback, read_host, read_host_and_port
 from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, say
 from aileron.cli.actions.services import MailProvider, ReadyService
 from aileron.cli.actions.trusting import ask
@@ -49,6 +50,11 @@ def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
         return evolve(service, connector_file=(name, ""), user=user, secret=secret)
     address = ask(cli, "Your mail address", _read_address)
     provider = _choose(cli, service, address.rpartition("@")[2].lower())
+    if provider.instead:
+        raise CommandError(
+            f"{provider.title} takes no app password for SMTP and IMAP any more. Nothing was connected.",
+            f"Connect the account: aileron connect {provider.instead}",
+        )
     smtp, imap = provider.smtp, provider.imap
     if not smtp:
         smtp = ask(cli, "SMTP server, such as smtp.example.org:465", read_host_and_port)
@@ -68,18 +74,21 @@ def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
 
 
 def _choose(cli: CliContext, service: ReadyService, domain: str) -> MailProvider:
+    known = next((each for each in service.providers if domain in each.domains), None)
+    if known is not None:
+        say("The provider is {title}.", title=known.title)
+        return known
     heading("Provider")
     numbered = {str(number): each for number, each in enumerate(service.providers, 1)}
     for number, each in numbered.items():
         say("  {number}  {title}", number=number, title=each.title)
-    usual = next((number for number, each in numbered.items() if domain in each.domains), str(len(numbered)))
 
     def read(text: str) -> MailProvider:
         if text not in numbered:
             raise ValueError(f"must be between 1 and {len(numbered)}")
         return numbered[text]
 
-    return ask(cli, "Number", read, usual)
+    return ask(cli, "Number", read, str(len(numbered)))
 
 
 def _read_address(text: str) -> str:

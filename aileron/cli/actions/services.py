@@ -39,6 +39,7 @@ class MailProvider:
     :ivar smtp: host and port; empty: the user says them; C{imap} likewise.
     :ivar save_sent: whether Aileron puts what was sent into the mailbox of sent messages.
     :ivar steps: how a person gets the credential.
+    :ivar instead: the service by which such accounts are connected, where their servers take no password.
     """
 
     title: str
@@ -47,6 +48,7 @@ class MailProvider:
     imap: str
     save_sent: bool
     steps: Sequence[str]
+    instead: str = ""
 
 
 @frozen
