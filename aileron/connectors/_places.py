@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.addresses import BaseUrl, read_base_url, read_host_and_port
 from aileron.tables import FileTable, quote
@@ -60,10 +60,17 @@ def read_places(document: FileTable, head: FileTable, *, private_network: bool, 
     variables = tuple(_variables(document.table("variables")))
     reader = _BaseUrlReader(_examples(variables), private_network, ssh)
     base_url, bindable = reader.base_url(head)
-    for name in sorted(set(reader.examples) - set(variables_in(base_url or ""))):
-        document.fault("variables", f"has {name!r}, which is not in the base URL")
+    template = UrlTemplate(base_url, variables) if variables and base_url else None
+    if template is None or bindable:
+        _refuse(document, variables, "which needs a base URL that is a text")
+    else:
+        settings = [text for text in document.table("credential").values.values() if isinstance(text, str)]
+        lost = [each for each in template.unplaced if not any(each.name in variables_in(text) for text in settings)]
+        _refuse(document, lost, "which is neither in the base URL nor in a setting of the credential")
+        unclear = [each for each in template.unplaced if any(_beside_another(each.name, text) for text in settings)]
+        _refuse(document, unclear, "which stands directly beside another variable in a setting of the credential")
+        reader = evolve(reader, examples=_examples(template.placed))  # for hosts follow from the base URL alone
     others = reader.others(document.table("hosts"))
-    template = UrlTemplate(base_url, variables) if variables_in(base_url or "") and base_url else None
     declared = [each for each in (base_url, *others.values()) if each]
     return Places(
         base_url=base_url if template is None else template.default,
@@ -122,6 +129,16 @@ class _BaseUrlReader:
 
     def _own(self, text: str) -> BaseUrl:
         return own_base_url(text, private_network=self.private_network, ssh=self.ssh)
+
+
+def _beside_another(name: str, text: str) -> bool:
+    """Tell whether the values of the variables in a setting could not be told apart once they are set."""
+    return name in variables_in(text) and misplaced(f"https://{text}") is not None
+
+
+def _refuse(document: FileTable, variables: Iterable[UrlVariable], why: str) -> None:
+    for each in variables:
+        document.fault("variables", f"has {each.name!r}, {why}")
 
 
 def _examples(variables: tuple[UrlVariable, ...]) -> Mapping[str, str]:

@@ -220,8 +220,11 @@ class Executor:
         return Outcome(fault=slow.fault(), classified=False)
 
     def _credential(self, planned: PlannedStep) -> ICredential | None:
-        scope = planned.description.scope(planned.base_url)
-        if scope is None or planned.binding is None:
+        if planned.binding is None:
+            return None
+        description = planned.description
+        scope = description.scope(planned.base_url, description.sealed_variables(planned.binding.scope))
+        if scope is None:
             return None
         return self._bindings.credential(planned.binding, scope)
 

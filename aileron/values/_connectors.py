@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
+from types import MappingProxyType
 
 from attrs import field, frozen
 
@@ -16,6 +18,7 @@ from ._vault import Scope
 
 READ, WRITE = "read", "write"
 
+_NONE: Mapping[str, str] = MappingProxyType({})
 _ESCAPED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 
 PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
@@ -130,18 +133,32 @@ class ConnectorDescription:
     template: UrlTemplate | None = None
     places: Mapping[str, str] = field(factory=dict)
 
-    def scope(self, base_url: str) -> Scope | None:
+    def scope(self, base_url: str, variables: Mapping[str, str] = _NONE) -> Scope | None:
         """Return where its credential may go when it talks to C{base_url}; L{None}: it needs none.
 
         A base URL that its template does not make leaves the variables as they stand, and so nothing that opens.
+
+        :param variables: those that are not in the base URL; of one that is left out its default counts.
         """
         need = self.credential
         if need is None:
             return None
-        values = self._values(base_url)
+        unplaced = self.template.unplaced if self.template is not None else ()
+        own = {each.name: variables.get(each.name, each.default) for each in unplaced}
+        values = {**self._values(base_url), **{name: text for name, text in own.items() if text is not None}}
         hosts = tuple(fill(each, values) for each in self.hosts)
         settings = {name: fill(text, values) for name, text in need.settings.items()}
         return Scope(hosts, base_url, need.header, need.format, settings)
+
+    def sealed_variables(self, sealed: Scope | None) -> Mapping[str, str]:
+        """Return the variables that are not in the base URL, as they are in what a credential was sealed for."""
+        found: dict[str, str] = {}
+        if self.template is None or self.credential is None or sealed is None:
+            return found
+        for name, text in self.credential.settings.items():
+            with suppress(ValueError):  # the connector has another setting now; what is asked for then differs anyway
+                found |= UrlTemplate(text, self.template.variables).read(sealed.settings.get(name, ""))
+        return {each.name: found[each.name] for each in self.template.unplaced if each.name in found}
 
     def url_of(self, place: str | None, base_url: str) -> str:
         """Return the base URL of one of its hosts, with the variables as in C{base_url}; L{None}: that itself."""

@@ -70,7 +70,7 @@ class UrlVariable:
 class UrlTemplate:
     """A base URL with variables in braces, each within one label of the host or one segment of the path.
 
-    :ivar variables: each of them is somewhere in C{text}.
+    :ivar variables: each of them is somewhere in C{text}, or else in a setting of the credential.
     """
 
     text: str
@@ -80,6 +80,16 @@ class UrlTemplate:
     def example(self) -> str:
         """The base URL with the default of each variable, or its example."""
         return fill(self.text, {each.name: each.default or each.example for each in self.variables})
+
+    @property
+    def placed(self) -> tuple[UrlVariable, ...]:
+        """Those that are in the base URL, from which their values are read back."""
+        return tuple(each for each in self.variables if each.name in variables_in(self.text))
+
+    @property
+    def unplaced(self) -> tuple[UrlVariable, ...]:
+        """The others, whose values are read back from the settings that a credential was sealed with."""
+        return tuple(each for each in self.variables if each not in self.placed)
 
     @property
     def origin(self) -> UrlTemplate:
@@ -114,12 +124,17 @@ class UrlTemplate:
 
         :raises ValueError: there are none, as the end of a sentence that begins with the base URL.
         """
-        values = dict(self._read(url))
-        if fill(self.text, values) != url:
-            raise self._mismatch()
-        self._check(values, "has a {} that {}")
+        values = self.read(url)
         if (problem := base_url_problem(url)) is not None:
             raise ValueError(problem)
+        return values
+
+    def read(self, text: str) -> Mapping[str, str]:
+        """Return the values with which it is C{text}, which need be no base URL; raises as L{values_of}."""
+        values = dict(self._read(text))
+        if fill(self.text, values) != text:
+            raise self._mismatch()
+        self._check(values, "has a {} that {}")
         return values
 
     def _check(self, values: Mapping[str, str], words: str = "The {} {}.") -> None:

@@ -94,8 +94,11 @@ def draw_connect(about: ConnectorDescription) -> Iterator[Part]:
         yield quiet("To add only the credential:")
     yield quiet("Run this in your terminal. It asks for the secret there: no page shows or takes one.")
     yield command("aileron", "binding", "setup", about.fqn, *chosen)
-    if about.template is not None:
+    if about.template is not None and about.template.placed:
         yield quiet("Its base URL is ", tags.code(about.template.text), ": set your own values.")
+    elif about.template is not None:
+        names = ", ".join(f"{each.name} ({each.title})" for each in about.template.variables)
+        yield quiet(visible(f"To set a variable, add --set NAME=VALUE. There is: {names}."))
     elif about.bindable and about.base_url:
         yield quiet("To use another base URL, add ", tags.code("--base-url URL"), ".")
     yield quiet("To show whose credential it is, add ", tags.code("--account NAME"), ". It can be used only for:")

@@ -213,6 +213,28 @@ class ScopeTests(BindingCase):
         self.connecting(hosts=(*hosts, "more.invalid:443"))
         self.assertFalse(self.shown()["fits"])
 
+    def test_variable_of_settings(self) -> None:
+        """A variable of the credential's settings alone is given beside the base URL, sealed, and kept at a rebind."""
+        region = UrlVariable("region", "Region", "[a-z]+", "there", "here")
+        need = CredentialNeed("api_key", "Authorization", "Bearer {key}", {"region": "{region}"})
+        template = UrlTemplate("https://scripted.invalid", (region,))
+        self.connecting(bindable=True, template=template, credential=need)
+        for wrong in ({"region": "A"}, {"other": "there"}):
+            heard = self.set_up(variables=wrong)
+            self.assertEqual((heard.status, "/variables" in str(heard.json["error"]["details"])), (400, True), wrong)
+        target = {"connector": FQN, "variables": {"region": "there"}}
+        shown = self.operator.ask("POST", "/v1/bindings/target", self.key, target).json["scope"]
+        made = self.set_up(variables={"region": "there"})
+        self.assertEqual((made.status, made.json["scope"], made.json["fits"]), (201, shown, True))
+        self.assertEqual(shown["settings"], {"region": "there"})
+        self.connecting(hosts=("scripted.invalid:443", "more.invalid:443"))
+        self.assertFalse(self.shown()["fits"])
+        heard = self.rebind(made.json["revision"])
+        self.assertEqual((heard.json["scope"]["settings"], heard.json["fits"]), ({"region": "there"}, True))
+        required = UrlTemplate("https://scripted.invalid", (evolve(region, default=None),))
+        self.connecting(template=required, base_url=None)
+        self.assertEqual(self.set_up(base_url="https://scripted.invalid", identity="b").status, 400)
+
     def test_untrusted_connector(self) -> None:
         """Nothing is bound to a connector's file that is new, or was changed since it was trusted."""
         first = self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")

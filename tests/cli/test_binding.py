@@ -78,6 +78,18 @@ class BindingTests(ServedCase):
         self.assertEqual((code, "not both" in err), (1, True))
         self.assertEqual(len(self.site.bodies("POST", "/v1/bindings/setup")), 2)
 
+    def test_variable_of_settings(self) -> None:
+        """A variable that is in the credential's settings alone is asked for too, and sent unless it is the default."""
+        self.site.answer("POST", "/v1/bindings/target", {"connector": "builtin://microsoft365", "scope": SCOPE})
+        self.site.answer("POST", "/v1/bindings/setup", binding())
+        for answers, sent in ((("con toso", "0a1b-2c"), {"tenant": "0a1b-2c"}), (("",), None)):
+            self.typed = [*answers, PASSPHRASE, "canary"]
+            code, _, err = self.command("binding", "setup", "builtin://microsoft365", "--secret-fd", "9")
+            self.assertEqual((code, self.typed), (0, []), err)
+            body = self.site.bodies("POST", "/v1/bindings/setup")[-1]
+            self.assertEqual((body.get("variables"), "base_url" in body), (sent, False))
+            self.assertEqual(self.site.bodies("POST", "/v1/bindings/target")[-1].get("variables"), sent)
+
     def test_provider(self) -> None:
         """Where a provider's key will go is shown before it is asked for, and then what config.yaml must say."""
         provider = {"connector": "gateway://openai", "scope": {**SCOPE, "header": "authorization"}}

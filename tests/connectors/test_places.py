@@ -91,7 +91,7 @@ class FileTests(SynchronousTestCase):
             ("{site}.tracker", "{site}{team}.tracker", "between two variables"),
             ("{site}.tracker", "{site}-{site}.tracker", "between two variables"),
             ("{site}.tracker", "{site}.{place}.tracker", "does not declare"),
-            ("/{team}", "", "'team', which is not in the base URL"),
+            ("/{team}", "", "'team', which is neither in the base URL nor in a setting"),
             ("/{team}", "/{team}/", "must be written"),
             ("/{team}", "/{team}}", "brace"),
             ("https://{site}", "http://{site}", "https://"),
@@ -111,6 +111,23 @@ class FileTests(SynchronousTestCase):
         ):
             self.assertIn(old, SPEC)
             found = problems(SPEC.replace(old, new, 1))
+            self.assertTrue(any(words in each for each in found), (new, found))
+
+    def test_setting(self) -> None:
+        """A variable may be in settings of the credential alone, but not beside another, and not in a host."""
+        text = SPEC.replace("/{team}", "").replace("login.example/", "login.example/{team}/")
+        self.assertEqual(problems(text), [])
+        for old, new, words in (
+            ("{team}/", "{team}-{site}/", "directly beside another variable"),
+            ("/in", "/{team}", "does not declare"),
+            (
+                '"https://{site}.tracker.example"',
+                '{ bindable = true, default = "https://x.example" }',
+                "needs a base URL that is a text",
+            ),
+        ):
+            self.assertIn(old, text)
+            found = problems(text.replace(old, new, 1))
             self.assertTrue(any(words in each for each in found), (new, found))
 
     def test_slow_pattern(self) -> None:
@@ -170,6 +187,24 @@ class ScopeTests(SynchronousTestCase):
         settings = {"token_url": "https://acme.login.example/token"}
         scope = Scope(hosts, ACME, "Authorization", "Bearer {key}", settings)
         self.assertEqual(spec_of(SPEC).description.scope(ACME), scope)
+
+    def test_setting(self) -> None:
+        """A variable that is in no URL is taken from what was given, or from what was sealed, or is its default."""
+        text = SPEC.replace("/{team}", "").replace("login.example/", "login.example/{team}/")
+        about = spec_of(text).description
+        url = "https://acme.tracker.example"
+        given = about.scope(url, {"team": "Web", "site": "evil"})
+        assert given is not None
+        self.assertEqual(given.settings, {"token_url": "https://acme.login.example/Web/token"})
+        self.assertEqual(about.sealed_variables(given), {"team": "Web"})
+        self.assertEqual(about.scope(url, about.sealed_variables(given)), given)
+        usual = about.scope(url)
+        assert usual is not None
+        self.assertEqual(usual.settings, {"token_url": "https://acme.login.example/Main/token"})
+        for other in ("https://evil.example/Web/token", "https://acme.login.example/W1/token", ""):
+            sealed = evolve(given, settings={"token_url": other})
+            self.assertEqual(about.sealed_variables(sealed), {}, other)
+        self.assertEqual(about.sealed_variables(None), {})
 
     def test_elsewhere(self) -> None:
         """Of another base URL nothing is made that a credential could be bound for."""

@@ -28,6 +28,8 @@ from aileron.values import (
     Run,
     RunQuery,
     RunState,
+    UrlTemplate,
+    UrlVariable,
     VaultState,
 )
 
@@ -332,6 +334,21 @@ class BoundTests(RunnerCase):
         self.assertEqual([each.secret for each in self.connector.sendings], [b"canary-secret"])
         self.assertNotIn(b"canary-secret", self.database.read_bytes())
         self.assertNotIn("canary-secret", repr(self.shown(run)))
+
+    def test_variable_of_settings(self) -> None:
+        """A credential opens with the variable that was sealed into its settings, unless the file forbids the value."""
+        need = CredentialNeed("api_key", "Authorization", "Bearer {key}", {"region": "{region}"})
+        template = UrlTemplate("https://scripted.invalid", (UrlVariable("region", "Region", "[a-z]+", "here", "here"),))
+        self.connector.description = evolve(self.connector.description, credential=need, template=template)
+        for region, sent in (("there", [b"one-secret"]), ("1", [])):
+            self.connector.sendings.clear()
+            scope = self.connector.description.scope("https://scripted.invalid", {"region": region})
+            new = new_binding(identity="one", secret=b"one-secret")
+            self.bindings.add(evolve(new, connector="local://test/scripted", scope=scope))
+            run = self.submit()
+            self.approve(run)
+            self.assertEqual([each.secret for each in self.connector.sendings], sent)
+            self.sync(self.bindings.revoke(self.bindings.list()[0].name))
 
     def test_revoked_after_approval(self) -> None:
         """A binding that is gone when the effect is due sends the run back to be decided."""

@@ -136,6 +136,12 @@ class ConnectorsPageTests(ConnectorsCase):
             self.assertIn(part, shown)
         self.assertNotIn("--base-url", shown)
 
+    def test_variable_of_settings(self) -> None:
+        """A variable that is in the credential's settings alone is named, with the option that sets it."""
+        template = UrlTemplate("https://test.invalid", (UrlVariable("tenant", "Your tenant", "[a-z]+", "acme", "all"),))
+        self.connecting(bindable=True, template=template)
+        self.assertIn("add --set NAME=VALUE. There is: tenant (Your tenant).", self.page().text)
+
     def test_others(self) -> None:
         """A credential whose connector is gone is listed and can be revoked; what did not load says why."""
         self.bind("local://test/gone", account="<b>ops</b>")

@@ -17,7 +17,7 @@ from aileron.api.shapes.values import optional_json
 from aileron.errors import Conflict, NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding
 
-from .scopes import binding_payload, current_target, needed_scopes, trusted_target, wrong
+from .scopes import Target, binding_payload, current_target, needed_scopes, trusted_target, wrong
 
 TABLE = EndpointTable()
 
@@ -62,9 +62,20 @@ async def _hand_over(deps: Dependencies) -> None:
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 _TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 2048}
 _SECRET: Schema = {"type": "string", "minLength": 1, "maxLength": 32768}
+_VARIABLES: Schema = {
+    "type": "object",
+    "additionalProperties": {"type": "string", "maxLength": 64},
+    "maxProperties": 20,
+}
 _NEW = made_of(
     {"service": _NAME, "connector": _NAME, "secret": _SECRET},
-    {"kind": _NAME, "identity": _NAME, "base_url": _TEXT_OR_NULL, "account": _TEXT_OR_NULL},
+    {
+        "kind": _NAME,
+        "identity": _NAME,
+        "base_url": _TEXT_OR_NULL,
+        "variables": _VARIABLES,
+        "account": _TEXT_OR_NULL,
+    },
 )
 
 
@@ -87,16 +98,22 @@ async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
     "POST",
     "/v1/bindings/target",
     operators=Who.OPERATOR,
-    body=made_of({"connector": _NAME}, {"base_url": _TEXT_OR_NULL}),
+    body=made_of({"connector": _NAME}, {"base_url": _TEXT_OR_NULL, "variables": _VARIABLES}),
     answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope")), "scopes": or_null(list_of(TEXT))})},
 )
 async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
     """Show the scope that a credential bound now would be sealed for; C{null}: the connector needs none."""
     connector = str(context.body["connector"])
-    target = await trusted_target(deps, connector, context.text("base_url"))
+    target = await _asked_target(context, deps)
     scopes = needed_scopes(deps, connector)
     needed: JSON = None if scopes is None else list(scopes)
     return answer({"connector": connector, "scope": optional_json(target.scope), "scopes": needed})
+
+
+async def _asked_target(context: RequestContext, deps: Dependencies) -> Target:
+    given = context.body.get("variables")
+    variables = {name: str(text) for name, text in given.items()} if isinstance(given, dict) else {}
+    return await trusted_target(deps, str(context.body["connector"]), context.text("base_url"), variables)
 
 
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
@@ -109,7 +126,7 @@ async def show_binding(context: RequestContext, deps: Dependencies, name: str) -
 async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     """Bind a credential to a connector, for its scope as it stands now."""
     connector = str(context.body["connector"])
-    target = await trusted_target(deps, connector, context.text("base_url"))
+    target = await _asked_target(context, deps)
     kind = context.text("kind") or target.kind
     if kind != target.kind and target.scope is not None:
         raise wrong("/kind", f"must be {target.kind}, which the connector asks for")
@@ -145,7 +162,8 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     if binding.revision != context.body["revision"]:
         raise Conflict("The binding was changed meanwhile: look again.", {"revision": binding.revision})
     now = current_target(deps, binding)  # its own address stays, where the connector still lets it have one
-    target = await trusted_target(deps, binding.connector, None if now is None else now.base_url)
+    kept = (None, {}) if now is None else (now.base_url, now.variables)
+    target = await trusted_target(deps, binding.connector, *kept)
     if target.scope is None or target.scope == binding.scope:
         raise Conflict("There is nothing to rebind: the binding is what its connector asks for.")
     scopes = {"before": optional_json(binding.scope), "now": optional_json(target.scope)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Mapping
+
+from attrs import field, frozen
 
 from aileron.addresses import base_url_problem
 from aileron.api._dependencies import Dependencies
@@ -34,18 +36,21 @@ class Target:
     :ivar base_url: the binding's own, or L{None}: the connector's.
     :ivar scope: L{None}: the connector wants no credential.
     :ivar kind: of credential.
+    :ivar variables: values of those that are not in the base URL.
     """
 
     base_url: str | None
     scope: Scope | None
     kind: str = DEFAULT_KIND
+    variables: Mapping[str, str] = field(factory=dict)
 
 
-async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> Target:
+async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, variables: Mapping[str, str]) -> Target:
     """Return the target of a binding that is to be sealed for it.
 
     :param fqn: of a connector, of a provider of the gateway, or of a channel of notifications.
     :param base_url: that was asked for.
+    :param variables: values of those that are not in the base URL.
     :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
     :raises Conflict: it is a file that is not trusted as it lies there.
     """
@@ -68,7 +73,8 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None) -> 
         problem = base_url_problem(base_url) or description.base_url_problem(base_url)
         if problem is not None:
             raise wrong("/base_url", problem)
-    target = _target(description, base_url)
+    _check_variables(description, variables)
+    target = _target(description, base_url, variables)
     if target is None:
         raise wrong("/base_url", "is required: this connector has none of its own")
     return target
@@ -85,7 +91,8 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
     description = _describe(deps, binding.connector)
     if description is None:
         return None
-    return _target(description, binding.base_url if description.bindable else None)
+    chosen = binding.base_url if description.bindable else None
+    return _target(description, chosen, description.sealed_variables(binding.scope))
 
 
 def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
@@ -148,10 +155,24 @@ def _describe(deps: Dependencies, fqn: str) -> ConnectorDescription | None:
     return None if connector is None else connector.describe()
 
 
-def _target(description: ConnectorDescription, chosen: str | None) -> Target | None:
+def _check_variables(description: ConnectorDescription, given: Mapping[str, str]) -> None:
+    known = {} if description.template is None else {each.name: each for each in description.template.unplaced}
+    for name, value in given.items():
+        if name not in known:
+            raise wrong("/variables", f"has {name!r}, which is no variable of the credential's settings alone")
+        try:
+            known[name].check(value)
+        except ValueError as error:
+            raise wrong(f"/variables/{name}", str(error)) from None
+    for each in known.values():
+        if each.default is None and each.name not in given:
+            raise wrong("/variables", f"must have {each.name!r}, such as {each.example}")
+
+
+def _target(description: ConnectorDescription, chosen: str | None, variables: Mapping[str, str]) -> Target | None:
     base_url = chosen or description.base_url
     kind = DEFAULT_KIND if description.credential is None else description.credential.kind
-    return None if base_url is None else Target(chosen, description.scope(base_url), kind)
+    return None if base_url is None else Target(chosen, description.scope(base_url, variables), kind, variables)
 
 
 def wrong(pointer: str, problem: str) -> InvalidRequest:

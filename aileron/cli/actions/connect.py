@@ -19,11 +19,12 @@ from aileron.cli.actions.copying import add_ready
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.services import READ, ReadyAction, ReadyService, find_services, read_service
 from aileron.cli.actions.trusting import TrustRequest, ask, tell, trust
-from aileron.cli.vault.binding import ask_base_url, service_of, show_parts
+from aileron.cli.vault.binding import ask_place, service_of, show_parts
 from aileron.cli.vault.command import make_vault
 from aileron.cli.vault.signing_in import SignInChoice, sign_in, signs_in
 from aileron.cli.vault.unlocking import refuse_lost, restart_with
 from aileron.home import live_discovery, prepare
+from aileron.values import JSON
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -167,19 +168,17 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService) -> str
                 note("It cannot be used: the connector asks for another scope now.")
                 note("  See the difference: aileron binding rebind {name}", name=each["name"])
             return str(each["name"])
-    body: dict[str, str] = {"connector": service.connector, "service": service_of(service.connector)}
+    place: dict[str, JSON] = {}
     if service.template is not None:
-        chosen = ask_base_url(cli, service.template, {})
-        body |= {} if chosen == service.template.default else {"base_url": chosen}
+        place.update(ask_place(cli, service.template, {}))
     elif service.address is not None:
         usual = service.address or None
         address = ask(cli, "Address of the service", lambda text: read_base_url(text, exact=True).url, usual)
-        body |= {} if address == usual else {"base_url": address}
-    target = await client.post(
-        "bindings", "target", body={"connector": service.connector, "base_url": body.get("base_url")}
-    )
+        place |= {} if address == usual else {"base_url": address}
+    target = await client.post("bindings", "target", body={"connector": service.connector, **place})
     say("The secret can be used only for {fqn}:", fqn=service.connector)
     show_parts(target["scope"])
+    body = {"connector": service.connector, "service": service_of(service.connector), **place}
     made = await client.post("bindings", "setup", body={**body, **await _obtain(cli, service, target)})
     say("{name} is bound to {connector}.", name=made["name"], connector=service.connector)
     return str(made["name"])

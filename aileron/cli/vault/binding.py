@@ -94,7 +94,7 @@ def _show_binding(found: Mapping[str, Any]) -> None:
     multiple=True,
     metavar="NAME=VALUE",
     callback=lambda _context, _option, given: _read_variables(given),
-    help="Set a variable of the connector's base URL, such as site=acme.  [default: ask]",
+    help="Set a variable of the connector, such as site=acme.  [default: ask]",
 )
 @click.option("--account", help="Account name to display.")
 @click.option(
@@ -121,18 +121,21 @@ def setup(
     """
     if more["base_url"] is not None and variables:
         raise CommandError("Give --base-url or --set, not both; nothing was bound.")
+    chosen: Mapping[str, JSON] = {}
     if more["base_url"] is None:
-        more["base_url"] = _base_url(command.cli, connector, variables)
+        chosen = _ask_place(command.cli, connector, variables)
     body: dict[str, JSON] = {
         "connector": connector,
         "service": service or service_of(connector),
         **{name: text for name, text in more.items() if text is not None},
+        **chosen,
     }
 
     by_signing_in = secret_fd is None and signs_in(command.cli, connector)
 
     async def work(operator: Operator) -> Mapping[str, Any]:
-        target = await operator.post("bindings", "target", body={"connector": connector, "base_url": more["base_url"]})
+        place = {name: body[name] for name in ("base_url", "variables") if name in body}
+        target = await operator.post("bindings", "target", body={"connector": connector, **place})
         if not command.as_json and target["scope"] is not None:
             say("The secret can be used only for {fqn}:", fqn=connector)
             show_parts(target["scope"])
@@ -224,21 +227,21 @@ def _read_variables(given: Sequence[str]) -> Mapping[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _base_url(cli: CliContext, connector: str, given: Mapping[str, str]) -> str | None:
-    """Return the base URL that C{--set} and the answers make; L{None}: the connector's own."""
+def _ask_place(cli: CliContext, connector: str, given: Mapping[str, str]) -> Mapping[str, JSON]:
     found = find_description(cli, connector)
     if found is None or found.template is None:
         if given:
-            raise CommandError(f"The base URL of {connector} has no variables; nothing was bound.")
-        return None
-    chosen = ask_base_url(cli, found.template, given)
-    return None if chosen == found.template.default else chosen
+            raise CommandError(f"The connector {connector} has no variables; nothing was bound.")
+        return {}
+    return ask_place(cli, found.template, given)
 
 
-def ask_base_url(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) -> str:
-    """Make a base URL of its variables; those that are not given are asked for, where somebody can be asked.
+def ask_place(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) -> Mapping[str, JSON]:
+    """Return C{base_url} and C{variables} of a binding, as far as they differ from the connector's own.
 
-    :raises CommandError: they make none.
+    Variables that are not given are asked for, where somebody can be asked.
+
+    :raises CommandError: they make no base URL.
     """
     values = dict(given)
     for each in template.variables if cli.interactive() else ():
@@ -246,9 +249,13 @@ def ask_base_url(cli: CliContext, template: UrlTemplate, given: Mapping[str, str
             what = f"{each.title} (such as {each.example})"
             values[each.name] = ask(cli, what, each.check, each.default)
     try:
-        return template.filled(values)
+        base_url = template.filled(values)
     except ValueError as error:
         raise CommandError(f"{error} Nothing was bound.", "Set it: --set NAME=VALUE") from None
+    more = {
+        each.name: values[each.name] for each in template.unplaced if values.get(each.name) not in (None, each.default)
+    }
+    return {**({} if base_url == template.default else {"base_url": base_url}), **({"variables": more} if more else {})}
 
 
 async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
