@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
 from aileron.interfaces import IReconciliation
-from aileron.manifests import check_arguments
+from aileron.manifests import check_arguments, uses_outputs
 from aileron.runner.decisions import UNUSABLE, Decisions
 from aileron.runner.outcomes import (
     LateAnswers,
@@ -49,8 +49,11 @@ from aileron.values import (
     digest_of_bytes,
 )
 
-LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0)
-"""When it is looked, counted from when the run became C{unknown}, or from the start of the daemon."""
+LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0, 660.0)
+"""When it is looked, counted from when the run became C{unknown}, or from the start of the daemon.
+
+The last is for what shows only after ten minutes that it did not happen, such as a push.
+"""
 
 _LOOK_SECONDS = 10.0
 _MOST_AT_ONCE = 8
@@ -340,6 +343,11 @@ class ReconciliationService:
         action = planner.offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)
         plan, key = planner.plan(action, arguments, parent.effect_key), parent.effect_key
+        if any(planned.effect != READ and uses_outputs(planned.step) for planned in plan.steps):
+            raise Conflict(
+                f"A step of {action.name} uses another step's answer, so it cannot be shown before you approve. Settle "
+                "this run; if it did not happen, let the agent request the action again."
+            )
         if not all(planned.idempotent for planned in plan.steps if planned.effect != READ):
             key = self._runs.events.fresh_id()
             plan = planner.plan(action, arguments, key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
@@ -62,6 +64,26 @@ class AgainTests(DoubtCase):
             keys = {sending.effect_key.partition(".")[0] for sending in self.connector.sendings}
             self.assertEqual(len(keys), 1 if same else 2)
             self.connector.sendings.clear()
+
+    def test_unseen(self) -> None:
+        """An action in which a write uses another step's answer is not done again, since nobody could see that write.
+
+        A read may use one: it begins anew, like every step.
+        """
+        wanted = 'text = "${steps.a.said}"'
+        read = step("look", "b", wanted)
+        self.offer("unseen", step("look", "a"), step("post", "b", wanted), gated=False)
+        self.offer("seen", step("look", "a"), read, step("post", "c"), gated=False)
+        answer = Outcome({"said": "hello"})
+        parent = self.doubtful("unseen", answer)
+        refused = self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
+        self.assertIn("cannot be shown", refused.message)
+        self.assertEqual((self.state(parent), self.record(parent, "run.run_again")), (RunState.UNKNOWN, []))
+        child = self.again(self.doubtful("seen", answer, answer))
+        self.connector.sendings.clear()
+        self.connector.script.extend([Outcome({"said": "other"}), answer, answer])
+        self.approve(child)
+        self.assertEqual([json.loads(each.request.body or b"")["text"] for each in self.connector.sendings][1], "other")
 
     def test_once(self) -> None:
         """While one that does it again is open, or unknown itself, there is no second; after that there may be."""

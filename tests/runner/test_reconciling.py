@@ -61,16 +61,16 @@ class ScheduleTests(DoubtCase):
     """When it is looked, and what follows."""
 
     def test_when(self) -> None:
-        """It is looked 2, 10, 60 and 300 seconds after it became unknown, each look on record, and no more."""
+        """It is looked 2, 10, 60, 300 and 660 seconds after it became unknown, each look on record, and no more."""
         run, begun = self.doubtful(), self.clock.seconds()
         seen: list[float] = []
         for _ in range(1000):
             if len(self.connector.looks) > len(seen):
                 seen.append(self.clock.seconds() - begun)
             self.clock.advance(1.0)
-        self.assertEqual([2.0, 10.0, 60.0, 300.0], seen)
+        self.assertEqual([2.0, 10.0, 60.0, 300.0, 660.0], seen)
         self.assertEqual(LOOKS_AFTER_SECONDS, tuple(seen))
-        self.assertEqual([None] * 4, [event.payload["happened"] for event in self.record(run)])
+        self.assertEqual([None] * 5, [event.payload["happened"] for event in self.record(run)])
         self.assertIs(self.state(run), RunState.UNKNOWN)
 
     def test_found(self) -> None:
