@@ -33,7 +33,6 @@ from ._process import in_thread
 
 _log = Logger()
 _MOST_REPOSITORIES = 2  # read at once, each in a thread
-_FILTER = "3"  # the descriptor from which bubblewrap reads what the kernel judges calls by
 
 
 @define(slots=False, eq=False)
@@ -73,7 +72,7 @@ class ConnectorMaker:
         from aileron.launch import find_sandbox
 
         try:
-            return find_sandbox(self.reactor, self.environment)
+            return find_sandbox(self.reactor, self.environment, "--bind-fd", "0", "/")
         except (NotFound, Forbidden) as error:
             _log.warn("programs run without a sandbox, and so not without an approval: {why}", why=error.message)
             return None
@@ -88,6 +87,7 @@ class ConnectorMaker:
         programs = tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
         home = self.environment.get("HOME", "/")
         layout = SandboxLayout(home=home, state=self.state, project=directory, programs=programs)
-        options = layout.arguments(environment=self.environment)
+        options = layout.arguments(environment=self.environment, descriptor=Enclosure.root_descriptor)
         kept = [each for each in options if not (network and each == "--unshare-net")]
-        return Enclosure(layout.root, (self.sandbox.program, *kept, "--seccomp", _FILTER, "--"), self.sandbox.seccomp)
+        argv = (self.sandbox.program, *kept, "--seccomp", str(Enclosure.filter_descriptor), "--")
+        return Enclosure(layout.root, argv, self.sandbox.seccomp)

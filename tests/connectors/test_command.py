@@ -524,6 +524,18 @@ class SandboxedTests(ProgramTests):
             await connector.invoke(request, MemoryCredential(b"s3cret-value"), 20)
         self.assertEqual(list(self.directory.iterdir()), [])
 
+    async def test_link_at_the_last_moment(self) -> None:
+        """A link that takes the directory's place while bubblewrap starts is not followed; no descriptor is left."""
+        enclosure = self.maker.enclose(str(self.directory), False)
+        away, other = self.directory.with_name("away"), self.directory.with_name("other")
+        other.mkdir()
+        swap = f'mv {self.directory} {away} && ln -s {other} {self.directory} && exec "$@"'
+        raced = evolve(enclosure, argv=("/bin/sh", "-c", swap, "sh", *enclosure.argv))
+        code = "import json, os; open('made', 'w'); print(json.dumps(len(os.listdir('/proc/self/fd'))))"
+        outcome = await self.run_it(evolve(self.connector(code), enclose=lambda _directory, _network: raced))
+        self.assertEqual(outcome.output, 4, outcome)  # its own three, and that of the list
+        self.assertEqual((list(other.iterdir()), [each.name for each in away.iterdir()]), ([], ["made"]))
+
     async def test_no_sandbox(self) -> None:
         """A sandbox that could not be made is not taken for the program, whatever its exit codes mean."""
         enclosure = self.maker.enclose(str(self.directory), False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 from twisted.internet.defer import TimeoutError as Overdue
@@ -25,7 +25,7 @@ from aileron.errors import (
 from aileron.interfaces import IConnector, ICredential
 from aileron.values import JSON, READ, ConnectorDescription, Finding, Outcome, Request, Sought
 
-from ._process import CommandProcess, Ended, Launch
+from ._process import FILTER, ROOT, CommandProcess, Ended, Launch
 from ._spec import EFFECT_VARIABLE, NONE, REQUIRED, STDIN, VARIABLE, CommandOperation, CommandSpec
 
 _MOST_ARGUMENT_BYTES = 64 * 1024
@@ -38,10 +38,12 @@ class Enclosure:
     """A sandbox, as it is put around a program.
 
     :ivar root: the directory that it can write, with all that is in it.
-    :ivar argv: what its own stands behind.
-    :ivar seccomp: what the kernel judges its calls by.
+    :ivar argv: what its own stands behind; it finds the root open in C{root_descriptor}.
+    :ivar seccomp: what the kernel judges its calls by, to be read from C{filter_descriptor}.
     """
 
+    root_descriptor: ClassVar[int] = ROOT
+    filter_descriptor: ClassVar[int] = FILTER
     root: str
     argv: tuple[str, ...]
     seccomp: bytes = field(repr=False)
@@ -201,7 +203,9 @@ class CommandConnector:
         elif need is not None:
             environment[need.settings[VARIABLE]] = secret.decode("utf-8")
         directory = os.path.normpath(spec.directory)
-        return Launch(argv, directory, environment, stdin, enclosure.seccomp if enclosure else b"")
+        if enclosure is None:
+            return Launch(argv, directory, environment, stdin)
+        return Launch(argv, directory, environment, stdin, enclosure.seccomp, enclosure.root)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Look for nothing: what a program has done, only people can tell."""

@@ -19,6 +19,9 @@ from twisted.python.failure import Failure
 FILTER = 3
 """The descriptor from which a sandbox reads the program by which the kernel judges calls."""
 
+ROOT = 5
+"""The descriptor of the directory that a sandbox lets a program write: a path could lead elsewhere by then."""
+
 _PROBLEM = 4
 _LINGER_SECONDS = 1.0
 _BEGIN = """
@@ -29,8 +32,14 @@ try:
     os.chdir(sys.argv[1])
     if os.getcwd() != sys.argv[1]:
         raise OSError(0, "its directory is reached through a link")
-    names = sys.argv[2].split(",")
-    os.execve(sys.argv[3], sys.argv[3:], {name: os.environ[name] for name in names if name in os.environ})
+    if sys.argv[2]:
+        opened = os.open(sys.argv[2], os.O_PATH | os.O_DIRECTORY)
+        if os.readlink(f"/proc/self/fd/{opened}") != sys.argv[2]:
+            raise OSError(0, "its directory is reached through a link")
+        os.dup2(opened, 5)
+        os.set_inheritable(5, True)
+    names = sys.argv[3].split(",")
+    os.execve(sys.argv[4], sys.argv[4:], {name: os.environ[name] for name in names if name in os.environ})
 except BaseException as error:
     os.write(4, (getattr(error, "strerror", None) or "it could not be started").encode())
     os._exit(127)
@@ -46,6 +55,7 @@ class Launch:
     :ivar directory: where it works; it is not started where a link leads there.
     :ivar environment: all of it.
     :ivar seccomp: what it may read from L{FILTER}; empty: that is not open.
+    :ivar root: the directory of L{ROOT}, likewise.
     """
 
     argv: Sequence[str]
@@ -53,6 +63,7 @@ class Launch:
     environment: Mapping[str, str] = field(repr=False)
     stdin: bytes = field(default=b"", repr=False)
     seccomp: bytes = field(default=b"", repr=False)
+    root: str = ""
 
 
 @frozen
@@ -93,7 +104,8 @@ class CommandProcess(ProcessProtocol):
         :raises OSError: it could not be started.
         """
         launch = self._launch
-        begin = (sys.executable, "-I", "-S", "-c", _BEGIN, launch.directory, ",".join(launch.environment), *launch.argv)
+        what = (launch.directory, launch.root, ",".join(launch.environment), *launch.argv)
+        begin = (sys.executable, "-I", "-S", "-c", _BEGIN, *what)
         descriptors: dict[int, int | str] = {0: "w", 1: "r", 2: "r", _PROBLEM: "r"}
         with contextlib.ExitStack() as held:
             if launch.seccomp:

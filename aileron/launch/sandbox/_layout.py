@@ -95,12 +95,14 @@ class SandboxLayout:
         read_only: Sequence[str] = (),
         repository: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
+        descriptor: int | None = None,
     ) -> list[str]:
         """Return the options of bubblewrap that make this sandbox.
 
         :param read_only: what is there in writable directories and stays as it is; sorted.
         :param repository: the options that put a copy in the place of the project's repository.
         :param environment: the user's, which may say that browsers keep their profiles elsewhere.
+        :param descriptor: in which the root is open already, so that no link that takes its place is followed.
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
         hidden = self._list_hidden(environment)
@@ -108,7 +110,7 @@ class SandboxLayout:
             *_NAMESPACES,
             *_NO_RIGHTS,
             *self._world(),
-            *_bind(self.root),
+            *(_bind(self.root) if descriptor is None else ("--bind-fd", str(descriptor), self.root)),
             *self._mounts(read_only, hidden),
             *repository,
             *(word for path in hidden for word in ("--tmpfs", path)),

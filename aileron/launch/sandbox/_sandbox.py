@@ -85,9 +85,10 @@ class Sandbox:
                 yield evolve(plan, argv=argv, descriptors={**copies, **ends})
 
 
-def find_sandbox(reactor: Any, environment: Mapping[str, str]) -> Sandbox:
+def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:
     """Return what makes sandboxes on this machine; it was tried.
 
+    :param needed: options that bubblewrap must know as well; its standard input is the directory C{/}.
     :raises NotFound: there is no Linux, or no bubblewrap, or the kernel's filter is not known for this processor.
     :raises Forbidden: the system does not let it make one.
     """
@@ -97,20 +98,23 @@ def find_sandbox(reactor: Any, environment: Mapping[str, str]) -> Sandbox:
     seccomp = filter_for(platform.machine())
     if seccomp is None:
         raise NotFound(f"The sandbox needs x86-64, ARM64 or RISC-V (64 bits); this machine is {platform.machine()}.")
-    refuse_unable(program)
+    refuse_unable(program, *needed)
     return Sandbox(reactor, program, sys.executable, seccomp)
 
 
-def refuse_unable(program: str) -> None:
+def refuse_unable(program: str, *needed: str) -> None:
     """Try it once.
 
     :raises Forbidden: it does not work; the message holds its own words.
     """
-    command = (program, *_TRIAL, "--", program, "--version")
+    command = (program, *_TRIAL, *needed, "--", program, "--version")
+    top = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        tried = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        tried = subprocess.run(command, stdin=top, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Forbidden(_OFF.format(said=f"{error}.")) from error
+    finally:
+        os.close(top)
     if tried.returncode != 0:
         raise Forbidden(_OFF.format(said=tried.stderr.strip()[:200] or f"it ended with {tried.returncode}."))
 
