@@ -6,7 +6,7 @@ repeats nothing of the text.  This room imports nothing of ours.
 
 from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
 from ._hosts import bracketed, is_loopback, may_be_loopback, may_be_private, read_host
-from ._networks import Address, Network, network_of, read_address
+from ._networks import Address, Network, may_be_connected, network_of, read_address
 from ._urls import (
     BaseUrl,
     Origin,
@@ -30,6 +30,7 @@ __all__ = [
     "bracketed",
     "host_shown",
     "is_loopback",
+    "may_be_connected",
     "may_be_loopback",
     "may_be_private",
     "network_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -69,6 +70,18 @@ def _network_of_ipv4(address: IPv4Address) -> Network:
     if address.is_global:
         return Network.PUBLIC
     return Network.PRIVATE if address.is_private or address in _SHARED else Network.NOWHERE
+
+
+def may_be_connected(address: str, port: int, own_ports: Collection[int], *, private_network: bool) -> bool:
+    """Return whether the daemon may connect to an address for somebody else: never to itself.
+
+    :param own_ports: those that it listens on.
+    :param private_network: whether loopback and private addresses are meant as well.
+    """
+    network = network_of(address)
+    if port in own_ports and (network is Network.LOOPBACK or is_unspecified(address)):
+        return False
+    return network is Network.PUBLIC or (private_network and network in (Network.PRIVATE, Network.LOOPBACK))
 
 
 def is_unspecified(text: str) -> bool:

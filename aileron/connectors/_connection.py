@@ -26,11 +26,9 @@ from zope.interface import implementer
 
 from aileron.addresses import (
     SYSTEM_BUNDLES,
-    Network,
     Origin,
     is_loopback,
-    may_be_loopback,
-    network_of,
+    may_be_connected,
     system_authorities,
 )
 from aileron.outgoing import GuardedConnection, GuardedEndpoint, NotConnected, is_response_done
@@ -124,12 +122,9 @@ class ConnectionOpener:
         return good[:_MOST_ADDRESSES]
 
     def _may(self, address: str, origin: Origin, private_network: bool) -> bool:
-        if may_be_loopback(address) and origin.port in self.own_ports():
+        if not may_be_connected(address, origin.port, self.own_ports(), private_network=private_network):
             return False
-        if origin.scheme == "http":
-            return private_network and is_loopback(address)
-        allowed = {Network.PUBLIC, Network.PRIVATE, Network.LOOPBACK} if private_network else {Network.PUBLIC}
-        return network_of(address) in allowed
+        return origin.scheme != "http" or is_loopback(address)
 
     async def _try(
         self, address: str, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory

@@ -1,0 +1,80 @@
+"""C{aileron egress}: the hosts that sandboxed agents asked for, and your answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aileron.cli._errors import CommandError
+from aileron.cli._output import when
+from aileron.cli._session import OperatorCommand, operator_command
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_TITLES = ("ID", "HOST", "STATE", "ALLOWED BY", "PROJECT", "REQUESTS", "SENT", "RECEIVED", "FIRST REQUESTED")
+_HOST = click.argument("host")
+_LIST = "List the hosts: aileron egress list"
+
+
+@click.group()
+def egress() -> None:
+    """Decide which hosts sandboxed agents may connect to."""
+
+
+@egress.command("list")
+@operator_command
+def list_hosts(command: OperatorCommand, /) -> None:
+    """List the hosts that running sandboxed sessions asked for, those waiting for your approval first."""
+    command.list(lambda operator: operator.egress(), _TITLES, _row, "No hosts were requested.")
+
+
+@egress.command()
+@_HOST
+@click.option("--always", is_flag=True, help="For every session in this project, from now on.")
+@operator_command
+def allow(command: OperatorCommand, /, host: str, always: bool) -> None:
+    """Allow HOST, or the ID from the list, for its session."""
+    decided = command.ask(lambda operator: _decide(operator, host, "always" if always else "session"))
+    scope = "every session in {project}" if always else "session {session_id}"
+    command.say(decided, f"Allowed {{host}} for {scope}. The agent can try again.", **decided)
+
+
+@egress.command()
+@_HOST
+@operator_command
+def deny(command: OperatorCommand, /, host: str) -> None:
+    """Deny HOST, or the ID from the list, to its session; open connections to it are closed."""
+    decided = command.ask(lambda operator: _decide(operator, host, "deny"))
+    command.say(decided, "Denied {host} to session {session_id}.", **decided)
+
+
+async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str, Any]:
+    """Decide the one host that is meant, as it stood when it was looked up.
+
+    :raises CommandError: there is none, or more than one.
+    """
+    items = (await operator.egress())["items"]
+    names = (wanted, f"{wanted}:443")
+    found = [item for item in items if item["id"] == wanted] or [item for item in items if item["host"] in names]
+    if not found:
+        raise CommandError(f"No running session asked for {wanted}.", _LIST)
+    if len(found) > 1:
+        raise CommandError(f"{len(found)} sessions asked for {wanted}; use an ID.", _LIST)
+    return await operator.decide_egress(found[0]["id"], decision, found[0]["state"])
+
+
+def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
+    return (
+        item["id"],
+        item["host"],
+        item["state"],
+        item["basis"] or "-",
+        item["project"],
+        item["times"],
+        item["sent"],
+        item["received"],
+        when(item["asked_at"]),
+    )
