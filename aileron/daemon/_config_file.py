@@ -115,8 +115,9 @@ class ConfigFile:
         self._last: tuple[bytes | None, ConfigCandidate] = (None, ConfigCandidate())
         self.config, self._in_force = self._choose(self._look())
 
-    def candidate(self) -> Candidate | None:
-        return self._look().candidate
+    def candidates(self) -> tuple[Candidate, ...]:
+        found = self._look().candidate
+        return () if found is None else (found,)
 
     def problems(self) -> tuple[LoadError, ...]:
         found = self._look()

@@ -112,10 +112,10 @@ class ICatalogue(Interface):
 
 
 class IConfigFile(Interface):
-    """C{config.yaml}: the file on disk, and whether the running daemon uses it."""
+    """A file of settings, C{config.yaml} or C{egress.toml}: as it is on disk, and whether the daemon goes by it."""
 
-    def candidate() -> Candidate | None:
-        """Return the file on disk, or L{None} if it is missing or invalid."""
+    def candidates() -> tuple[Candidate, ...]:
+        """Return the file on disk, or nothing if it is missing or invalid."""
 
     def problems() -> tuple[LoadError, ...]:
         """Return why the file is not in force: it is invalid, untrusted, or trusted only since the daemon started."""

@@ -109,7 +109,7 @@ def _no_probe(point: str) -> None:
 class Collaborators:
     """Holds what a runner is built of.
 
-    :param config: the file that the operator is asked to trust as well, if there may be one.
+    :param settings: files that the operator is asked to trust as well.
     :param ids: a fresh ULID at each call.
     :param chance: uniform in [0, 1) at each call, for the jitter of retries.
     :param monotonic: seconds by a clock that nobody sets; L{None}: C{clock} is none that anybody does.
@@ -132,7 +132,7 @@ class Collaborators:
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]
-    config: IConfigFile | None = None
+    settings: tuple[IConfigFile, ...] = ()
     limits: PendingLimits = field(factory=PendingLimits)
     loops: LoopLimits = field(factory=LoopLimits)
     monotonic: Callable[[], float] | None = None
@@ -199,7 +199,7 @@ class _Assembly:
             connectors=given.connectors,
             trust=given.trust,
             vault=given.vault,
-            config=given.config,
+            settings=given.settings,
             clock=given.clock,
         )
         return ApprovalRequests(

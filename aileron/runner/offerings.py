@@ -51,7 +51,7 @@ class Offerings:
     _connectors: IConnectors
     _trust: ITrust
     _vault: IVault
-    _config: IConfigFile | None
+    _settings: tuple[IConfigFile, ...]
     _clock: IReactorTime
     _waiters: ResultWaiters[None, Offering] = field(init=False)
     _offering: Offering = field(init=False)
@@ -81,16 +81,15 @@ class Offerings:
         """Read the files again, now: what is decided next is decided about the bytes that are there."""
         self._catalogue.refresh()
         self._connectors.refresh()
-        if self._config is not None:
-            self._config_problems = self._config.problems()
+        self._config_problems = tuple(problem for file in self._settings for problem in file.problems())
         self.look()
 
     def candidates(self) -> dict[tuple[TrustKind, str], Candidate]:
         """Every sound file as it is on disk, read now, by kind and name."""
         self.refresh()
         actions = map(_to_candidate, self._catalogue.current().actions.values())
-        config = None if self._config is None else self._config.candidate()
-        found = (*actions, *self._connectors.candidates(), *(() if config is None else (config,)))
+        settings = (candidate for file in self._settings for candidate in file.candidates())
+        found = (*actions, *self._connectors.candidates(), *settings)
         return {candidate.key: candidate for candidate in found}
 
     def current(self) -> Offering:

@@ -168,10 +168,10 @@ class FileTests(SynchronousTestCase):
         """Without a file nothing is said and nothing is wrong; a link is not followed."""
         file = self.found()
         self.assertTrue(verifyObject(IConfigFile, file))
-        self.assertEqual((file.config, file.candidate(), file.problems()), (Config(), None, ()))
+        self.assertEqual((file.config, file.candidates(), file.problems()), (Config(), (), ()))
         self.home.config.symlink_to("/etc/hostname")
         file = self.found()
-        self.assertEqual((file.candidate(), len(file.problems())), (None, 1))
+        self.assertEqual((file.candidates(), len(file.problems())), ((), 1))
 
     def test_untrusted(self) -> None:
         """A sound file that nobody trusts is shown, not obeyed; trusted later it counts from the next start."""
@@ -179,7 +179,7 @@ class FileTests(SynchronousTestCase):
         file = self.found()
         self.assertEqual(file.config, Config())
         self.assertIn("not trusted", self.problem(file))
-        candidate = file.candidate()
+        (candidate,) = file.candidates()
         assert candidate is not None
         self.assertEqual((candidate.text, candidate.digest), (_WHOLE, digest_of_bytes(_WHOLE.encode())))
         self.write(_WHOLE)
@@ -206,7 +206,7 @@ class FileTests(SynchronousTestCase):
         self.write("hosts: []\nnonsense: 1\n")
         file = self.found()
         (error,) = file.problems()
-        self.assertEqual((error.line, file.candidate(), file.config), (2, None, Config()))
+        self.assertEqual((error.line, file.candidates(), file.config), (2, (), Config()))
         self.home.config.write_bytes(b"\xff")
         self.assertIn("UTF-8", self.problem(file))
         self.write("hosts: []\nnonsense: 1\n", trusted=True)

@@ -133,7 +133,7 @@ class RunnerCase(SynchronousTestCase):
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
         self.points: list[str] = []
-        self.config: IConfigFile | None = None
+        self.settings: tuple[IConfigFile, ...] = ()
         self.limits, self.loops = PendingLimits(), LoopLimits()
         self._numbers = count(1)
         self.pool = UnthreadedPool()
@@ -164,7 +164,7 @@ class RunnerCase(SynchronousTestCase):
                 brakes=self.brakes,
                 grants=self.grants,
                 passkeys=self.passkeys,
-                config=self.config,
+                settings=self.settings,
                 clock=self.clock,
                 ids=self.fresh_id,
                 chance=lambda: 0.0,

@@ -34,9 +34,9 @@ def _digest(text: str) -> str:
 class ConfigFile:
     """A configuration that lies there."""
 
-    def candidate(self) -> Candidate:
+    def candidates(self) -> tuple[Candidate, ...]:
         """As written."""
-        return Candidate(TrustKind.CONFIG, "config.yaml", _digest("a: 1\n"), "/home/config.yaml", "a: 1\n")
+        return (Candidate(TrustKind.CONFIG, "config.yaml", _digest("a: 1\n"), "/home/config.yaml", "a: 1\n"),)
 
     def problems(self) -> tuple[LoadError, ...]:
         """It is not in force."""
@@ -191,7 +191,7 @@ class DeskTests(TrustCase):
         """Connectors that are files, and the configuration, are asked about likewise, and on record as such."""
         self.connectors.of_files = frozenset({_CONNECTOR})
         self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
-        self.config = ConfigFile()
+        self.settings = (ConfigFile(),)
         self.restart()
         told = [error.file for error in self.runner.submission.offering().load_errors]
         self.assertIn("/home/config.yaml", told, "it is not told from the first moment on")
