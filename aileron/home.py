@@ -64,6 +64,11 @@ class Home:
         return self.root / "config.yaml"
 
     @property
+    def egress(self) -> Path:
+        """The hosts that sandboxed agents may reach, by project; inert until the operator trusts it."""
+        return self.root / "egress.toml"
+
+    @property
     def database(self) -> Path:
         """The database of runs, sessions and audit."""
         return self.root / "aileron.db"

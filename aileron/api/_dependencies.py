@@ -33,13 +33,18 @@ from aileron.interfaces import (
 from aileron.values import (
     JSON,
     ActionFile,
+    Actor,
     Checkpoint,
+    EgressDecision,
+    EgressHost,
+    EgressState,
     GatewaySettings,
     LongTurns,
     NoticeSettings,
     Passkey,
     PasskeyRule,
     RelayedPath,
+    Session,
     Verdict,
     utc,
 )
@@ -157,6 +162,34 @@ class PasskeyRegistry(Protocol):
         """
 
 
+class Egress(Protocol):
+    """Lets sandboxed sessions connect to hosts, as their launcher, the operator and their file say."""
+
+    async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+        """Let a session out; the proxy's port, and a ticket for one connection to it.
+
+        :raises ValueError: a word is no preset and no host, as a sentence.
+        :raises Conflict: too many connections are being opened.
+        :raises StoreUnavailable: it could not be put on record.
+        """
+
+    def hosts(self) -> tuple[EgressHost, ...]:
+        """Return all hosts that live sessions asked for, those that wait first."""
+
+    def pending(self, session_id: str | None = None) -> int:
+        """Count the hosts that wait for a decision, of all sessions or of one."""
+
+    async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
+        """Take the operator's word.
+
+        :raises NotFound, Conflict: there is no such host, or it stands otherwise than it was shown.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be kept.
+        """
+
+    def end(self, session_id: str) -> None:
+        """Cut off a session that is over.  Twice is safe."""
+
+
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
         if not interface.providedBy(value):
@@ -196,6 +229,7 @@ class Dependencies:
     :ivar notices: the operator's notification channels, as configured.
     :ivar notifier: tells them; L{None}: nobody does.
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
+    :ivar egress: lets sandboxed sessions out; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
     :ivar forget_places: is told the owner of each credential that opens nothing any more.
@@ -237,6 +271,7 @@ class Dependencies:
     notices: NoticeSettings = field(factory=NoticeSettings)
     notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
     mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
+    egress: Egress | None = field(default=None, validator=optional(_has_all_of(Egress)))
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None
     forget_places: Callable[[str], object] = lambda _: None
@@ -259,7 +294,14 @@ class Dependencies:
         if self.mcp is not None:
             self.mcp.ended(session_id)
         self.waits.end(session_id)
+        if self.egress is not None:
+            self.egress.end(session_id)
         self.forget_places(session_id)
+
+    async def pending(self, session_id: str | None = None) -> int:
+        """Count what waits for the operator's decision, of all sessions or of one: runs, and hosts of sandboxes."""
+        hosts = 0 if self.egress is None else self.egress.pending(session_id)
+        return await self.decisions.pending(session_id) + hosts
 
     def now(self) -> datetime:
         """Return the moment, by the clock."""

@@ -30,6 +30,7 @@ _COMMANDS = {
     "pause": ".approvals.limits:pause",
     "resume": ".approvals.limits:resume",
     "cap": ".approvals.limits:cap",
+    "egress": ".approvals.egress:egress",
     "status": ".daemon.status:status",
     "gateway": ".daemon.status:gateway",
     "action": ".actions.action:action",

@@ -13,10 +13,12 @@ from twisted.logger import Logger
 
 from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
-from aileron.connectors import HttpExchange, HttpTransport, Registry, system_transport
+from aileron.connectors import HttpExchange, HttpTransport, Registry, system_resolver, system_transport
+from aileron.egress import EgressFile
+from aileron.egress import build as build_egress
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.manifests import DirectoryCatalogue
-from aileron.runner import Collaborators, Runner, build, remember_older
+from aileron.runner import Collaborators, build, remember_older
 from aileron.store import Seals, Store, make_store
 from aileron.values import AuditQuery
 from aileron.vault import Passkeys, Renewals, Vault
@@ -27,7 +29,7 @@ from ._life import Life
 from ._process import fresh_ids, settle_heap
 from ._record import keep_on, report_needs, take_over
 from ._settings import DaemonSettings
-from ._sites import Sites
+from ._sites import Services, Sites
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
@@ -74,9 +76,9 @@ async def start(reactor: Any, settings: DaemonSettings, life: Life, around: Arou
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
-    runner, connectors, passkeys = await _start_runner(reactor, settings, store, vault, config_file, own, life, around)
+    services = await _start_services(reactor, settings, store, vault, config_file, own, life, around)
     signer.vouch()
-    sites = Sites(reactor, settings, store, vault, passkeys, runner, connectors, signer)
+    sites = Sites(reactor, settings, store, vault, services, signer)
     agent, operator = await sites.open(life)
     own.ports.update((agent.port, operator.port))
     own.urls.add(operator.url)
@@ -101,7 +103,7 @@ async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: 
     return store
 
 
-async def _start_runner(
+async def _start_services(
     reactor: Any,
     settings: DaemonSettings,
     store: Store,
@@ -110,8 +112,8 @@ async def _start_runner(
     own: _Own,
     life: Life,
     around: Around | None,
-) -> tuple[Runner, Registry, Passkeys]:
-    home = settings.home
+) -> Services:
+    home, egress_file = settings.home, EgressFile(settings.home.egress, vault)
     connectors = Registry(home.connectors, ConnectorMaker(reactor, own.transport, str(home.root)))
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
@@ -127,7 +129,7 @@ async def _start_runner(
         trust=vault,
         grants=vault.grants,
         control=vault,
-        config=config_file,
+        settings=(config_file, egress_file),
         clock=reactor,
         ids=fresh_ids(reactor),
         chance=random.random,
@@ -141,7 +143,18 @@ async def _start_runner(
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()
     life.repeat(reactor, _LOOK_SECONDS, runner.look)
-    return runner, connectors, passkeys
+    egress = build_egress(
+        reactor,
+        egress_file,
+        trust=runner.trust,
+        audit=store.audit,
+        brakes=vault,
+        ids=fresh_ids(reactor),
+        resolve=system_resolver(reactor),
+        own_ports=own.ports,
+    )
+    life.at_end(egress.stop)
+    return Services(runner, connectors, passkeys, egress.sessions)
 
 
 def _watch_turns(sites: Sites, life: Life) -> None:

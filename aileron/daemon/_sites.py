@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
 from twisted.internet.defer import Deferred
 
 from aileron import __version__
 from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
+from aileron.egress import EgressSessions
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
 from aileron.manifests import DirectoryCatalogue
 from aileron.notices import MessageComposer, Notifier, build_channels
@@ -37,6 +39,16 @@ _PAUSE_SECONDS = 0.004
 """Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
 
 
+@frozen
+class Services:
+    """The parts that act, as both sites reach them."""
+
+    runner: Runner
+    connectors: Registry
+    passkeys: Passkeys
+    egress: EgressSessions
+
+
 class Sites:
     """Both listeners over one set of parts.
 
@@ -44,32 +56,31 @@ class Sites:
     :ivar watchdog: not yet started; L{None}: this reactor does not measure its turns.
     """
 
+    _bound: tuple[Bound, ...] = ()
+
     def __init__(
         self,
         reactor: Any,
         settings: DaemonSettings,
         store: Store,
         vault: Vault,
-        passkeys: Passkeys,
-        runner: Runner,
-        connectors: Registry,
+        services: Services,
         signer: CheckpointSigner,
     ) -> None:
         from aileron import api
 
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
         self._instance, self._launch_key = secrets.token_hex(8), api.mint(api.LAUNCH_KEY, secrets.token_bytes)
-        self._bound: tuple[Bound, ...] = ()
         self._gateway, self._tally, relayed = _make_gateway(reactor, settings.config.gateway, store, vault)
         self.notifier = _make_notifier(reactor, settings.config.notices, store, vault, lambda: self._bound[1].url)
         self._mcp, self.watchdog = _make_mcp(reactor, settings.config.mcp), watchdog_of(reactor)
         self._parts = api.Dependencies(
-            submission=runner.submission,
-            decisions=runner.decisions,
-            trust=runner.trust,
-            grants=runner.grants,
-            limits=runner.limits,
-            reconciliation=runner.reconciliation,
+            submission=services.runner.submission,
+            decisions=services.runner.decisions,
+            trust=services.runner.trust,
+            grants=services.runner.grants,
+            limits=services.runner.limits,
+            reconciliation=services.runner.reconciliation,
             sessions=store.sessions,
             audit=store.audit,
             signer=signer,
@@ -77,9 +88,9 @@ class Sites:
             bindings=vault,
             flags=store.flags,
             usage=store.usage,
-            connectors=connectors,
+            connectors=services.connectors,
             operators=Operators(vault, self._instance, self._addresses, reactor),
-            passkeys=passkeys,
+            passkeys=services.passkeys,
             action_files=HomeActionFiles(settings.home, DirectoryCatalogue(str(settings.home.actions), 0)),
             launch_key_digest=api.token_digest(self._launch_key),
             clock=reactor,
@@ -96,6 +107,7 @@ class Sites:
             notices=settings.config.notices,
             notifier=self.notifier,
             mcp=self._mcp,
+            egress=services.egress,
             clients=settings.config.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,

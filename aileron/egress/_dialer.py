@@ -44,14 +44,19 @@ class Dialer:
         """
         host, _, port = host_and_port.rpartition(":")
         for address in await self._list_permitted(host, int(port), private_network=private_network):
-            kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
-            try:
-                return await kind(self.reactor, address, int(port), timeout=_CONNECT_SECONDS).connect(factory)
-            except CancelledError:
-                raise
-            except Exception:  # noqa: BLE001, S112  (whatever a stack raises: this address does not do)
-                continue
+            connected = await self._try(address, int(port), factory)
+            if connected is not None:
+                return connected
         raise Unreachable
+
+    async def _try(self, address: str, port: int, factory: IProtocolFactory) -> IProtocol | None:
+        kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
+        try:
+            return await kind(self.reactor, address, port, timeout=_CONNECT_SECONDS).connect(factory)
+        except CancelledError:
+            raise
+        except Exception:  # noqa: BLE001  (whatever a stack raises: this address does not do)
+            return None
 
     async def _list_permitted(self, host: str, port: int, *, private_network: bool) -> Sequence[str]:
         try:

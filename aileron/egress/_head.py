@@ -1,4 +1,4 @@
-"""What a connection to the proxy begins with: a line of the launcher's with a ticket, then a request to CONNECT.
+"""Reads the head of a connection to the proxy: a line of the launcher's with a ticket, then a request to CONNECT.
 
 The launcher writes its line outside of the sandbox, so nothing inside holds a key; all that follows comes from inside
 (RFC 9110, section 9.3.6).

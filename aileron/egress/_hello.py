@@ -63,7 +63,7 @@ def read_hello(data: bytes) -> Hello | None:
             raise HelloRefused(f"is longer than {MOST_HELLO_BYTES} bytes")
         return None
     try:
-        return Hello(_name_of(dict(_extensions_of(_Reader(message)))), length)
+        return Hello(_name_of(dict(_extensions_of(_HelloReader(message)))), length)
     except (IndexError, ValueError):
         raise HelloRefused("is no valid TLS ClientHello") from None
 
@@ -111,7 +111,7 @@ def _is_whole(body: bytes) -> bool:
     return len(body) == length
 
 
-class _Reader:
+class _HelloReader:
     """Takes fields off the front of bytes; raises IndexError where they end too early."""
 
     def __init__(self, data: bytes) -> None:
@@ -130,7 +130,7 @@ class _Reader:
         return self.take(self.number(length_bytes))
 
 
-def _extensions_of(hello: _Reader) -> Iterator[tuple[int, bytes]]:
+def _extensions_of(hello: _HelloReader) -> Iterator[tuple[int, bytes]]:
     """Yield the type and content of each extension.
 
     :raises ValueError: one stands there twice, or something stands behind them.
@@ -138,7 +138,7 @@ def _extensions_of(hello: _Reader) -> Iterator[tuple[int, bytes]]:
     hello.take(2 + 32)  # version and random
     for length_bytes in (1, 2, 1):  # session, cipher suites, compression
         hello.vector(length_bytes)
-    extensions, seen = _Reader(hello.vector(2) if hello.left else b""), set()
+    extensions, seen = _HelloReader(hello.vector(2) if hello.left else b""), set()
     if hello.left:
         raise ValueError
     while extensions.left:
@@ -155,8 +155,8 @@ def _name_of(extensions: dict[int, bytes]) -> str:
         raise HelloRefused(f"hides a server name ({hidden})")
     if _SERVER_NAME not in extensions:
         raise HelloRefused("has no server name (SNI)")
-    outer = _Reader(extensions[_SERVER_NAME])
-    names = _Reader(outer.vector(2))
+    outer = _HelloReader(extensions[_SERVER_NAME])
+    names = _HelloReader(outer.vector(2))
     if outer.left or names.number(1) != _HOST_NAME:
         raise ValueError
     name = names.vector(2)

@@ -62,13 +62,13 @@ class ProxyListener(ServerFactory):
         """Make one end; L{None}: there are enough, and the connection is closed."""
         if len(self._alive) >= _MOST_CONNECTIONS:
             return None
-        connection = _Counted(self.sessions, self._dialer, self._reactor)
+        connection = _ListedConnection(self.sessions, self._dialer, self._reactor)
         connection.gone = self._alive.discard
         self._alive.add(connection)
         return connection
 
 
-class _Counted(ProxyConnection):
+class _ListedConnection(ProxyConnection):
     """One that says when it is gone."""
 
     gone: Callable[[ProxyConnection], object]

@@ -28,8 +28,8 @@ _ALERT = bytes.fromhex("15030300020270")
 _log = Logger()
 
 
-class _Stage(Enum):
-    """How far a connection is.
+class _TunnelStage(Enum):
+    """The progress of a connection.
 
     C{ANSWER}: the hello was sent on, and nothing more is before the server's answer tells whether another one follows.
     """
@@ -42,7 +42,7 @@ class _Stage(Enum):
     REFUSED = auto()
 
 
-class _Upstream(Protocol):
+class _HostConnection(Protocol):
     """The other end: what comes from the host."""
 
     transport: Any
@@ -68,11 +68,11 @@ class ProxyConnection(Protocol):
     def __init__(self, sessions: EgressSessions, dialer: Dialer, clock: IReactorTime) -> None:
         self.host = ""
         self._sessions, self._dialer, self._clock = sessions, dialer, clock
-        self._stage = _Stage.HEAD
+        self._stage = _TunnelStage.HEAD
         self._buffer = self._first = b""
         self._asked_again = False
         self._access: Access | None = None
-        self._upstream: _Upstream | None = None
+        self._upstream: _HostConnection | None = None
         self._connecting: Deferred[None] | None = None
         self._end: IDelayedCall | None = None
         self._patience: IDelayedCall | None = None
@@ -84,25 +84,25 @@ class ProxyConnection(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         """Take what comes from the sandbox."""
-        if self._stage is _Stage.OPEN:
+        if self._stage is _TunnelStage.OPEN:
             self._send(data)
             return
-        if self._stage is not _Stage.REFUSED:
+        if self._stage is not _TunnelStage.REFUSED:
             self._buffer += data
-        if self._stage is _Stage.HEAD:
+        if self._stage is _TunnelStage.HEAD:
             self._read_head()
-        elif self._stage is _Stage.HELLO:
+        elif self._stage is _TunnelStage.HELLO:
             self._read_hello()
 
     def answered(self, data: bytes) -> None:
         """Take what comes from the host."""
-        if self._access is None or self._stage not in (_Stage.ANSWER, _Stage.OPEN):
+        if self._access is None or self._stage not in (_TunnelStage.ANSWER, _TunnelStage.OPEN):
             self.cut()  # no TLS server speaks first
             return
         self._moved()
         self._access.count(self.host, received=len(data))
         self.transport.write(data)
-        if self._stage is _Stage.ANSWER:
+        if self._stage is _TunnelStage.ANSWER:
             self._first += data
             if self._first[0] != _HANDSHAKE:
                 self._open()
@@ -143,7 +143,7 @@ class ProxyConnection(Protocol):
             return
         if request is None:
             return
-        self._stage, self._buffer, self.host = _Stage.CONNECTING, request.rest, request.host
+        self._stage, self._buffer, self.host = _TunnelStage.CONNECTING, request.rest, request.host
         self._wait_for(None)  # each step has a limit of its own
         self.transport.pauseProducing()
         self._connecting = Deferred.fromCoroutine(self._connect(request))
@@ -160,11 +160,11 @@ class ProxyConnection(Protocol):
         self._access = access
         access.tunnels.add(self)
         private = await self._sessions.admit(access, self.host)
-        factory = Factory.forProtocol(lambda: _Upstream(self))
+        factory = Factory.forProtocol(lambda: _HostConnection(self))
         factory.noisy = False
         upstream: Any = await self._dialer.connect(self.host, factory, private_network=private)
         self._connecting, self._upstream = None, upstream
-        self._stage = _Stage.HELLO
+        self._stage = _TunnelStage.HELLO
         self._wait_for(HEAD_SECONDS)
         self.transport.write(_ESTABLISHED)
         self.transport.resumeProducing()
@@ -182,7 +182,7 @@ class ProxyConnection(Protocol):
             self._refuse(500, "Aileron: the connection failed; see aileron logs")
 
     def _refuse(self, status: int, why: str) -> None:
-        self._stage = _Stage.REFUSED
+        self._stage = _TunnelStage.REFUSED
         self._wait_for(HEAD_SECONDS)
         self.transport.write(write_refusal(status, why))
         self.transport.loseConnection()
@@ -204,11 +204,11 @@ class ProxyConnection(Protocol):
         if self._asked_again:
             self._open()
         else:
-            self._stage = _Stage.ANSWER
+            self._stage = _TunnelStage.ANSWER
             self.transport.pauseProducing()
 
     def _block(self, why: str) -> None:
-        self._stage = _Stage.REFUSED
+        self._stage = _TunnelStage.REFUSED
         if self._access is not None:
             self._sessions.block(self._access, self.host, why)
         self.transport.write(_ALERT)
@@ -218,12 +218,12 @@ class ProxyConnection(Protocol):
         if not asks_again(self._first):
             self._open()
             return
-        self._asked_again, self._stage = True, _Stage.HELLO
+        self._asked_again, self._stage = True, _TunnelStage.HELLO
         self.transport.resumeProducing()
         self._read_hello()
 
     def _open(self) -> None:
-        self._stage = _Stage.OPEN
+        self._stage = _TunnelStage.OPEN
         held, self._buffer = self._buffer, b""
         if held:
             self._send(held)

@@ -1,4 +1,4 @@
-"""What each sandboxed session may reach: judged host by host, refused hosts put before the operator, all on record.
+"""Judges host by host what each sandboxed session may reach, puts refused hosts before the operator, and records all.
 
 It is kept in memory, and lasts as long as the session or this life of the daemon; what lasts longer is the operator's
 file.  Nothing here is decided by an agent.
@@ -72,7 +72,7 @@ class EgressRefused(Exception):
 
 @define(eq=False)
 class Access:
-    """What one session may reach, and what it did.
+    """The hosts that one session may reach, and its connections to them.
 
     :ivar project: its directory, as its launcher claims.
     :ivar words: the hosts that its launcher named, each with the word that it comes from.

@@ -7,7 +7,7 @@ from ._preview import LaunchPreview, preview_launch
 from .agent import Agent
 from .agents import find_agents
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
-from .sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
+from .sandbox import Sandbox, SandboxLayout, SandboxProject, WayOut, find_sandbox
 
 __all__ = [
     "Agent",
@@ -27,6 +27,7 @@ __all__ = [
     "SandboxLayout",
     "SandboxProject",
     "Upstream",
+    "WayOut",
     "find_agents",
     "find_programs",
     "find_sandbox",

@@ -19,8 +19,8 @@ from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, CatchSignals, 
 from .agent import Agent
 from .registration import Invocation
 
-Enclose = Callable[[LaunchPlan, str], AbstractContextManager[LaunchPlan]]
-"""From what would be run, and the agent site's URL, to what is run in its place, in a sandbox."""
+Enclose = Callable[[LaunchPlan, str, str], AbstractContextManager[LaunchPlan]]
+"""From what would be run, the agent site's URL and the session's ID, to what is run in its place, in a sandbox."""
 
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
@@ -83,7 +83,7 @@ class Launcher:
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 plan = prepared.plan(facts.url, session.token, gateway, directory)
                 write_files(plan)
-                with nullcontext(plan) if enclose is None else enclose(plan, facts.url) as runs:
+                with nullcontext(plan) if enclose is None else enclose(plan, facts.url, session.id) as runs:
                     yield runs
 
         # A reactor that starts only now would put its own handlers over ours.

@@ -68,6 +68,15 @@ from ._connectors import (
     UploadPart,
 )
 from ._converter import FALLBACK, INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
+from ._egress import (
+    EGRESS_LINE,
+    EGRESS_PRESETS,
+    EgressDecision,
+    EgressHost,
+    EgressState,
+    read_egress_host,
+    read_egress_words,
+)
 from ._faults import ADVICE, Advice, Fault, what_then, what_was_kept
 from ._gateway import (
     ANTHROPIC,
@@ -190,6 +199,8 @@ __all__ = [
     "BUILT_IN_PROVIDERS",
     "CHATGPT",
     "DAEMON",
+    "EGRESS_LINE",
+    "EGRESS_PRESETS",
     "FALLBACK",
     "GATEWAY",
     "INLINE",
@@ -250,6 +261,9 @@ __all__ = [
     "Decision",
     "Dialect",
     "DryRun",
+    "EgressDecision",
+    "EgressHost",
+    "EgressState",
     "Ending",
     "Event",
     "Fault",
@@ -367,6 +381,8 @@ __all__ = [
     "misplaced",
     "place",
     "plain",
+    "read_egress_host",
+    "read_egress_words",
     "regular_base64",
     "schema_problem",
     "set_apart",

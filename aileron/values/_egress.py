@@ -12,7 +12,7 @@ from aileron.addresses import read_address, read_host, read_host_and_port
 
 HTTPS_PORT = 443
 EGRESS_LINE = b"AILERON-EGRESS "
-"""What a connection to the proxy begins with; a ticket and an end of line follow."""
+"""The beginning of a connection to the proxy; a ticket and an end of line follow."""
 
 PROJECT = "project"
 """The word for what C{egress.toml} allows the project, which is allowed in any case: nothing more."""
@@ -35,7 +35,7 @@ EGRESS_PRESETS: Mapping[str, tuple[str, ...]] = {
 
 
 class EgressState(StrEnum):
-    """How a host stands for one session.
+    """The state of a host for one session.
 
     C{PENDING}: it was refused, and waits for the operator's word.  C{DENIED}: by the operator, for this session.
     """
@@ -46,7 +46,7 @@ class EgressState(StrEnum):
 
 
 class EgressDecision(StrEnum):
-    """What the operator may say of a host.
+    """The operator's answers about a host.
 
     C{ALWAYS}: for every session of the project from now on.
     """

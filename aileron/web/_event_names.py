@@ -53,7 +53,8 @@ _COLOURS = {
     **dict.fromkeys(("execution.succeeded", "approval.approved", "grant.used"), "good"),
     **dict.fromkeys(("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed"), "bad"),
     **dict.fromkeys(("approval.requested", "approval.stale", "run.awaiting_vault", "session.broken"), "waits"),
-    **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you"), "waits"),
+    **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you", "egress.refused"), "waits"),
+    "egress.blocked": "bad",
 }
 EVENTS: Mapping[str, EventName] = {
     **_named(
@@ -100,6 +101,13 @@ EVENTS: Mapping[str, EventName] = {
             "session.started": "Session started",
             "session.ended": "Session ended",
             "session.broken": "Stopped for a while",
+            "egress.opened": "Network access opened",
+            "egress.connected": "Connected to a host",
+            "egress.refused": "Host refused, waiting for approval",
+            "egress.allowed": "Host allowed",
+            "egress.denied": "Host denied",
+            "egress.blocked": "Connection blocked: another server name",
+            "egress.ended": "Network access ended",
         },
     ),
     **_named(

@@ -98,7 +98,7 @@ async def read_overview(deps: Dependencies) -> Overview:
     oldest = (await deps.submission.runs(_query(RunState.PENDING))).items
     asking = {each: await deps.sessions.get(each) for each in {run.session_id for run in oldest} if each is not None}
     return Overview(
-        pending=await deps.decisions.pending(None),
+        pending=await deps.pending(),
         oldest=[(run, asking.get(run.session_id or "")) for run in oldest],
         running=await deps.submission.runs(_query(*_MOVING)),
         sessions=len((await deps.sessions.list(True, MOST_COUNTED, None)).items),

@@ -69,7 +69,7 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
             body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
         request.setHeader(PAUSED, _tell_paused(deps))
-        request.setHeader(WAITING, b"%d" % await deps.decisions.pending(None))
+        request.setHeader(WAITING, b"%d" % await deps.pending())
         return body
 
     return _at_the_rim(fragment)

@@ -33,6 +33,7 @@ from ._blocks import (
 from ._parts import Visit
 from ._runs_page import runs_table
 from ._texts import COST, STATES, count, dollars, process, segment
+from .approvals.hosts import draw_hosts
 
 MOST_DRAWN = 100
 _WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
@@ -145,6 +146,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     found = await deps.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
     more = f" Only the newest {MOST_DRAWN} are shown." if found.cursor else ""
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
+    hosts = () if deps.egress is None else deps.egress.hosts()
     tally, used = await deps.sessions.tally(session_id), await deps.usage.of_sessions([session_id])
     return page(
         f"{session.agent}, session",
@@ -153,6 +155,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         heading(session.agent, "self-reported"),
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
         facts(_about(session, tally, used.get(session_id))),
+        *draw_hosts([each for each in hosts if each.session_id == session_id]),
         tags.h2("Calls"),
         quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",
         draw_timeline(lanes, deps.now()) if lanes else "",

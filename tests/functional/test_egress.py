@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
-from typing import Any
 
 import attrs
 
 from tests.attacks.sandboxed import SandboxTestCase
 from tests.functional.process import Finished
-from tests.functional.reactor import until
 from tests.functional.registries import Registries
 
 _PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -22,7 +19,8 @@ os.execvp("bash", ["bash", "-uc", json.loads(sys.argv[-1])])
 """
 _INSTALL = """
 git clone -q {url}/demo.git cloned && cat cloned/said.txt && echo " git"
-{python} -m pip install -q --no-input --disable-pip-version-check --no-deps --target packages --index-url {url}/simple demo \
+{python} -m pip install -q --no-input --disable-pip-version-check --no-deps --target packages \
+  --index-url {url}/simple demo \
   && {python} -c 'import sys; sys.path.insert(0, "packages"); import demo; print(demo.SAID, "pip")'
 npm install --silent --no-fund --no-audit --cache cache --registry {url}/npm/ demo && node -p 'require("demo") + " npm"'
 """

@@ -36,6 +36,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "redaction": _GROUND,
     "notices": _GROUND | {"outgoing"},
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
+    "egress": _GROUND | {"home", "tables", "toml"},
     "api": _GROUND | {"credentials", "http1"},
     "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},
@@ -48,7 +49,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),
     "testing": _GROUND | _DAEMON_SIDE | {"credentials", "client", "waiting"},
-    "daemon": _GROUND | _DAEMON_SIDE | {"credentials", "hardening", "notices", "api", "gateway", "web", "mcp"},
+    "daemon": _GROUND
+    | _DAEMON_SIDE
+    | {"credentials", "hardening", "notices", "api", "egress", "gateway", "web", "mcp"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 

@@ -9,6 +9,7 @@ from . import (
     approvals,
     audit,
     bindings,
+    egress,
     grants,
     health,
     limits,
@@ -30,5 +31,6 @@ TABLES: tuple[EndpointTable, ...] = (
     operator.TABLE,
     grants.TABLE,
     bindings.TABLE,
+    egress.TABLE,
 )
 """All endpoints of the daemon."""

@@ -118,7 +118,7 @@ def _notifications(deps: Dependencies) -> JSON:
 async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
     """Count what is in the store, of all or of one session; L{None} while it does not answer."""
     try:
-        pending = await deps.decisions.pending(None if own is None else own.id)
+        pending = await deps.pending(None if own is None else own.id)
         if own is not None:
             return {"pending_approvals": pending}
         live = await deps.sessions.list(True, MOST_LIVE_SESSIONS, None)

@@ -28,11 +28,12 @@ Item = Mapping[str, Any]
 
 _UNTRUSTED = frozenset(("new", "changed"))
 _LONG_LINES = 200
-_SUFFIXES = {"action": ".md", "connector": ".toml", "config": ".yaml"}
+_KINDS = {".md": "action", ".toml": "connector"}
+_SETTINGS = frozenset(("config.yaml", "egress.toml"))
 _SEE = {
     "action": "List actions and files with errors: aileron action list",
     "connector": "List connectors and files with errors: aileron connector list",
-    "config": "The file is config.yaml. Check it: aileron doctor",
+    "config": "The files are config.yaml and egress.toml. Check them: aileron doctor",
 }
 _WHAT = {
     "action": "action {name}",
@@ -107,7 +108,7 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
     :raises CommandError: the one file that there is of this kind has.
     """
     errors = (await operator.get("actions"))["load_errors"]
-    ours = [error for error in errors if Path(error["file"]).suffix == _SUFFIXES[kind]]
+    ours = [error for error in errors if _kind_of(Path(error["file"])) == kind]
     faults = [error for error in ours if error["kind"] != "untrusted"]
     for error in ours if kind == "config" else faults:
         place = f"{error['file']}:{error['line']}" if error["line"] else error["file"]
@@ -115,6 +116,11 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
         note("{what}{place}: {message}", what=what, place=place, message=error["message"])
     if kind == "config" and faults:
         raise CommandError("The configuration has an error, so it was not trusted and has no effect.")
+
+
+def _kind_of(file: Path) -> str | None:
+    """Tell what a file of the home would be trusted as, by its name."""
+    return "config" if file.name in _SETTINGS else _KINDS.get(file.suffix)
 
 
 def _is_meant(item: Item, request: TrustRequest) -> bool:
@@ -292,13 +298,13 @@ _GONE = "the vault file is missing. Check it: aileron vault status"
 _NOTE = {
     "action": "Connectors that an action needs are included.",
     "connector": "A connector defines where your credentials may be sent.",
-    "config": "The configuration defines which services the daemon connects to.",
+    "config": "They define which services the daemon connects to, and which hosts sandboxed agents may reach.",
 }
 
 
 @click.group()
 def config() -> None:
-    """Trust the configuration file, config.yaml in your home, and list its keys."""
+    """Trust config.yaml and egress.toml in your home, and list the keys of config.yaml."""
 
 
 config.add_command(trust_command("config", "FILE"))

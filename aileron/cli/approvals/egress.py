@@ -28,7 +28,7 @@ def egress() -> None:
 @operator_command
 def list_hosts(command: OperatorCommand, /) -> None:
     """List the hosts that running sandboxed sessions asked for, those waiting for your approval first."""
-    command.list(lambda operator: operator.egress(), _TITLES, _row, "No hosts were requested.")
+    command.list(lambda operator: operator.get("egress"), _TITLES, _row, "No hosts were requested.")
 
 
 @egress.command()
@@ -56,14 +56,16 @@ async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str
 
     :raises CommandError: there is none, or more than one.
     """
-    items = (await operator.egress())["items"]
+    items = (await operator.get("egress"))["items"]
     names = (wanted, f"{wanted}:443")
     found = [item for item in items if item["id"] == wanted] or [item for item in items if item["host"] in names]
     if not found:
         raise CommandError(f"No running session asked for {wanted}.", _LIST)
     if len(found) > 1:
         raise CommandError(f"{len(found)} sessions asked for {wanted}; use an ID.", _LIST)
-    return await operator.decide_egress(found[0]["id"], decision, found[0]["state"])
+    return await operator.post(
+        "egress", found[0]["id"], "decision", body={"decision": decision, "state": found[0]["state"]}
+    )
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -19,13 +20,13 @@ from aileron.cli.daemon.process import run_child, start
 from aileron.cli.vault.unlocking import refuse_lost
 from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery, load_ports
-from aileron.values import BUILT_IN_PROVIDERS
+from aileron.values import BUILT_IN_PROVIDERS, EGRESS_PRESETS, JSON, read_egress_words
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
     from aileron.client import Daemon
-    from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPreview, SandboxLayout
+    from aileron.launch import Agent, DaemonFacts, Enclose, Invocation, LaunchPlan, LaunchPreview, SandboxLayout
 
 _LOCKED = (
     "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
@@ -44,10 +45,17 @@ _LOCKED = (
     is_flag=True,
     help="Run the agent without access to Aileron's home, to browsers, and to any network but Aileron.",
 )
+@click.option(
+    "--egress",
+    metavar="LIST",
+    help="With --sandbox: also let the agent reach these hosts, by presets "
+    f"({', '.join(EGRESS_PRESETS)}) or by name, and those of egress.toml for this project; "
+    "'project' means those alone.",
+)
 @click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
-def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], **options: bool) -> None:
+def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], egress: str | None, **options: bool) -> None:
     """Run an agent in a session of its own.
 
     ARGUMENTS are passed to the agent, and its exit code is returned. The daemon is started if necessary.
@@ -61,16 +69,24 @@ def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], **options
         raise click.UsageError(f"Unknown agent. Use one of: {', '.join(sorted(agents))}.")
     if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json requires --print, before the agent's name.")
+    words = _read_egress(egress, sandbox=options["sandbox"])
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     environ = {**cli.environ, **(LEAN if options["lean"] else {})}
     invocation = Invocation(theirs, environ, os.getcwd())
     layout = _layout(cli, chosen, invocation) if options["sandbox"] else None
     if options["only_print"]:
-        _show_plan(cli, chosen, invocation, **options)
+        _show_plan(cli, chosen, invocation, words, **options)
     else:
         code = cli.drive(
             lambda links: _launch(
-                cli, links, chosen, invocation, layout, bell=not options["no_bell"], gateway=not options["no_gateway"]
+                cli,
+                links,
+                chosen,
+                invocation,
+                layout,
+                words,
+                bell=not options["no_bell"],
+                gateway=not options["no_gateway"],
             )
         )
         click.get_current_context().exit(code)
@@ -82,13 +98,14 @@ async def _launch(
     agent: Agent,
     invocation: Invocation,
     layout: SandboxLayout | None,
+    egress: tuple[str, ...],
     *,
     bell: bool,
     gateway: bool,
 ) -> int:
     from twisted.internet import reactor
 
-    from aileron.client import Lease
+    from aileron.client import DaemonUnreachable, Lease
     from aileron.launch import Bell, Launcher, is_multiplexed
 
     def say(line: str) -> None:
@@ -103,22 +120,61 @@ async def _launch(
         lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
         bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ)) if bell else None,
     )
-    enclose = None if layout is None else _enclosing(layout, invocation.environment, say)
+
+    async def dial(session_id: str) -> tuple[int, str]:
+        daemon = _with_launch_key(cli, links)
+        if daemon is None:
+            raise DaemonUnreachable("The daemon is not running.")
+        return await daemon.open_egress(session_id, egress)
+
+    enclose = None if layout is None else _enclosing(layout, invocation.environment, say, egress, dial)
     return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)
 
 
-def _enclosing(layout: SandboxLayout, environ: Mapping[str, str], say: Callable[[str], None]) -> Enclose:
+def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
+    """Read the presets and hosts that an agent may reach.
+
+    :raises click.UsageError: one is neither, or there is no sandbox.
+    """
+    if text is None:
+        return ()
+    if not sandbox:
+        raise click.UsageError("--egress requires --sandbox: without it the agent has the whole network.")
+    words = tuple(filter(None, (each.strip() for each in text.split(","))))
+    try:
+        read_egress_words(words)
+    except ValueError as error:
+        raise click.UsageError(f"--egress: {error}") from None
+    if not words:
+        raise click.UsageError("--egress needs presets or hosts, separated by commas.")
+    return words
+
+
+def _enclosing(
+    layout: SandboxLayout,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    egress: tuple[str, ...],
+    dial: Callable[[str], Awaitable[tuple[int, str]]],
+) -> Enclose:
     """Return what puts an agent into a sandbox, once it is known that there can be one.
 
+    :param egress: the hosts that it may reach; none: it has no way out.
+    :param dial: asks the daemon for one connection of a session, by its ID.
     :raises NotFound: there is nothing here that makes them.
     :raises Forbidden: the system does not allow it.
     """
     from twisted.internet import reactor
 
-    from aileron.launch import SandboxProject, find_sandbox
+    from aileron.launch import SandboxProject, WayOut, find_sandbox
 
     sandbox, project = find_sandbox(reactor, environ), SandboxProject(layout, environ, say)
-    return lambda plan, url: sandbox.around(plan, project, url)
+
+    def enclose(plan: LaunchPlan, url: str, session_id: str) -> AbstractContextManager[LaunchPlan]:
+        way_out = WayOut(egress, lambda: dial(session_id)) if egress else None
+        return sandbox.around(plan, project, url, way_out)
+
+    return enclose
 
 
 def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
@@ -231,7 +287,7 @@ def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> No
     context.exit(play(cli.environ, answer=True if yes else False if refuse else None))
 
 
-def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, **options: bool) -> None:
+def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tuple[str, ...], **options: bool) -> None:
     """Print what a launch would do.
 
     :raises Forbidden: it would be refused: the vault's passphrase is in the environment.
@@ -244,18 +300,27 @@ def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, **options:
     facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
     described = preview_launch(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
     if options["as_json"]:
-        say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **asdict(described)})
+        about: dict[str, JSON] = {
+            "agent": agent.name,
+            "daemon": found is not None,
+            "sandbox": sandbox,
+            "egress": list(egress),
+        }
+        say_json({**about, **asdict(described)})
     else:
-        _show(agent.name, described, sandbox=sandbox)
+        _show(agent.name, described, egress, sandbox=sandbox)
     if found is None:
         note("The daemon is not running; a launch would start it. The address shown is its last known one.")
 
 
-def _show(agent: str, described: LaunchPreview, *, sandbox: bool) -> None:
+def _show(agent: str, described: LaunchPreview, egress: tuple[str, ...], *, sandbox: bool) -> None:
     heading("Command for {agent}", agent=agent)
     for word in described.argv:
         block(word, "  ")
+    reach = ", ".join(egress) or "none"
     values({"working directory": described.directory, "sandbox": "yes" if sandbox else "no"}, "  ")
+    if sandbox:
+        values({"hosts beside Aileron": reach}, "  ")
     heading("Variables removed from the environment")
     say("  {names}", names=", ".join(described.removed) or "none")
     heading("Variables added to the environment")

@@ -3,5 +3,6 @@
 from ._layout import SandboxLayout
 from ._project import SandboxProject
 from ._sandbox import Sandbox, find_sandbox
+from ._way_out import WayOut
 
-__all__ = ["Sandbox", "SandboxLayout", "SandboxProject", "find_sandbox"]
+__all__ = ["Sandbox", "SandboxLayout", "SandboxProject", "WayOut", "find_sandbox"]

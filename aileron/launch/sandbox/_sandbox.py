@@ -22,10 +22,12 @@ from aileron.addresses import read_origin
 from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch._plan import LaunchPlan
 
+from ._boundary import BoundaryCheck
 from ._filter import filter_for
 from ._processes import SandboxProcesses
 from ._project import SandboxProject
-from ._socket_forwarder import SocketForwarder
+from ._socket_forwarder import SocketForwarder, forward_to
+from ._way_out import PROXY_PORT, WayOut, proxy_variables
 
 _ENTRYPOINT = Path(__file__).with_name("_entrypoint.py")
 _MEETING, _FILTER, _INFO = 3, 4, 5
@@ -36,6 +38,10 @@ _STANDARD = {0: "input", 1: "output", 2: "error"}
 _PIECE_BYTES = 1 << 20
 _SECONDS = 20.0
 _TRIAL = ("--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_PROVEN = (
+    "Sandbox: checked: TCP, UDP, DNS, Unix sockets and inherited descriptors lead nowhere but to Aileron. "
+    "Its proxy allows: {words}."
+)
 _OFF = (
     "bubblewrap cannot create a sandbox here: {said} As root, allow user namespaces "
     "(sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
@@ -59,10 +65,14 @@ class Sandbox:
     seccomp: bytes = field(repr=False)
 
     @contextmanager
-    def around(self, plan: LaunchPlan, project: SandboxProject, url: str) -> Iterator[LaunchPlan]:
+    def around(
+        self, plan: LaunchPlan, project: SandboxProject, url: str, way_out: WayOut | None = None
+    ) -> Iterator[LaunchPlan]:
         """Provide what is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
 
         :param url: of the agent site, at an IPv4 address of this machine.
+        :param way_out: by which it reaches allowed hosts as well; nothing starts then before it is proven that nothing
+            else leads out.
         :raises InvalidRequest: something that runs outside could not be protected from the agent, or a standard
             descriptor leads out of the sandbox.
         """
@@ -75,14 +85,25 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
             processes = SandboxProcesses(told)
-            forwarder = SocketForwarder(self.reactor, site.host, site.port, ours, processes.begun)
+            factories: list[Any] = [forward_to(self.reactor, site.host, site.port)]
+            check = None
+            if way_out is not None:
+                factories.append(way_out.factory(self.reactor))
+                check = BoundaryCheck(PROXY_PORT + (site.port == PROXY_PORT))
+            proven = "" if way_out is None else _PROVEN.format(words=", ".join(way_out.words))
+            forwarder = SocketForwarder(
+                self.reactor, factories, ours, processes.begun, project.say, check=check, proven=proven
+            )
             with closing(forwarder), opened.prepared(processes) as prefix:
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
-                entry = (self.interpreter, "-I", str(_ENTRYPOINT), str(site.port), str(_MEETING))
+                question = "-" if check is None else check.question()
+                entry = (self.interpreter, "-I", str(_ENTRYPOINT), str(site.port), str(_MEETING), question)
                 argv = (self.program, *options, "--", *entry, *plan.argv)
                 forwarder.open()
                 ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
-                yield evolve(plan, argv=argv, descriptors={**copies, **ends})
+                variables = {} if check is None else proxy_variables(check.proxy_port)
+                environment = {**plan.environment, **variables}
+                yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends})
 
 
 def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:

@@ -1,39 +1,48 @@
-"""The one way out of a sandbox: what connects inside is taken here, outside, and handed on to the agent site."""
+"""The one way out of a sandbox: what connects inside is taken here, outside, and handed on to the daemon."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import define, field
-from twisted.internet.interfaces import IListeningPort, IReadDescriptor
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReadDescriptor
 from twisted.protocols.portforward import ProxyFactory, ProxyServer
 from twisted.python.failure import Failure
 from zope.interface import implementer
+
+from ._boundary import BoundaryCheck
+
+_MOST_BYTES = 4096
+_UNPROVEN = "Sandbox: the agent was not started, because its boundary could not be proven. {problem}."
 
 
 @implementer(IReadDescriptor)
 @define(eq=False)
 class SocketForwarder:
-    """Forwards connections from a socket that listens inside to the daemon, from C{open} until C{close}.
+    """Forwards connections from sockets that listen inside to the daemon, from C{open} until C{close}.
 
-    :ivar host: of the agent site.
-    :ivar port: of the agent site, and inside.
-    :ivar meeting: by which the listening socket comes; its other end is inside.  It is the forwarder's to close.
-    :ivar begun: called when that has come, before the agent starts.
+    :ivar factories: what takes the connections of each socket, in their order.
+    :ivar meeting: by which the listening sockets come; its other end is inside.  It is the forwarder's to close.
+    :ivar begun: called when they have come, before the agent starts.
+    :ivar say: shows the user one line.
+    :ivar check: of what else may lead out, which must come to nothing before the agent starts; L{None}: it is not made.
+    :ivar proven: what the user is told when it did.
     """
 
     _reactor: Any
-    _host: str
-    _port: int
+    _factories: Sequence[IProtocolFactory]
     _meeting: socket.socket
     _begun: Callable[[], object]
-    _listening: IListeningPort | None = field(init=False, default=None)
+    _say: Callable[[str], object]
+    _check: BoundaryCheck | None = None
+    _proven: str = ""
+    _listening: list[IListeningPort] = field(init=False, factory=list)
 
     def open(self) -> None:
-        """Take the listening socket as soon as it comes."""
+        """Take the listening sockets as soon as they come."""
         self._meeting.setblocking(False)
         self._reactor.addReader(self)
 
@@ -42,26 +51,46 @@ class SocketForwarder:
         if self._meeting.fileno() >= 0:
             self._reactor.removeReader(self)
             self._meeting.close()
-        if self._listening is not None:
-            self._listening.stopListening()
-            self._listening = None
+        while self._listening:
+            self._listening.pop().stopListening()
+        if self._check is not None:
+            self._check.close()
 
     def fileno(self) -> int:
-        """Return the descriptor by which the listening socket comes."""
+        """Return the descriptor by which the listening sockets come."""
         return self._meeting.fileno()
 
     def doRead(self) -> None:
-        """Take the one listening socket that has come, if the sandbox has not ended without one."""
-        _, descriptors, _, _ = socket.recv_fds(self._meeting, 1, 1)
-        self._reactor.removeReader(self)
+        """Take the listening sockets that have come, if the sandbox has not ended without; then what was checked."""
+        if self._listening:
+            self._judge(self._meeting.recv(_MOST_BYTES))
+            return
+        _, descriptors, _, _ = socket.recv_fds(self._meeting, 1, len(self._factories))
         if descriptors:
             self._begun()
             self._meeting.send(b"\0")
-        self._meeting.close()
-        for descriptor in descriptors:
+        for descriptor, factory in zip(descriptors, self._factories, strict=False):
             os.set_blocking(descriptor, False)
-            self._listening = self._reactor.adoptStreamPort(descriptor, socket.AF_INET, self._factory())
+            self._listening.append(self._reactor.adoptStreamPort(descriptor, socket.AF_INET, factory))
             os.close(descriptor)  # the reactor has a copy
+        if self._check is None or not descriptors:
+            self._leave()
+
+    def _judge(self, piece: bytes) -> None:
+        """Let the agent start if nothing else leads out; else what waits inside ends by itself."""
+        problems = None if self._check is None else self._check.judge(piece)
+        if problems is None:
+            return
+        if problems:
+            self._say(_UNPROVEN.format(problem=". ".join(problems)))
+        else:
+            self._say(self._proven)
+            self._meeting.send(b"\0")
+        self._leave()
+
+    def _leave(self) -> None:
+        self._reactor.removeReader(self)
+        self._meeting.close()
 
     def connectionLost(self, reason: Failure) -> None:
         """Note that the reactor is done with it."""
@@ -71,11 +100,15 @@ class SocketForwarder:
         """Name it in the log."""
         return "sandbox"
 
-    def _factory(self) -> ProxyFactory:
-        class Server(ProxyServer):
-            reactor = self._reactor
 
-        factory = ProxyFactory(self._host, self._port)
-        factory.protocol = Server
-        factory.noisy = False
-        return factory
+def forward_to(reactor: Any, host: str, port: int) -> ProxyFactory:
+    """Make what hands connections on to an address as they are."""
+
+    class Server(ProxyServer):
+        pass
+
+    Server.reactor = reactor
+    factory = ProxyFactory(host, port)
+    factory.protocol = Server
+    factory.noisy = False
+    return factory

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import define, frozen
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import ServerFactory, connectionDone
 from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
 from twisted.python.failure import Failure
@@ -121,5 +122,6 @@ class _InsideFactory(ServerFactory):
     _reactor: Any
     _dial: Callable[[], Awaitable[tuple[int, str]]]
 
-    def buildProtocol(self, addr: object) -> _Inside:
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """Take one."""
         return _Inside(self._reactor, self._dial)

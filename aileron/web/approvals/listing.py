@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from attrs import evolve, frozen
-from twisted.web.template import Flattenable, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
 from aileron.values import (
@@ -31,6 +31,7 @@ from aileron.web._parts import Drawing, Fragment, Visit, template, titled
 from aileron.web._texts import agent, countdown, moment
 
 from .decision import FLOOD, deny_all
+from .hosts import draw_waiting
 from .reading import reading
 from .review import account, arguments, host_of, risks
 
@@ -138,7 +139,12 @@ class Flood:
 
 
 def _page(
-    count: int, listed: Sequence[Listed], floods: Sequence[Flood], approved: Sequence[Run], cursor: str | None
+    count: int,
+    listed: Sequence[Listed],
+    floods: Sequence[Flood],
+    approved: Sequence[Run],
+    cursor: str | None,
+    hosts: Tag | str,
 ) -> Fragment:
     """Draw approvals, oldest first.
 
@@ -146,12 +152,14 @@ def _page(
     :param listed: those of sessions that do not flood.
     :param approved: runs that can still be taken back.
     :param cursor: where the next page begins.
+    :param hosts: those that sandboxed agents were refused, drawn.
     """
     any_listed = bool(listed or floods)
     return Fragment(
         _LIST,
         root=titled("Aileron", f"Pending approvals: {count or 'none'}"),
-        empty=not any_listed,
+        empty=not any_listed and not hosts,
+        hosts=hosts,
         items=lambda tag: list(map(_row, listed)),
         floods=lambda tag: list(map(_flood, floods)),
         batch=any_listed,
@@ -202,8 +210,10 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
     approved = await deps.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
-    count = await deps.decisions.pending(None)
-    return Drawing(lambda: _page(count, calm, floods, held, found.cursor))
+    waiting = () if deps.egress is None else deps.egress.hosts()
+    hosts = draw_waiting(waiting, await _sessions(deps, [each.session_id for each in waiting]))
+    count = await deps.pending()
+    return Drawing(lambda: _page(count, calm, floods, held, found.cursor, hosts))
 
 
 async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping[str, Session]:

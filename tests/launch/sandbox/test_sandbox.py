@@ -75,7 +75,9 @@ class SandboxTests(SynchronousTestCase):
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             self.assertEqual(runs.argv[0], "/usr/bin/bwrap")
             behind = runs.argv[runs.argv.index("--") + 1 :]
-            self.assertEqual(behind[:2] + behind[3:], ("/usr/bin/python3", "-I", "7777", "3", "/usr/bin/agent", "run"))
+            self.assertEqual(
+                behind[:2] + behind[3:], ("/usr/bin/python3", "-I", "7777", "3", "-", "/usr/bin/agent", "run")
+            )
             self.assertTrue(Path(behind[2]).is_file())
             self.assertEqual(runs.environment, self.plan.environment)
             self.assertNotIn(_SECRET, " ".join(runs.argv))
