@@ -75,6 +75,8 @@ class Registries:
         self._pypi(root)
         self._npm(root)
         self._cargo(root)
+        (root / "go" / "demo" / "@v").mkdir(parents=True)
+        (root / "go" / "demo" / "@v" / "list").write_text(f"{_SAID} go\n")
 
     def _git(self, root: Path) -> None:
         """A repository by git's plain files."""
