@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
+from aileron.api._dependencies import Egress
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api._shapes import Egress
 from aileron.api.shapes.schemas import COUNT, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.errors import InvalidRequest, NotFound

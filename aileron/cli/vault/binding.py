@@ -134,7 +134,7 @@ def setup(
     by_signing_in = secret_fd is None and signs_in(command.cli, connector)
 
     async def work(operator: Operator) -> Mapping[str, Any]:
-        place = {name: body[name] for name in ("base_url", "variables") if name in body}
+        place: dict[str, JSON] = {name: body[name] for name in ("base_url", "variables") if name in body}
         target = await operator.post("bindings", "target", body={"connector": connector, **place})
         if not command.as_json and target["scope"] is not None:
             say("The secret can be used only for {fqn}:", fqn=connector)
