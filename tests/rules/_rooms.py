@@ -37,6 +37,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "notices": _GROUND | {"outgoing"},
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
     "egress": _GROUND | {"home", "tables", "toml"},
+    # A client of the gateway like others: the gateway knows nothing of it.
+    "inband": _GROUND | {"waiting"},
     "api": _GROUND | {"credentials", "http1"},
     "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},

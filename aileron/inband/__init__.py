@@ -1,0 +1,1 @@
+"""In-band mode: offers actions to a model inside its own traffic, for clients that cannot speak MCP."""

@@ -1,0 +1,1 @@
+"""The three protocols of language models, each as the same interface: requests read, tools offered, replies spliced."""
