@@ -9,7 +9,7 @@ from ._governance import IGrantService, ILimitService, IReconciliation, ITrustSe
 from ._operators import IOperators, IPasskeyBook
 from ._runner import IDecisions, ISubmission
 from ._services import IAgentRoutes, IMcp, IMeter, IMeters, INotifier, ITotals
-from ._store import IAudit, IBindingFlags, IRuns, ISessions, IUsage, IWatermarks
+from ._store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IUsage, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "IDecisions",
     "IGrantService",
     "IGrants",
+    "IInBandMemories",
     "ILimitService",
     "IMcp",
     "IMeter",

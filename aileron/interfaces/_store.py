@@ -119,13 +119,20 @@ class ISessions(Interface):
     They survive restarts.
     """
 
-    async def open(session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
+    async def open(
+        session: Session,
+        token_digest: bytes,
+        gateway_digest: bytes,
+        events: Sequence[Event],
+        in_band_digest: bytes | None = None,
+    ) -> None:
         """Keep a new session and the events that record it, in one transaction.
+
+        Of very many the oldest that are at work no more are forgotten.
 
         :param token_digest: SHA-256 of the agent token.
         :param gateway_digest: SHA-256 of the gateway key.
-        Of very many the oldest that are at work no more are forgotten.
-
+        :param in_band_digest: SHA-256 of the in-band key, if it has one.
         :raises LimitExceeded: 64 sessions are live (one without a request for 10 minutes does not count), or 100 were
             opened within a minute.
         :raises StoreUnavailable: nothing was kept.
@@ -139,6 +146,12 @@ class ISessions(Interface):
 
     async def by_gateway_key(gateway_digest: bytes) -> Session | None:
         """Return the session of a gateway key (live or ended), or L{None}; the digest of a token is none.
+
+        Answers from memory where it can; notes the time as C{seen_at}.
+        """
+
+    async def by_in_band_key(in_band_digest: bytes) -> Session | None:
+        """Return the session of an in-band key (live or ended), or L{None}; no other key is one.
 
         Answers from memory where it can; notes the time as C{seen_at}.
         """
@@ -172,6 +185,27 @@ class ISessions(Interface):
         """Sessions, newest first.
 
         :raises InvalidRequest: a cursor that this list did not give.
+        """
+
+
+class IInBandMemories(Interface):
+    """The parts of replies that in-band mode hid from its clients, for as long as their session lives, and a week.
+
+    They survive restarts.  What they hold is calls of actions with their results, which runs hold as well, and what
+    a model wrote between them.
+    """
+
+    async def keep(session_id: str, keys: Sequence[str], content: str) -> None:
+        """Keep one; of one session's and of all the oldest go where they are too many or too long.
+
+        :param keys: by which it is found.
+        :raises StoreUnavailable: it is not kept.
+        """
+
+    async def find(session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
+        """Return the keys and the content of the session's that have any of C{keys}, oldest first, each once.
+
+        :raises StoreUnavailable: it cannot be told.
         """
 
 

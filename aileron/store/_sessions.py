@@ -45,9 +45,12 @@ _COLUMNS = {
     "leased": FLAG,
     "ends_at": MOMENT.or_null(),
     "ending": enum(SessionEnding).or_null(),
+    "in_band": FLAG,
 }
 SESSIONS = Table("sessions", Session, _COLUMNS)
-_WRITTEN = Table("sessions", Session, {**_COLUMNS, "token_digest": PLAIN, "gateway_digest": PLAIN})
+_WRITTEN = Table(
+    "sessions", Session, {**_COLUMNS, **dict.fromkeys(("token_digest", "gateway_digest", "in_band_digest"), PLAIN)}
+)
 _END = "UPDATE sessions SET ended_at = ?, exit_code = ?, ending = ? WHERE id = ? AND ended_at IS NULL"
 _SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
 _LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
@@ -74,7 +77,7 @@ _log = Logger()
 
 @define(eq=False)
 class SessionCache:
-    """Sessions that were used last, by the digest of their token or gateway key; one that ended is never live here.
+    """Sessions that were used last, by the digest of one of their keys; one that ended is never live here.
 
     :param size: most that are remembered.
     """
@@ -120,6 +123,7 @@ class SQLiteSessions:
     _seals: Seals
     _by_token: SessionCache = field(factory=SessionCache, init=False)
     _by_gateway_key: SessionCache = field(factory=SessionCache, init=False)
+    _by_in_band_key: SessionCache = field(factory=SessionCache, init=False)
     _seen: dict[str, datetime] = field(factory=dict, init=False)
     _flushed_at: float = field(init=False)
 
@@ -127,8 +131,15 @@ class SQLiteSessions:
     def _find_made_at(self) -> float:
         return self._clock.seconds()
 
-    async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
-        new = _New(session, token_digest, gateway_digest, tuple(events))
+    async def open(
+        self,
+        session: Session,
+        token_digest: bytes,
+        gateway_digest: bytes,
+        events: Sequence[Event],
+        in_band_digest: bytes | None = None,
+    ) -> None:
+        new = _New(session, (token_digest, gateway_digest, in_band_digest), tuple(events))
         seen = tuple(self._seen.items())
         await self._writer.write(_open, self._seals, new, seen, self._now() - _ORPHANED_AFTER)
 
@@ -137,6 +148,9 @@ class SQLiteSessions:
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
         return await self._find_known(self._by_gateway_key, "gateway_digest", gateway_digest)
+
+    async def by_in_band_key(self, in_band_digest: bytes) -> Session | None:
+        return await self._find_known(self._by_in_band_key, "in_band_digest", in_band_digest)
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
         session = self._by_gateway_key.get(gateway_digest)
@@ -201,14 +215,16 @@ class SQLiteSessions:
         self._seen.pop(session.id, None)
         self._by_token.drop(session.id)
         self._by_gateway_key.drop(session.id)
+        self._by_in_band_key.drop(session.id)
         return session
 
 
 @frozen
 class _New:
+    """A session to be opened, and the digests of its token, its gateway key and its in-band key."""
+
     session: Session
-    token_digest: bytes
-    gateway_digest: bytes
+    digests: tuple[bytes, bytes, bytes | None]
     events: tuple[Event, ...]
 
 
@@ -231,7 +247,7 @@ def _open(
         raise LimitExceeded(
             f"{MOST_A_MINUTE} sessions were opened within a minute; wait.", {"retry_after": _RETRY_AFTER_SECONDS}
         )
-    cursor.execute(_WRITTEN.insertion, (*SESSIONS.row_of(new.session), new.token_digest, new.gateway_digest))
+    cursor.execute(_WRITTEN.insertion, (*SESSIONS.row_of(new.session), *new.digests))
     cursor.execute(_FORGET, (MOST_KEPT, timestamp(since)))
     seals.append(cursor, new.events)
 

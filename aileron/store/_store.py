@@ -13,10 +13,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
-from aileron.interfaces import IAudit, IBindingFlags, IRuns, ISessions, IUsage, IWatermarks
+from aileron.interfaces import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IUsage, IWatermarks
 
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
 from ._connections import Readers, Threads, Tuning, reading_pool, writing_pool
+from ._in_band import SQLiteInBandMemories
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
 from ._runs import SQLiteRuns
@@ -55,6 +56,7 @@ class Store:
     :ivar watermarks: how far other things had come.
     :ivar flags: flags of bindings.
     :ivar usage: what calls to language models used.
+    :ivar in_band: what in-band mode hid from its clients.
     """
 
     runs: IRuns
@@ -65,6 +67,7 @@ class Store:
     watermarks: IWatermarks
     flags: IBindingFlags
     usage: IUsage
+    in_band: IInBandMemories
     _path: Path
     _schema: Schema
     _tuning: Tuning
@@ -128,6 +131,7 @@ def make_store(
         watermarks=SQLiteWatermarks(writer, readers),
         flags=SQLiteBindingFlags(writer, readers, seals),
         usage=usage,
+        in_band=SQLiteInBandMemories(writer, readers, clock),
         path=path,
         schema=schema or shipped(),
         tuning=tuning,

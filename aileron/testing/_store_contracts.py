@@ -207,6 +207,20 @@ class SessionsContract(_RecordCase):
         self.assertEqual(session.id, known and known.id)
         self.assertIsNone(self.known("other"))
 
+    def test_in_band_key(self) -> None:
+        """A session is found by its in-band key alone, and by that key nowhere else; others have none."""
+        session = evolve(self.opened(), id="in-band", in_band=True)
+        self.do(self.sessions.open(session, _digest("t"), _digest("g"), (), _digest("i")))
+        self.do(self.sessions.open(example_session("plain"), _digest("t2"), _digest("g2"), ()))
+        for _ in range(2):  # asked for, then at hand
+            self.assertEqual(self.do(self.sessions.by_in_band_key(_digest("i"))), session)
+        for other in ("t", "g", "t2", "g2", "i2"):
+            self.assertIsNone(self.do(self.sessions.by_in_band_key(_digest(other))))
+        self.assertIsNone(self.do(self.sessions.by_token(_digest("i"))))
+        self.assertIsNone(self.do(self.sessions.by_gateway_key(_digest("i"))))
+        ended = self.do(self.sessions.end(session.id, 0, ()))
+        self.assertEqual(self.do(self.sessions.by_in_band_key(_digest("i"))), ended)
+
     def test_calls_are_seen(self) -> None:
         """A call by gateway key counts as a request, whether the key was known at once or asked for."""
         session = self.opened()

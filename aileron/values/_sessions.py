@@ -63,6 +63,7 @@ class Session:
     :ivar leased: whether it ends when its launcher is gone.
     :ivar ends_at: when it ends in any case; L{None}: it has no such time.
     :ivar ending: why it ended; L{None}: it lives, or was ended.
+    :ivar in_band: whether it has an in-band key.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Session:
     leased: bool = False
     ends_at: datetime | None = None
     ending: SessionEnding | None = None
+    in_band: bool = False
 
     @property
     def live(self) -> bool:

@@ -96,13 +96,23 @@ class KnownSessions:
     known: dict[str, Session] = field(factory=dict)
     asked: list[str] = field(factory=list)
 
-    async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
+    async def open(
+        self,
+        session: Session,
+        token_digest: bytes,
+        gateway_digest: bytes,
+        events: Sequence[Event],
+        in_band_digest: bytes | None = None,
+    ) -> None:
         self.known[session.id] = session
 
     async def by_token(self, token_digest: bytes) -> Session | None:
         return None
 
     async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
+        return None
+
+    async def by_in_band_key(self, in_band_digest: bytes) -> Session | None:
         return None
 
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:

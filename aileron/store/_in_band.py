@@ -1,0 +1,82 @@
+"""Keeps over SQLite what in-band mode hid from its clients, within bounds, and only for so long."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.interfaces import IInBandMemories
+from aileron.values import compact, timestamp, utc
+
+from ._connections import Readers, shielded
+from ._writer import Writer
+
+MOST_MEMORIES = 256
+"""Of one session; beyond it the oldest are forgotten, and their calls are missing from the model's history."""
+
+MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL = 16 * 1024 * 1024, 64 * 1024 * 1024
+"""Of all contents of one session, and of all sessions."""
+
+KEPT = timedelta(days=7)
+
+_KEEP = "INSERT INTO in_band_memories (session_id, keys, content, size, kept_at) VALUES (?, ?, ?, ?, ?)"
+_EXPIRE = "DELETE FROM in_band_memories WHERE kept_at < ?"
+# Each row is counted with all that are newer: those stay that fit.
+_BOUND = """
+    DELETE FROM in_band_memories WHERE ordinal IN (
+        SELECT ordinal FROM (
+            SELECT
+                ordinal,
+                session_id,
+                count(*) OVER own AS number,
+                sum(size) OVER own AS own_size,
+                sum(size) OVER (ORDER BY ordinal DESC) AS size_in_all
+            FROM in_band_memories
+            WINDOW own AS (PARTITION BY session_id ORDER BY ordinal DESC)
+        )
+        WHERE number > ? OR own_size > ? OR size_in_all > ?
+    )
+"""
+_FIND = """
+    SELECT keys, content FROM in_band_memories
+    WHERE session_id = ? AND kept_at >= ?
+        AND EXISTS (SELECT 1 FROM json_each(keys) WHERE value IN (SELECT value FROM json_each(?)))
+    ORDER BY ordinal
+"""
+
+
+@implementer(IInBandMemories)
+@frozen
+class SQLiteInBandMemories:
+    """Keeps C{in_band_memories}; a trigger deletes those of a session that ends."""
+
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+
+    async def keep(self, session_id: str, keys: Sequence[str], content: str) -> None:
+        row = (session_id, compact(list(keys)), content, len(content))
+        await shielded(self._writer.write(_keep, row, self._now()))
+
+    async def find(self, session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
+        return await self._readers.read(_find, session_id, compact(list(keys)), timestamp(self._now() - KEPT))
+
+    def _now(self) -> datetime:
+        return utc(self._clock.seconds())
+
+
+def _keep(cursor: sqlite3.Cursor, row: tuple[str, str, str, int], now: datetime) -> None:
+    cursor.execute(_KEEP, (*row, timestamp(now)))
+    cursor.execute(_EXPIRE, (timestamp(now - KEPT),))
+    cursor.execute(_BOUND, (MOST_MEMORIES, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL))
+
+
+def _find(cursor: sqlite3.Cursor, session_id: str, keys: str, since: str) -> list[tuple[tuple[str, ...], str]]:
+    rows = cursor.execute(_FIND, (session_id, since, keys))
+    return [(tuple(json.loads(row["keys"])), row["content"]) for row in rows]
