@@ -12,7 +12,7 @@ from attrs import field, frozen
 from twisted.web.iweb import IRequest
 
 from aileron.errors import Forbidden, Unauthorized
-from aileron.values import Actor, OperatorSession, Session, SignedRequest
+from aileron.values import IN_BAND_KEY, Actor, OperatorSession, Session, SignedRequest
 
 from ._credentials import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 from ._dependencies import Dependencies
@@ -94,7 +94,18 @@ async def agent_caller(token: str, deps: Dependencies) -> Caller:
     digest = token_digest(token)
     if hmac.compare_digest(digest, deps.launch_key_digest):
         return Caller(Who.LAUNCH)
-    session = await deps.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None
+    return _agent(await deps.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None)
+
+
+async def in_band_caller(key: str, deps: Dependencies) -> Caller:
+    """Return the agent whose in-band key this is.  No request over HTTP proves anything by it.
+
+    :raises Unauthorized: it is none; or its session has ended.
+    """
+    return _agent(await deps.sessions.by_in_band_key(token_digest(key)) if key.startswith(IN_BAND_KEY) else None)
+
+
+def _agent(session: Session | None) -> Caller:
     if session is None:
         raise _unknown()
     if not session.live:

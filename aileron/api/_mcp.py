@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from urllib.parse import quote
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import CancelledError
 from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException
@@ -23,7 +23,7 @@ from ._credentials import token_digest
 from ._dependencies import Dependencies
 from ._endpoint import Endpoint, Received
 from ._faults import Streamed, describe_failure, http_failure
-from ._guard import Who, admit, agent_caller, bearer, keep_place, on_agent_site
+from ._guard import Caller, Who, admit, agent_caller, bearer, in_band_caller, keep_place, on_agent_site
 from ._serving import not_routed, respond, unexpected, write
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, too_long
@@ -84,12 +84,18 @@ class AgentRoutes:
 
     :ivar endpoints: by name, each with who may call it.
     :ivar urls: the site's router.
+    :ivar identify: finds the agent by what it is asked with: its token, or for L{in_band} its in-band key.
     """
 
     endpoints: Mapping[str, tuple[Endpoint, Who]]
     urls: Map
     deps: Dependencies
+    identify: Callable[[str, Dependencies], Awaitable[Caller]] = agent_caller
     _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
+
+    def in_band(self) -> AgentRoutes:
+        """Return the same routes for in-band mode, which has no agent's token but its in-band key."""
+        return evolve(self, identify=in_band_caller)
 
     async def ask(
         self,
@@ -112,7 +118,7 @@ class AgentRoutes:
             name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
             endpoint, allowed = self.endpoints[name]
             with self._hold(token, len(body)):
-                identify = partial(agent_caller, token, self.deps)
+                identify = partial(self.identify, token, self.deps)
                 answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
         except RequestRefused as refusal:
             answer = http_failure(refusal.status, refusal.message)

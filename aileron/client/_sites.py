@@ -25,11 +25,13 @@ class OpenedSession:
 
     :ivar token: for the agent's requests.
     :ivar gateway_key: for the agent's LLM traffic.
+    :ivar in_band_key: for the same with actions offered in it; empty: it has none.
     """
 
     id: str
     token: str = field(repr=False)
     gateway_key: str = field(repr=False)
+    in_band_key: str = field(default="", repr=False)
 
 
 @frozen
@@ -82,21 +84,31 @@ class Daemon(BothSites):
         return await self.get("status")
 
     async def open_session(
-        self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None
+        self,
+        agent: str,
+        working_dir: str,
+        *,
+        client: bool = False,
+        leased: bool = False,
+        minutes: int | None = None,
+        in_band: bool = False,
     ) -> OpenedSession:
         """Open a session.  Both arguments are claims, and shown as such.
 
         :param client: whether the client does that itself, as whom it may, and nobody launched it.
         :param leased: whether it ends when L{hold_lease} is called no more.
         :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
+        :param in_band: whether it gets a key for in-band mode.
+        :raises AnswerNotUnderstood: the daemon gave it none, as one of an earlier version.
         """
-        said = {"client": client or None, "lease": leased or None, "minutes": minutes}
+        said = {"client": client or None, "lease": leased or None, "minutes": minutes, "in_band": in_band or None}
         more: dict[str, JSON] = {name: value for name, value in said.items() if value is not None}
         body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir, **more}
         answer = await self._client.ask("POST", "v1", "sessions", body=body)
         try:
             told = answer.body
-            return OpenedSession(id=told["id"], token=told["token"], gateway_key=told["gateway_key"])
+            in_band_key = told["in_band_key"] if in_band else ""
+            return OpenedSession(told["id"], told["token"], told["gateway_key"], in_band_key)
         except KeyError:
             raise AnswerNotUnderstood(
                 "The daemon opened a session, but its response has no session ID.", answer.status

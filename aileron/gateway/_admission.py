@@ -17,7 +17,7 @@ KEY_FIELD = b"x-aileron-gateway-key"
 
 _SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # whatever stands there is a key, if one that nobody has
 _KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
-_OURS = re.compile(rb"ail_[alog]_[A-Za-z0-9_-]{43}").search
+_OURS = re.compile(rb"ail_[alogi]_[A-Za-z0-9_-]{43}").search
 _COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
 _WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:[/;]|$)|\\|%5c|#", re.IGNORECASE).search
 _ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search

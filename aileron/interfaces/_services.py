@@ -23,7 +23,7 @@ class IAgentRoutes(Interface):
     ) -> tuple[int, bytes]:
         """Ask one route and return the status and the body of its answer.  Cancelling ends the wait only.
 
-        :param token: an agent's; no other credential is taken.
+        :param token: an agent's; in in-band mode its in-band key.  No other credential is taken.
         :param path: segments, as they are before any encoding.
         :param body: JSON, or empty.
         :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.

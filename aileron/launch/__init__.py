@@ -6,6 +6,7 @@ from ._plan import DaemonFacts, LaunchPlan, Preparation, Programs, find_programs
 from ._preview import LaunchPreview, preview_launch
 from .agent import Agent
 from .agents import find_agents
+from .in_band import in_band_agent
 from .registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, SandboxLayout, SandboxProject, WayOut, find_sandbox
 
@@ -31,6 +32,7 @@ __all__ = [
     "find_agents",
     "find_programs",
     "find_sandbox",
+    "in_band_agent",
     "is_multiplexed",
     "prepare",
     "preview_launch",

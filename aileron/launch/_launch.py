@@ -79,7 +79,8 @@ class Launcher:
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[LaunchPlan]:
-            gateway = facts.gateway(session.gateway_key) if through_gateway else None
+            key = session.in_band_key if agent.in_band else session.gateway_key
+            gateway = facts.gateway(key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 plan = prepared.plan(facts.url, session.token, gateway, directory)
                 write_files(plan)
@@ -91,7 +92,12 @@ class Launcher:
         child = AgentProcess()
         with self.catch(self.reactor, (*FORWARDED, *FROM_THE_TERMINAL), child.signal):
             daemon = self.connect(facts.url, facts.launch_key)
-            session = await daemon.open_session(agent.name, invocation.directory, leased=self.lease is not None)
+            session = await daemon.open_session(
+                agent.claim or agent.name,
+                invocation.directory,
+                leased=self.lease is not None,
+                in_band=agent.in_band,
+            )
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
@@ -128,7 +134,8 @@ class Launcher:
         await watch_waiting(count, tell, self.reactor)
 
     def _greet(self, agent: Agent, session: OpenedSession, facts: DaemonFacts) -> None:
-        self.say(f"aileron: {agent.name} runs in session {session.id}. Approvals: {facts.operator_url} (aileron open)")
+        runs = f"aileron: {agent.claim or agent.name} runs in session {session.id}."
+        self.say(f"{runs} Approvals: {facts.operator_url} (aileron open)")
 
     async def _end(self, daemon: Daemon, session: OpenedSession, code: int | None) -> None:
         """End the session, through a restart of the daemon if need be; what goes wrong is only said."""

@@ -18,6 +18,7 @@ from .registration import GatewayAccess, Invocation
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
+IN_BAND_KEY_STAND_IN = "<the session's in-band key>"
 DIRECTORY_STAND_IN = "/tmp/aileron-agent-XXXXXXXX"  # noqa: S108  # nothing lies there
 
 _YOURS, _CHANGED = "<as you have it>", "<yours, changed>"
@@ -55,7 +56,8 @@ def preview_launch(
     :param facts: of the daemon; its launch key is not used.
     :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
     """
-    gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
+    key = IN_BAND_KEY_STAND_IN if agent.in_band else GATEWAY_KEY_STAND_IN
+    gateway = facts.gateway(key) if through_gateway else None
     prepared = prepare(agent, invocation, interpreter)
     return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
 

@@ -37,6 +37,8 @@ class Agent:
     :ivar alone: what the user is told of these; empty: nothing.
     :ivar unique: key of its settings below which no server may have the name of ours; empty: each may.
     :ivar check: refuses settings that cannot be added to, by raising InvalidRequest.
+    :ivar in_band: whether it gets actions inside its LLM traffic, by a key of its own.
+    :ivar claim: what its sessions are called; empty: its name.
     """
 
     name: str
@@ -51,6 +53,8 @@ class Agent:
     alone: str = ""
     unique: str = ""
     check: Callable[[AgentSettings], object] = lambda _settings: None
+    in_band: bool = False
+    claim: str = ""
 
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
         """Return whether it draws on the whole terminal when started with these, so that no line may be printed there.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -75,6 +77,19 @@ BASE_URL_VARIABLES: Mapping[str, str] = {
     CHATGPT.name: "AILERON_CHATGPT_BASE_URL",
 }
 """By the provider's name, the variable of the environment that says where it is."""
+
+GATEWAY_KEY, IN_BAND_KEY = "ail_g_", "ail_i_"
+"""What the keys of a session for its LLM traffic begin with: as it is, and with actions offered in it."""
+
+
+def derive_gateway_key(in_band_key: str) -> str:
+    """Return the gateway key of the session that has this in-band key; nobody gets from it back to that one.
+
+    So what only knows digests can use the gateway for whoever brings the in-band key, and for nobody else.
+    """
+    derived = hmac.digest(in_band_key.encode("utf-8", "surrogatepass"), b"aileron gateway key", "sha256")
+    return GATEWAY_KEY + base64.urlsafe_b64encode(derived).rstrip(b"=").decode("ascii")
+
 
 PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 """What of the environment names HTTP proxies; each may be written in upper case too."""

@@ -15,6 +15,7 @@ from aileron.api import PROOF, Dependencies, mint, token_digest
 from aileron.api._endpoint import Endpoint
 from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
+from aileron.values import AuditQuery, derive_gateway_key
 
 from .case import COOKIE, LAUNCH_KEY, NOW, ApiCase, Heard, Site
 
@@ -128,6 +129,42 @@ class CredentialTests(ApiCase):
         self.assertRegex(self.open_session()["gateway_key"], r"^ail_g_[A-Za-z0-9_-]{43}$")
         self.assertNotEqual(self.agent_token(), self.agent_token())
         self.assertEqual(len(mint("ail_l_", self.randomness)), 6 + 43)
+
+    def test_in_band_key(self) -> None:
+        """Only who asks for it gets an in-band key, which is on record; the gateway key follows from it alone."""
+        self.assertNotIn("in_band_key", self.open_session())
+        said = {"agent": "aider", "working_dir": "/src", "in_band": True}
+        opened = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, said).json
+        self.assertRegex(opened["in_band_key"], r"^ail_i_[A-Za-z0-9_-]{43}$")
+        self.assertRegex(opened["gateway_key"], r"^ail_g_[A-Za-z0-9_-]{43}$")
+        self.assertEqual(derive_gateway_key(opened["in_band_key"]), opened["gateway_key"])
+        for find, key in (("by_gateway_key", "gateway_key"), ("by_in_band_key", "in_band_key")):
+            found = Deferred.fromCoroutine(getattr(self.store.sessions, find)(token_digest(opened[key])))
+            self.assertEqual(self.successResultOf(found).id, opened["id"])
+        shown = [self.agents.ask("GET", "/v1/sessions", opened["token"]).json["items"][0]["in_band"]]
+        events = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery()))).items
+        self.assertEqual([*shown, *(each.event.payload.get("in_band") for each in events)], [True, True, None])
+
+    def test_in_band_key_opens_nothing_over_http(self) -> None:
+        """By an in-band key no request over HTTP is let in; in this process alone it stands for its agent's token."""
+        said = {"agent": "aider", "working_dir": "/src", "in_band": True}
+        opened = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, said).json
+        for site in (self.agents, self.operator):
+            self.assertEqual(site.ask("GET", "/v1/actions", opened["in_band_key"]).status, 401)
+        for routes, key, status in (
+            (self.routes, "in_band_key", 401),
+            (self.routes, "token", 200),
+            (self.routes.in_band(), "in_band_key", 200),
+            (self.routes.in_band(), "token", 401),
+            (self.routes.in_band(), "gateway_key", 401),
+        ):
+            asked = routes.ask(opened[key], "GET", ("v1", "actions"), query={}, body=b"", prefer_seconds=None)
+            self.assertEqual(self.successResultOf(Deferred.fromCoroutine(asked))[0], status)
+        self.agents.ask("POST", f"/v1/sessions/{opened['id']}/end", opened["token"], {"exit_code": 0})
+        asked = self.routes.in_band().ask(
+            opened["in_band_key"], "GET", ("v1", "actions"), query={}, body=b"", prefer_seconds=None
+        )
+        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(asked))[0], 401)
 
     def test_parts_are_checked(self) -> None:
         """A daemon wired to something that is no runner, or to a key instead of its digest, dies while starting."""

@@ -8,7 +8,7 @@ from aileron.testing import MemoryVault
 from aileron.values import Ending, VaultState
 from tests.gateway.case import HOST, OK, GatewayCase, get, request, status_of
 
-TOKENS = tuple(f"ail_{kind}_" + "t" * 43 for kind in "aolg")
+TOKENS = tuple(f"ail_{kind}_" + "t" * 43 for kind in "aolgi")
 
 BROWSERS = (
     "Origin: https://evil.example",

@@ -68,9 +68,9 @@ class LaunchCase(SynchronousTestCase):
         self.ensured += 1
         return DaemonFacts(self.url, "http://localhost:10", "ail_l_key", self.upstreams)
 
-    def launch(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
-        """Launch the agent."""
-        launcher = Launcher(
+    def launcher(self) -> Launcher:
+        """Make the launcher."""
+        return Launcher(
             reactor=self.machine,
             catch=self.signals.catch,
             ensure_daemon=self.ensure,
@@ -80,6 +80,10 @@ class LaunchCase(SynchronousTestCase):
             bell=self.bell,
             lease=self.lease,
         )
+
+    def launch(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
+        """Launch the agent."""
+        launcher = self.launcher()
         parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
         invocation = Invocation(("run", "hi"), parent, "/project")
         coroutine = launcher.launch(find_agents()["opencode"], invocation, through_gateway=through_gateway)

@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.api._credentials import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
+from aileron.api._credentials import AGENT_TOKEN, mint, token_digest
 from aileron.api._endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api._faults import Answer, Streamed, answer
 from aileron.api._guard import Who
@@ -29,7 +29,21 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import moment, optional_json, page, session_json, to_json
 from aileron.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
-from aileron.values import JSON, Approval, Decision, Event, Page, RunQuery, RunState, Session, VaultState, timestamp
+from aileron.values import (
+    GATEWAY_KEY,
+    IN_BAND_KEY,
+    JSON,
+    Approval,
+    Decision,
+    Event,
+    Page,
+    RunQuery,
+    RunState,
+    Session,
+    VaultState,
+    derive_gateway_key,
+    timestamp,
+)
 
 from .audit import STILL_HERE_SECONDS, STREAM
 from .limits import paused_for
@@ -47,7 +61,8 @@ _OPENED = made_of(
         "ends_at": MOMENT_OR_NULL,
         "agent": TEXT,
         "working_dir": TEXT,
-    }
+    },
+    {"in_band_key": TEXT},
 )
 _DAY = 24 * 60
 _MINUTES: Schema = {"type": "integer", "minimum": 1, "maximum": 30 * _DAY}
@@ -59,36 +74,46 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     "/v1/sessions",
     agents=Who.LAUNCH,
     body=made_of(
-        {"agent": _CLAIM}, {"working_dir": _DIRECTORY, "client": BOOLEAN, "lease": BOOLEAN, "minutes": _MINUTES}
+        {"agent": _CLAIM},
+        {
+            "working_dir": _DIRECTORY,
+            "client": BOOLEAN,
+            "lease": BOOLEAN,
+            "minutes": _MINUTES,
+            "in_band": BOOLEAN,
+        },
     ),
     answers={201: _OPENED},
 )
 async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
-    """Open a session, whose agent and directory are claims; its token and gateway key are shown this once.
+    """Open a session, whose agent and directory are claims; its token and keys are shown this once.
 
     With a C{lease} it lives for as long as its launcher holds that; else C{minutes}, and a day where none are said.
     A C{client} that nobody launched, and opens one for itself, must be known to the operator by name.
+    With C{in_band} it gets a key for in-band mode, too.
     """
     _refuse_stranger(context, deps)
     _refuse_without_vault(deps)
-    session = _read_claim(context, deps)
-    token, gateway_key = mint(AGENT_TOKEN, deps.randomness), mint(GATEWAY_KEY, deps.randomness)
+    session, keys = _read_claim(context, deps), _mint_keys(context, deps)
     peer = optional_json(session.peer)
     claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
-    lasts: Mapping[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
+    lasts: dict[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
+    if session.in_band:
+        lasts["in_band"] = True
     event = _event(context, deps, "session.started", session, **claims, peer=peer, **lasts)
-    await deps.sessions.open(session, token_digest(token), token_digest(gateway_key), (event,))
-    return answer(
-        {
-            "id": session.id,
-            "token": token,
-            "gateway_key": gateway_key,
-            "started_at": timestamp(session.started_at),
-            "ends_at": moment(session.ends_at),
-            **claims,
-        },
-        201,
-    )
+    token, gateway_key, *in_band_key = map(token_digest, keys.values())
+    await deps.sessions.open(session, token, gateway_key, (event,), *in_band_key)
+    times: Mapping[str, JSON] = {"started_at": timestamp(session.started_at), "ends_at": moment(session.ends_at)}
+    return answer({"id": session.id, **keys, **times, **claims}, 201)
+
+
+def _mint_keys(context: RequestContext, deps: Dependencies) -> dict[str, str]:
+    """Mint the session's token and gateway key, and its in-band key last, where one is asked for."""
+    token = mint(AGENT_TOKEN, deps.randomness)
+    if context.body.get("in_band") is not True:
+        return {"token": token, "gateway_key": mint(GATEWAY_KEY, deps.randomness)}
+    in_band_key = mint(IN_BAND_KEY, deps.randomness)
+    return {"token": token, "gateway_key": derive_gateway_key(in_band_key), "in_band_key": in_band_key}
 
 
 @TABLE.route(
@@ -165,7 +190,8 @@ def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
     ends = context.received.ends
     peer = None if ends is None else deps.process_behind(*ends)
-    return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
+    in_band = context.body.get("in_band") is True
+    return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at, in_band=in_band)
 
 
 def _refuse_stranger(context: RequestContext, deps: Dependencies) -> None:

@@ -35,6 +35,11 @@ _LOCKED = (
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--in-band",
+    is_flag=True,
+    help="Run any program that cannot use MCP: actions are added to its requests to OpenAI and Anthropic.",
+)
 @click.option("--lean", is_flag=True, help="List only a few actions as tools; the agent searches for the others.")
 @click.option("--no-bell", is_flag=True, help="Do not announce pending approvals in this terminal.")
 @click.option("--no-gateway", is_flag=True, help="Do not route the agent's LLM traffic through the gateway.")
@@ -62,11 +67,11 @@ def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], egress: s
     The agent's own configuration is not changed.
     """
     from aileron.client import LEAN
-    from aileron.launch import Invocation, find_agents
+    from aileron.launch import Invocation
 
-    chosen = (agents := find_agents()).get(agent)
-    if chosen is None:
-        raise click.UsageError(f"Unknown agent. Use one of: {', '.join(sorted(agents))}.")
+    chosen = _choose(agent, in_band=options["in_band"])
+    if options["in_band"] and options["no_gateway"]:
+        raise click.UsageError("--in-band needs the gateway: leave out --no-gateway.")
     if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json requires --print, before the agent's name.")
     words = _read_egress(egress, sandbox=options["sandbox"])
@@ -90,6 +95,23 @@ def launch(cli: CliContext, /, agent: str, arguments: tuple[str, ...], egress: s
             )
         )
         click.get_current_context().exit(code)
+
+
+def _choose(name: str, *, in_band: bool) -> Agent:
+    """Return the agent of that name; in in-band mode it may be any program.
+
+    :raises UsageError: there is no such agent.
+    """
+    from aileron.launch import find_agents, in_band_agent
+
+    if in_band:
+        return in_band_agent(name)
+    agents = find_agents()
+    if name not in agents:
+        raise click.UsageError(
+            f"Unknown agent. Use one of: {', '.join(sorted(agents))}. For any other program, use --in-band."
+        )
+    return agents[name]
 
 
 async def _launch(
