@@ -33,6 +33,8 @@ from ._watchdog import watchdog_of
 
 if TYPE_CHECKING:
     from aileron.gateway import Gateway, Tally
+    from aileron.inband import InBandHandler
+    from aileron.interfaces import IAgentRoutes
     from aileron.mcp import HttpEndpoint
 
 _PAUSE_SECONDS = 0.004
@@ -113,8 +115,9 @@ class Sites:
             forget_places=self._forget_places,
         )
         site, self._agent_routes = api.agent_site(self._parts)
+        in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, runner)
         most, rules = most_connections(allow_descriptors()), api.SiteRules()
-        self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=self._gateway)
+        self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=in_band)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = api.GuardedSite(pages, rules, reactor)
 
@@ -188,6 +191,7 @@ def _make_gateway(
 ) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
     """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
     from aileron.gateway import Tally, build, published
+    from aileron.inband import published as published_in_band
 
     later = partial(reactor.callLater, _PAUSE_SECONDS)
     tally = Tally(time.perf_counter, later, store.usage.note, reads=settings.accounting)
@@ -201,7 +205,21 @@ def _make_gateway(
         meters=tally,
         ids=fresh_ids(reactor),
     )
-    return gateway, tally, partial(published, settings)
+    return gateway, tally, lambda: (*published(settings), *published_in_band())
+
+
+def _make_in_band(reactor: Any, gateway: Gateway, routes: IAgentRoutes, store: Store, runner: Runner) -> InBandHandler:
+    """Build in-band mode, which stands before the gateway; what it runs it asks of the agent site's routes."""
+    from aileron.inband import STREAM_WAIT_SECONDS, InBandParts, serve_in_band
+    from aileron.mcp import plain_tools
+
+    def generation() -> object:
+        offering = runner.submission.offering()
+        return offering.generation, bool(offering.offers)
+
+    tools = plain_tools(routes, reactor, generation, int(STREAM_WAIT_SECONDS))
+    ids = fresh_ids(reactor)
+    return serve_in_band(gateway, InBandParts(store.sessions, tools, store.in_band, store.audit, reactor, ids))
 
 
 def _make_mcp(reactor: Any, settings: McpSettings) -> HttpEndpoint | None:

@@ -13,6 +13,7 @@ _EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]{0,400})?"
 _SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"
 _FIRST_CHUNK = re.compile(_SIZE).match
 _NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
+_NEXT_LINE = re.compile(rb"(?:\r\n)?" + _SIZE).match
 _TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*\r\n").match
 _NO_TRAILER = re.compile(rb"\r\n").match
 # What may still become one of these, so that a bad line is refused at its first bad byte.
@@ -141,6 +142,36 @@ def unchunked(body: bytes) -> bytes:
         pieces.append(body[match.end() : match.end() + length])
         position = match.end() + length + 2
     return b"".join(pieces)
+
+
+class ChunkedContent:
+    """Decodes the pieces of a chunked body, of which L{Chunked} has said that they belong to one."""
+
+    __slots__ = ("_left", "_line")
+
+    def __init__(self) -> None:
+        self._line = b""
+        self._left = 0
+
+    def take(self, data: bytes) -> bytes:
+        """Return the content that the next piece holds."""
+        data, self._line = self._line + data, b""
+        pieces, position = [], 0
+        while position < len(data):
+            if self._left:
+                piece = data[position : position + self._left]
+                pieces.append(piece)
+                self._left -= len(piece)
+                position += len(piece)
+                continue
+            match = _NEXT_LINE(data, position)
+            if match is None:
+                self._line = data[position:]
+                break
+            self._left, position = int(match[1], 16), match.end()
+            if not self._left:
+                break  # trailers say nothing here
+        return b"".join(pieces)
 
 
 class UntilClose:

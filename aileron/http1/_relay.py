@@ -46,12 +46,11 @@ class RelayClient(Protocol):
 
 
 class RelayedExchange(Protocol):
-    """A request that was taken.  Before L{start} it only collects what it is given.
+    """A request that was taken.  Before L{start} it only collects what it is given."""
 
-    :ivar answered: whether its answer is whole, and only waits for the client to read it.
-    """
-
-    answered: bool
+    @property
+    def answered(self) -> bool:
+        """True while its answer is whole, and only waits for the client to read it."""
 
     def take(self, data: bytes) -> int:
         """More of what the client sends.

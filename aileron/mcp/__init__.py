@@ -10,14 +10,17 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["main", "over_http"]
+__all__ = ["main", "over_http", "plain_tools"]
 
 if TYPE_CHECKING:
+    from aileron.interfaces import IAgentRoutes
     from aileron.values import McpSettings
 
     from ._http_endpoint import HttpEndpoint as HttpEndpoint  # for the daemon, which loads it only where it is wanted
+    from ._plain import PlainTools
 
 _YOUNG = 10_000
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -60,3 +63,16 @@ def over_http(reactor: Any, settings: McpSettings) -> HttpEndpoint:
 
     filter_logs()
     return HttpEndpoint(reactor, settings, LoopThread(reactor))
+
+
+def plain_tools(
+    routes: IAgentRoutes, reactor: Any, generation: Callable[[], object], longest_wait_seconds: int
+) -> PlainTools:
+    """Make the same tools for who speaks to an agent's model by another protocol.  Loads no SDK.
+
+    :param reactor: provides time.
+    :param generation: returns another value once the actions that are offered are others.
+    """
+    from ._plain import PlainTools
+
+    return PlainTools(routes, reactor, generation, longest_wait_seconds)

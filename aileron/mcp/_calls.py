@@ -14,7 +14,16 @@ from aileron.values import JSON
 from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, ToolDefinition, own_definitions
 from ._forms import Form, fill_in, list_answered
 from ._link import DaemonLink
-from ._texts import PUT_RIGHT, ToolResult, is_misdirected, mention_answers, render_error, render_form, render_status
+from ._texts import (
+    PUT_RIGHT,
+    ToolResult,
+    is_misdirected,
+    mention_answers,
+    read_status_call,
+    render_error,
+    render_form,
+    render_status,
+)
 from ._tools import CallOptions
 from .offering.access import ACCESS_DEFINITIONS, Shortlist, describe_action, render_matches, resolve_call
 from .waiting.running import REASON, ActionRunner, Attempts, Withdrawals
@@ -79,12 +88,11 @@ class Calls:
             await self.daemon.withdraw(run_id, REASON)
 
     async def _status(self, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        approval_id, wait = arguments.get("approval_id"), arguments.get("wait_seconds", 0)
-        if not isinstance(approval_id, str) or not approval_id:
-            return ToolResult("approval_id must be the text that the pending answer named.", is_error=True)
-        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait >= 0:
-            return ToolResult("wait_seconds must be a number, 0 or more.", is_error=True)
-        attempts = Attempts(self.clock, min(wait, options.wait_seconds))
+        asked = read_status_call(arguments, options.wait_seconds)
+        if isinstance(asked, ToolResult):
+            return asked
+        approval_id, wait_seconds = asked
+        attempts = Attempts(self.clock, wait_seconds)
         try:
             return render_status(await attempts.answer(lambda left: self.daemon.result(approval_id, left)))
         except DaemonUnreachable as error:

@@ -124,6 +124,16 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
     return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _render_edited(body), _reason(body)))
 
 
+def read_status_call(arguments: Mapping[str, JSON], longest_seconds: float) -> tuple[str, float] | ToolResult:
+    """Read after which run a call of C{check_action_status} asks, and for how long it waits; or tell what is wrong."""
+    approval_id, wait = arguments.get("approval_id"), arguments.get("wait_seconds", 0)
+    if not isinstance(approval_id, str) or not approval_id:
+        return ToolResult("approval_id must be the text that the pending answer named.", is_error=True)
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait >= 0:
+        return ToolResult("wait_seconds must be a number, 0 or more.", is_error=True)
+    return approval_id, min(wait, longest_seconds)
+
+
 def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
     """Tell whether nobody was asked since what we were told of the daemon leads to nobody whom we may ask."""
     return isinstance(error, DaemonUnreachable) and error.misdirected

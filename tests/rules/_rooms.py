@@ -38,7 +38,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
     "egress": _GROUND | {"home", "tables", "toml"},
     # A client of the gateway like others: the gateway knows nothing of it.
-    "inband": _GROUND | {"waiting"},
+    "inband": _GROUND | {"http1"},
     "api": _GROUND | {"credentials", "http1"},
     "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},
@@ -53,7 +53,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "testing": _GROUND | _DAEMON_SIDE | {"credentials", "client", "waiting"},
     "daemon": _GROUND
     | _DAEMON_SIDE
-    | {"credentials", "hardening", "notices", "api", "egress", "gateway", "web", "mcp"},
+    | {"credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
@@ -79,7 +79,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
 
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
-    "daemon": frozenset({"api", "gateway", "web", "mcp", "launch"}),
+    "daemon": frozenset({"api", "gateway", "inband", "web", "mcp", "launch"}),
     # "aileron version" need not load an agent, and only one command loads the daemon.
     "cli": frozenset({"daemon", "demo", "launch"}),
 }

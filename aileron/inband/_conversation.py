@@ -1,0 +1,215 @@
+"""Carries one request on with the provider, over as many turns as the model calls our tools in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from itertools import count
+
+from attrs import define, field, frozen
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, ExternalApiError, InvalidRequest
+from aileron.http1 import RelayHandler, ResponseHead
+from aileron.interfaces import IInBandMemories
+
+from ._calls import SessionCalls
+from ._exchange import InBandExchange
+from ._reply import NO_RETRY
+from ._turns import BrokenReply, IExchange, IProtocol, Memory, Turn
+from ._upstream import UpstreamCall
+
+MOST_TURNS = 8
+"""In which the model may call our tools, in answer to one request; after them it is offered none."""
+
+STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
+"""How long a call waits for a person: where events keep the client waiting, and where nothing does."""
+
+KEEP_ALIVE_SECONDS = 10.0
+_MOST_ERROR_BYTES = 64 * 1024
+_ENCODING = re.compile(rb"\r\ncontent-encoding: *(?!identity)[^\r]", re.IGNORECASE).search
+
+_log = Logger()
+
+
+@frozen
+class ProviderRequest:
+    """The way of a client's requests to the provider.
+
+    :ivar target: at the gateway.
+    :ivar lines: of the client's head, as far as they go on.
+    """
+
+    gateway: RelayHandler
+    target: bytes = field(repr=False)
+    lines: bytes = field(repr=False)
+
+    def send(self, body: bytes, clock: IReactorTime) -> UpstreamCall:
+        """Send a body."""
+        call = UpstreamCall(clock)
+        call.begin(self.gateway, self.target, self.lines, body)
+        return call
+
+
+class ProviderRefused(ExternalApiError):
+    """The provider refused a later turn of a reply that the client has begun to wait for or to read.
+
+    :ivar http_status: with which.
+    """
+
+    def __init__(self, http_status: int, message: str) -> None:
+        super().__init__(message)
+        self.http_status = http_status
+
+
+@define(eq=False)
+class Conversation:
+    """One request and its reply.
+
+    :ivar identify: finds whose calls the model may make; L{None}: no live session has this key.
+    :ivar wait_seconds: how long a call may wait for a person, as the client says; L{None}: it does not say.
+    :ivar unknown_warnings: which of an exchange's warnings are not on record yet.
+    """
+
+    protocol: IProtocol
+    provider: ProviderRequest
+    identify: Callable[[], Awaitable[SessionCalls | None]]
+    memories: IInBandMemories
+    clock: IReactorTime
+    wait_seconds: float | None
+    unknown_warnings: Callable[[str, Iterable[str]], list[str]]
+    _upstream: UpstreamCall | None = field(default=None, init=False)
+
+    async def run(self, client: InBandExchange, body: bytes) -> None:
+        """Carry the request on to its end; what goes wrong ends the reply visibly."""
+        exchange: IExchange | None = None
+        try:
+            calls = await self.identify()
+            if calls is None:  # the gateway knows how to refuse
+                await self._pass_on(client, await self._ask(client, body))
+                return
+            exchange = await self._open(calls, body)
+            await self._go_on(client, exchange, calls)
+        except CancelledError:
+            raise
+        except AileronError as error:
+            self._fail(client, exchange, error.message, getattr(error, "http_status", error.status))
+        except Exception as error:  # noqa: BLE001 - the rim: the reply must not seem complete
+            _log.error("in-band mode failed: {kind}", kind=type(error).__qualname__)
+            self._fail(client, exchange, "Aileron's in-band mode failed.", 500)
+        finally:
+            client.throttle = None
+            if self._upstream is not None:
+                self._upstream.abort()
+
+    async def _open(self, calls: SessionCalls, body: bytes) -> IExchange:
+        if _ENCODING(self.provider.lines):
+            raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
+        request = self.protocol.read(body)
+        kept = await self.memories.find(calls.session.id, request.keys) if request.keys else ()
+        exchange: IExchange = request.open(await calls.offered(), [Memory(keys, content) for keys, content in kept])
+        if warnings := self.unknown_warnings(calls.session.id, exchange.warnings):
+            await calls.record("in_band.warned", {**calls.about, "warnings": list(warnings)})
+        return exchange
+
+    async def _go_on(self, client: InBandExchange, exchange: IExchange, calls: SessionCalls) -> None:
+        for number in count(1):
+            head = await self._ask(client, exchange.body)
+            if head.code != HTTPStatus.OK and number == 1:
+                await self._pass_on(client, head)
+                return
+            turn = await self._listen(client, exchange, head)
+            if not turn.calls:
+                break
+            if number > MOST_TURNS:
+                raise BrokenReply("The model kept calling tools that it was offered no more.")
+            with self._kept_alive(client, exchange):
+                results = await calls.run(turn, number, self._patience(exchange))
+            exchange.answer(results, last=number == MOST_TURNS)
+            if turn.mixed:
+                break
+        memory = exchange.memory()
+        if memory is not None:
+            await self.memories.keep(calls.session.id, memory.keys, memory.content)
+        if exchange.streams:
+            client.reply.end(exchange.finish())
+        else:
+            client.reply.document(head.status, head.lines, exchange.finish())
+
+    async def _ask(self, client: InBandExchange, body: bytes) -> ResponseHead:
+        """Send a body to the provider, and wait for the head of its answer."""
+        self._upstream = upstream = self.provider.send(body, self.clock)
+        client.throttle = upstream.throttle
+        if client.reply.slow:
+            upstream.throttle(True)
+        return await upstream.answered
+
+    async def _listen(self, client: InBandExchange, exchange: IExchange, head: ResponseHead) -> Turn:
+        """Read one response, and pass on at once what the client is to see of it."""
+        upstream = self._upstream
+        if upstream is None:
+            raise BrokenReply("There is no response to read.")
+        if head.code != HTTPStatus.OK:
+            raise ProviderRefused(head.code, await _explain(upstream, head))
+        if _ENCODING(head.lines):
+            raise BrokenReply("The provider compressed its response, although it was asked not to.")
+        if exchange.streams and not client.reply.begun:
+            client.reply.begin(head)
+        upstream.hear(lambda data: client.reply.write(exchange.feed(data)))
+        await upstream.ended
+        return exchange.end()
+
+    async def _pass_on(self, client: InBandExchange, head: ResponseHead) -> None:
+        """Pass an answer on as it comes: an error, before anything was changed."""
+        upstream = self._upstream
+        if upstream is None:
+            raise BrokenReply("There is no response to read.")
+        client.reply.pass_on(upstream.raw_head)
+        upstream.hear(client.reply.pass_on, raw=True)
+        await upstream.ended
+        client.reply.passed(keep=head.keep)
+
+    def _patience(self, exchange: IExchange) -> float:
+        if self.wait_seconds is not None:
+            return self.wait_seconds
+        return STREAM_WAIT_SECONDS if exchange.streams else DOCUMENT_WAIT_SECONDS
+
+    @contextmanager
+    def _kept_alive(self, client: InBandExchange, exchange: IExchange) -> Iterator[None]:
+        """Have the client hear of us now and then while it lasts."""
+        beating = LoopingCall(lambda: client.reply.write(exchange.keep_alive()))
+        beating.clock = self.clock
+        beating.start(KEEP_ALIVE_SECONDS, now=False)
+        try:
+            yield
+        finally:
+            beating.stop()
+
+    def _fail(self, client: InBandExchange, exchange: IExchange | None, message: str, status: int) -> None:
+        if client.reply.over:
+            return
+        if not client.reply.begun:
+            client.reply.refuse(status, self.protocol.error(message, status), NO_RETRY)
+        elif exchange is not None and exchange.streams:
+            client.reply.end(exchange.fail(message, status))
+        else:
+            client.reply.cut(framed=True)
+
+
+async def _explain(upstream: UpstreamCall, head: ResponseHead) -> str:
+    """Return what the provider's error says, as far as it can be read."""
+    pieces: list[bytes] = []
+    upstream.hear(lambda data: pieces.append(data) if sum(map(len, pieces)) < _MOST_ERROR_BYTES else None)
+    await upstream.ended
+    try:
+        message = json.loads(b"".join(pieces))["error"]["message"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        message = None
+    words = f": {message}" if isinstance(message, str) else "."
+    return f"The provider refused to go on with HTTP {head.code}{words}"

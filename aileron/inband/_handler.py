@@ -1,0 +1,196 @@
+"""The routes of in-band mode: which requests it takes off the agent site's channel; the gateway gets all others."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+
+from aileron.http1 import RelayClient, RelayHandler, RequestHead, Route, parse_request
+from aileron.interfaces import IAudit, IInBandMemories, ISessions
+from aileron.values import JSON, RelayedPath
+
+from ._calls import IAgentTools, SessionCalls
+from ._conversation import Conversation, ProviderRequest
+from ._exchange import BodyBudget, InBandExchange
+from ._reply import ClientReply
+from ._turns import IProtocol
+from ._upstream import onward_lines, onward_target, without_key
+
+_PREFIX = b"/inband"
+_KEY_FIELD = b"x-aileron-gateway-key"
+_OTHER = "other"
+_IN_BAND = re.compile(rb"(?:/s/([^/]+))?(/inband/.*)", re.DOTALL).fullmatch
+_WAIT = re.compile(rb"\r\nprefer: *wait=([0-9]{1,4})(?=\r\n|$)", re.IGNORECASE).search
+_MOST_REMEMBERED = 1024
+
+_RULES = (
+    Rule("/inband/openai/v1/chat/completions", methods=["POST"], endpoint="openai.chat"),
+    Rule("/inband/openai/v1/responses", methods=["POST"], endpoint="openai.responses"),
+    Rule("/inband/anthropic/v1/messages", methods=["POST"], endpoint="anthropic.messages"),
+    Rule("/inband/<any(openai, anthropic):provider>/<path:rest>", endpoint=_OTHER),
+)
+_ROUTES = Map(_RULES, merge_slashes=False)
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
+def published() -> tuple[RelayedPath, ...]:
+    """Every path that is taken from the agent site, with its methods and where it leads."""
+    paths = []
+    for rule in _RULES:
+        path = rule.rule.replace("<any(openai, anthropic):provider>", "<provider>")
+        providers = ("openai", "anthropic") if rule.endpoint == _OTHER else (rule.endpoint.partition(".")[0],)
+        paths += [RelayedPath(method, path, providers) for method in sorted(rule.methods or _METHODS)]
+    return tuple(paths)
+
+
+@frozen
+class InBandParts:
+    """What in-band mode works with.
+
+    :ivar tools: of agents' sessions.
+    :ivar ids: fresh ULIDs.
+    """
+
+    sessions: ISessions
+    tools: IAgentTools
+    memories: IInBandMemories
+    audit: IAudit
+    clock: IReactorTime
+    ids: Callable[[], str]
+
+
+@define
+class InBandState:
+    """What all requests have in common.
+
+    :ivar protocols: by the names of their routes.
+    """
+
+    gateway: RelayHandler
+    parts: InBandParts
+    protocols: Mapping[str, IProtocol]
+    budget: BodyBudget = field(factory=BodyBudget, init=False)
+    _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
+
+    def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
+        """Return those of a session's that were not returned before: a client sends the same tools each time."""
+        unknown = [each for each in warnings if (session_id, each) not in self._warned]
+        self._warned |= dict.fromkeys((session_id, each) for each in unknown)
+        while len(self._warned) > _MOST_REMEMBERED:
+            self._warned.popitem(last=False)
+        return unknown
+
+
+@frozen
+class InBandRoute:
+    """The route of one client's requests that differ in their length alone.  It is L{aileron.http1.Route}.
+
+    :ivar name: of the protocol.
+    :ivar key: the in-band key that they bring, whosever it is.
+    :ivar wait_seconds: as the client says; L{None}: it does not.
+    :ivar keep: whether the client may send another request.
+    """
+
+    state: InBandState
+    client: RelayClient
+    name: str
+    key: str = field(repr=False)
+    provider: ProviderRequest
+    wait_seconds: float | None
+    keep: bool
+
+    def exchange(self, length: int) -> InBandExchange:
+        return InBandExchange(
+            client=self.client,
+            length=length,
+            reply=ClientReply(self.client, keep=self.keep),
+            error=self.state.protocols[self.name].error,
+            converse=self._converse,
+            budget=self.state.budget,
+            clock=self.state.parts.clock,
+        )
+
+    def _converse(self, exchange: InBandExchange, body: bytes) -> Coroutine[Deferred[Any], Any, None]:
+        conversation = Conversation(
+            protocol=self.state.protocols[self.name],
+            provider=self.provider,
+            identify=self._identify,
+            memories=self.state.parts.memories,
+            clock=self.state.parts.clock,
+            wait_seconds=self.wait_seconds,
+            unknown_warnings=self.state.unknown_warnings,
+        )
+        return conversation.run(exchange, body)
+
+    async def _identify(self) -> SessionCalls | None:
+        parts = self.state.parts
+        digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
+        session = await parts.sessions.by_in_band_key(digest)
+        if session is None or not session.live:
+            return None
+        self.client.keep(session.id)
+        about: dict[str, JSON] = {"protocol": self.name}
+        return SessionCalls(
+            parts.tools,
+            parts.audit,
+            parts.clock,
+            parts.ids,
+            session=session,
+            key=self.key,
+            request_id=parts.ids(),
+            about=about,
+        )
+
+
+class InBandHandler:
+    """Takes requests over that are in-band mode's, and leaves the others to the gateway.
+
+    It is L{aileron.http1.RelayHandler}.
+    """
+
+    def __init__(self, state: InBandState) -> None:
+        self._state = state
+        self._adapter = _ROUTES.bind("localhost")
+
+    def route(self, head: RequestHead, client: RelayClient) -> Route | None:
+        gateway = self._state.gateway
+        path, mark, query = head.target.partition(b"?")
+        found = _IN_BAND(path) if _PREFIX in path else None
+        name = None if found is None else self._match(found[2], head.method)
+        if found is None or name is None:
+            return gateway.route(head, client)
+        key = (found[1] or head.fields.get(_KEY_FIELD, b"")).decode("latin-1")
+        target = onward_target(key, found[2].removeprefix(_PREFIX) + mark + query)
+        if name == _OTHER:
+            return gateway.route(_redirect(head, target), client)
+        wait = _WAIT(head.lines)
+        return InBandRoute(
+            state=self._state,
+            client=client,
+            name=name,
+            key=key,
+            provider=ProviderRequest(gateway, target, onward_lines(head.lines)),
+            wait_seconds=None if wait is None else float(wait[1]),
+            keep=b"close" not in head.fields.get(b"connection", b"").lower(),
+        )
+
+    def _match(self, path: bytes, method: bytes) -> str | None:
+        try:
+            name: str = self._adapter.match(path.decode("ascii"), method.decode("ascii"))[0]
+        except HTTPException:  # not found, or another method
+            return None
+        return name
+
+
+def _redirect(head: RequestHead, target: bytes) -> RequestHead:
+    """Return the same head with another target, and without a key that says whose it is."""
+    return parse_request(b"".join((head.method, b" ", target, b" HTTP/1.1", without_key(head.lines), b"\r\n\r\n")))
