@@ -1,0 +1,277 @@
+"""OpenAI's Chat Completions: one message in deltas, whose calls are told apart by their index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from aileron.inband._turns import CallResult, OfferedTool
+from aileron.values import JSON
+
+from .document import EACH, Document, dump
+from .events import Event, write_event
+from .exchange import Exchange, Part, Round, openai_error
+from .requests import Protocol, interleave, place_results
+
+_SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
+_CALLED, _STOPPED = "tool_calls", "stop"
+
+
+class ChatExchange(Exchange):
+    """Carries the reply to a chat completion."""
+
+    # A call that the request insisted on ends with "stop".
+    complete_at = frozenset({_CALLED, _STOPPED})
+
+    def _event(self, event: Event) -> bytes:
+        now, data = self._round, event.data
+        if "error" in data:
+            now.stop = "error"
+        if not data or "error" in data:
+            return self._keep(event) if b"[DONE]" in event.raw else event.raw
+        self._note(data)
+        choice = next(iter(data.get("choices") or ()), None)
+        if choice is None:
+            return self._keep(event) if now.stop or now.usage or self._rounds else event.raw
+        delta, ended = choice.get("delta") or {}, choice.get("finish_reason")
+        shown = self._show(delta, ended=bool(ended))
+        says = any(value not in (None, "", []) for key, value in shown.items() if key != "role")
+        if not ended:
+            written = event.with_data(self._same({**data, "choices": [{**choice, "delta": shown}]}))
+            return written.raw if says or shown == delta or "role" in shown else b""
+        now.stop = str(ended)
+        self._keep(event.with_data({**data, "choices": [{**choice, "delta": {} if says else shown}]}))
+        told = {**data, "choices": [{**choice, "delta": shown, "finish_reason": None}], "usage": None}
+        return write_event(event.name, self._same(told)) if says else b""
+
+    def _note(self, data: Mapping[str, Any]) -> None:
+        for key in _SAME:
+            if key in data:
+                self._first.setdefault(key, data[key])
+        if isinstance(data.get("usage"), dict):
+            self._round.usage = data["usage"]
+
+    def _same(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make a chunk, or a whole completion, one of the client's reply."""
+        if not self._rounds:
+            return data
+        usage = {"usage": self._sum()} if isinstance(data.get("usage"), dict) else {}
+        return {**data, **{key: value for key, value in self._first.items() if key in data}, **usage}
+
+    def _show(self, delta: Mapping[str, Any], *, ended: bool) -> dict[str, Any]:
+        """Take a delta; return the client's part of it."""
+        rest = {key: value for key, value in delta.items() if key != "tool_calls"}
+        self._hold(sum(len(value) for value in rest.values() if isinstance(value, str)))
+        accumulate(self._round.message, {key: value for key, value in rest.items() if key != "role"})
+        shown = {key: value for key, value in rest.items() if key != "role" or not self._rounds}
+        calls = [call for piece in delta.get("tool_calls") or () for call in self._fragment(piece)]
+        if ended:  # a name that could have been the beginning of one of ours
+            undecided = [part for part in self._round.parts.values() if not part.ours and part.shown < 0]
+            calls += [self._deliver(part) for part in undecided]
+        return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
+
+    def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Take a fragment of a call; yield the client's, if it is one of its calls."""
+        part = self._find(piece)
+        function = dict(piece.get("function") or {})
+        self._write_on(part, function.pop("arguments", None))
+        if part.ours or part.shown >= 0:
+            function.pop("name", None)  # some say it again
+        more = {key: value for key, value in piece.items() if key not in ("index", "id", "function")}
+        accumulate(part.value, more | ({"function": function} if function else {}))
+        name = self._call(part)[1]
+        if part.shown >= 0:
+            yield self._rename({**piece, "index": part.shown})
+        elif name in self._names.ours:
+            part.ours = True
+        elif name and (part.written or not any(own.startswith(name) for own in self._names.ours)):
+            yield self._deliver(part)
+
+    def _find(self, piece: Mapping[str, Any]) -> Part:
+        """Find the call of a fragment; some providers give all calls one index, and each its identifier."""
+        parts, known = self._round.parts, self._round.notes
+        identifier, index = piece.get("id") or "", str(piece.get("index", ""))
+        found = parts.get(known.get(index, -1))
+        named = identifier and (piece.get("function") or {}).get("name")
+        if found is None or (named and found.value["id"] not in ("", identifier)):
+            known[index] = len(parts)
+            found = parts[len(parts)] = Part({"id": "", "type": "function"})
+        found.value["id"] = found.value["id"] or identifier
+        return found
+
+    def _deliver(self, part: Part) -> dict[str, Any]:
+        """Begin a call of the client's, with all that came of it."""
+        part.shown = self._shown
+        self._shown += 1
+        return {"index": part.shown, **self._rename(self._history(part))}
+
+    def _rename(self, call: dict[str, Any]) -> dict[str, Any]:
+        renamed = {
+            kind: {**call[kind], "name": self._names.down(call[kind]["name"])}
+            for kind in ("function", "custom")
+            if isinstance(call.get(kind), dict) and "name" in call[kind]
+        }
+        return call | renamed
+
+    def _write_end(self, event: Event) -> bytes:
+        choices = [self._ending(choice) for choice in event.data.get("choices") or ()]
+        return event.with_data(self._same(event.data | ({"choices": choices} if choices else {}))).raw
+
+    def _ending(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Say why the client's message ends: not for calls, if it has none."""
+        called = choice.get("finish_reason") == _CALLED and not self._round.parts
+        return {**choice, "finish_reason": _STOPPED} if called else choice
+
+    def _read_document(self, data: Mapping[str, Any]) -> None:
+        self._note(data)
+        choice = next(iter(data.get("choices") or ()), {})
+        self._round.notes.update(data)
+        self._round.stop = str(choice.get("finish_reason") or "")
+        for key, value in (choice.get("message") or {}).items():
+            if key != "tool_calls":
+                accumulate(self._round.message, {key: value})
+        for number, call in enumerate((choice.get("message") or {}).get("tool_calls") or ()):
+            part = self._round.parts[number] = Part(dict(call))
+            part.ours = self._call(part)[1] in self._names.ours
+            self._write_on(part, (call.get("function") or {}).get("arguments"))
+
+    def _write_document(self) -> bytes:
+        message: dict[str, Any] = {}
+        for each in self._all_rounds():
+            accumulate(message, each.message)
+        calls = [self._rename(self._history(part)) for part in self._round.parts.values() if not part.ours]
+        choice = self._ending(self._round.notes["choices"][0])
+        choice = {**choice, "message": message | ({"tool_calls": calls} if calls else {})}
+        data = self._same({**self._round.notes, "choices": [choice]})
+        return bytes(self._kept) if data == self._round.notes else dump(data).encode("ascii")
+
+    def _call(self, part: Part) -> tuple[str, str]:
+        inner = part.value.get("function") or part.value.get("custom") or {}
+        return str(part.value.get("id") or ""), str(inner.get("name") or "")
+
+    def _is_theirs(self, part: Part) -> bool:
+        return not part.ours
+
+    def _history(self, part: Part) -> dict[str, Any]:
+        function = part.value.get("function")
+        written = {"function": {**function, "arguments": part.written}} if function else {}
+        return {**part.value, **written}
+
+    def _result(self, part: Part, result: CallResult) -> JSON:
+        return {"role": "tool", "tool_call_id": part.value.get("id") or "", "content": result.text}
+
+    def _go_on(self, now: Round) -> None:
+        self._document.append("messages", *messages_of(self._remember(now)))
+
+    def _choose(self, kind: str) -> None:
+        self._document.write("tool_choice", dump(kind))
+
+    def _keys(self, each: Round) -> Iterable[str]:
+        return (self._call(part)[0] for part in each.parts.values() if not part.ours and self._call(part)[0])
+
+    def fail(self, message: str, status: int = 502) -> bytes:
+        error = openai_error(message, status)
+        return write_event("", error) if self.streams else dump(error).encode("ascii")
+
+    def keep_alive(self) -> bytes:
+        return b": keep-alive\n\n" if self.streams else b""
+
+
+class ChatProtocol(Protocol):
+    """Chat Completions."""
+
+    tool_names = (("tools", EACH, "function", "name"), ("tools", EACH, "custom", "name"))
+    other_names = (
+        ("messages", EACH, "tool_calls", EACH, "function", "name"),
+        ("messages", EACH, "tool_calls", EACH, "custom", "name"),
+        ("messages", EACH, "name"),
+        ("tool_choice", "function", "name"),
+        ("tool_choice", "custom", "name"),
+        ("tool_choice", "allowed_tools", "tools", EACH, "function", "name"),
+    )
+    exchange = ChatExchange
+
+    def error(self, message: str, status: int) -> bytes:
+        return dump(openai_error(message, status)).encode("ascii")
+
+    def tool(self, name: str, tool: OfferedTool) -> JSON:
+        function = {"name": name, "description": tool.description, "parameters": tool.input_schema}
+        return {"type": "function", "function": function}
+
+    def why_not(self, document: Document) -> str:
+        if document.get("n") not in (None, 1):
+            return "the client asks for several choices."
+        return "the client uses the older field functions." if document.get("functions") else ""
+
+    def keys(self, document: Document) -> Iterable[str]:
+        for message in document.get("messages") or ():
+            yield from _call_ids(message)
+
+    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        messages = list(document.find("messages", EACH))
+        at = next((n for n in reversed(range(len(messages))) if {*_call_ids(messages[n].value)} & {*keys}), None)
+        if at is None:
+            return
+        message, (*earlier, last) = messages[at], rounds
+        self._restore_content(document, message, rounds)
+        before = [text for each in earlier for text in messages_of(each)]
+        document.insert(message.start, "".join(f"{text}," for text in before))
+        calls = next(document.within(message, "tool_calls"))
+        entries = [dump(call) if ours else None for ours, call in last["parts"]]
+        interleave(document, calls, [entries])
+        results = []
+        for span in messages[at + 1 :]:
+            if not isinstance(span.value, dict) or span.value.get("role") != "tool":
+                break
+            results.append((span.value.get("tool_call_id"), span))
+        order = [call["id"] for _, call in last["parts"]]
+        mine = [(each["tool_call_id"], dump(each)) for each in last["results"]]
+        place_results(document, order, results, mine, after=(results[-1][1] if results else message).end)
+
+    def _restore_content(self, document: Document, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
+        """Give each round its own text, if the client still has it all as it was sent."""
+        texts = [each["message"].get("content") for each in rounds]
+        if len(rounds) > 1 and message.value.get("content") == "".join(text or "" for text in texts):
+            document.replace(next(document.within(message, "content")), dump(texts[-1]))
+        else:
+            for each in rounds[:-1]:
+                each["message"].pop("content", None)
+
+
+def messages_of(remembered: Any) -> list[str]:
+    """Write a round as messages: the model's own, then the results of our tools."""
+    calls = [call for _, call in remembered["parts"]]
+    said = {key: value for key, value in remembered["message"].items() if value is not None and key != "role"}
+    message = {"role": "assistant", "content": None, **said, "tool_calls": calls}
+    return [dump(message), *map(dump, remembered["results"])]
+
+
+def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    """Add a delta to what came before it: texts grow, and entries of a list that have the same index are one."""
+    for key, value in delta.items():
+        before = whole.get(key)
+        if before is None or key in ("type", "index", "role"):
+            whole[key] = [*value] if isinstance(value, list) else {**value} if isinstance(value, dict) else value
+        elif isinstance(before, str) and isinstance(value, str):
+            whole[key] = before + value
+        elif isinstance(before, dict) and isinstance(value, dict):
+            accumulate(before, value)
+        elif isinstance(before, list) and isinstance(value, list):
+            for entry in value:
+                _add_entry(before, entry)
+        elif value is not None:
+            whole[key] = value
+
+
+def _add_entry(entries: list[Any], entry: Any) -> None:
+    index = entry.get("index") if isinstance(entry, dict) else None
+    same = (each for each in entries if isinstance(each, dict) and index is not None and each.get("index") == index)
+    if (found := next(same, None)) is None:
+        entries.append(dict(entry) if isinstance(entry, dict) else entry)
+    else:
+        accumulate(found, entry)
+
+
+def _call_ids(message: Any) -> list[str]:
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return [call["id"] for call in calls or () if isinstance(call, dict) and isinstance(call.get("id"), str)]

@@ -1,0 +1,193 @@
+"""A request's JSON, changed in its text: whatever is not ours stays byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+from aileron.values import writer
+
+dump = writer(sort_keys=False, allow_nan=True)
+"""Writes JSON in ASCII, without blanks, members in their order."""
+
+EACH = "*"
+"""In a path: every element of an array."""
+
+_decode = json.JSONDecoder().raw_decode
+_blanks = re.compile(r"[ \t\n\r]*").match
+
+
+@frozen
+class Span:
+    """A value, and the part of the text that says it."""
+
+    value: Any
+    start: int
+    end: int
+
+
+class Document:
+    """The JSON object of a request, and what is to be changed of it.
+
+    Each change replaces a part of the text as it came; changes of the same part apply in the order they were made.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        """Read it.
+
+        :raises InvalidRequest: it is no JSON object, or has a member twice.
+        """
+        try:
+            self.text = body.decode("utf-8")
+            start = _skip(self.text, 0)
+            found, self._end = _members(self.text, start)
+            rest = self.text[_skip(self.text, self._end + 1) :]
+        except (ValueError, IndexError, RecursionError):
+            raise InvalidRequest("The request's body is not a JSON object.") from None
+        self._members = dict(found)
+        if rest or len(self._members) < len(found):
+            raise InvalidRequest("The request's body is not one JSON object with each member once.")
+        self._edits: list[tuple[int, int, str]] = []
+        self._written: dict[str, str] = {}
+        self._appended: dict[str, list[str]] = {}
+
+    def get(self, key: str) -> Any:
+        """Return the value of a member as it came, or L{None}."""
+        return self._members[key].value if key in self._members else None
+
+    def raw(self, span: Span) -> str:
+        """Return the text of a value as it came."""
+        return self.text[span.start : span.end]
+
+    def find(self, *path: str) -> Iterator[Span]:
+        """Find the values at a path of members, where L{EACH} is every element; what is not there is left out."""
+        if path[0] in self._members:
+            yield from self.within(self._members[path[0]], *path[1:])
+
+    def within(self, span: Span, *path: str) -> Iterator[Span]:
+        """Find the values at a path below another value."""
+        if not path:
+            yield span
+        elif path[0] == EACH:
+            for element in self.elements(span):
+                yield from self.within(element, *path[1:])
+        elif isinstance(span.value, dict) and path[0] in span.value:
+            for key, value in _members(self.text, span.start)[0]:
+                if key == path[0]:
+                    yield from self.within(value, *path[1:])
+
+    def elements(self, span: Span) -> list[Span]:
+        """List an array's elements; of what is no array there are none."""
+        found: list[Span] = []
+        if isinstance(span.value, list):
+            at = _skip(self.text, span.start + 1)
+            while self.text[at] != "]":
+                found.append(_value(self.text, at))
+                at = _next(self.text, found[-1].end)
+        return found
+
+    def replace(self, span: Span, text: str) -> None:
+        """Put other text in the place of a value; what was changed within it is lost."""
+        self._edits = [edit for edit in self._edits if not span.start < edit[0] <= edit[1] < span.end]
+        self._edits.append((span.start, span.end, text))
+
+    def insert(self, at: int, text: str, *, until: int | None = None) -> None:
+        """Put text before the character at C{at}, in the place of what stands from there C{until} another."""
+        self._edits.append((at, at if until is None else until, text))
+
+    def write(self, key: str, text: str) -> None:
+        """Give a member another value, or add it at the end."""
+        self._written[key] = text
+
+    def append(self, key: str, *texts: str) -> None:
+        """Append elements to the array that a member is; where it is none, it becomes one."""
+        self._appended.setdefault(key, []).extend(texts)
+
+    def prepend(self, key: str, *texts: str) -> None:
+        """Put elements before those of an array that a member is."""
+        before = _joined("", list(texts))
+        if not texts:
+            return
+        if key in self._written or not isinstance(self.get(key), list):
+            after = self._written.get(key, "[]")[1:]
+            self._written[key] = f"[{before}{',' if after != ']' else ''}{after}"
+        else:
+            self.insert(self._members[key].start + 1, before + ("," if self.get(key) else ""))
+
+    def withdraw(self, key: str) -> None:
+        """Take back what was appended to a member."""
+        self._appended.pop(key, None)
+
+    def render(self) -> bytes:
+        """Write the request with all changes."""
+        edits, added = list(self._edits), dict(self._written)
+        for key, texts in self._appended.items():
+            span = self._members.get(key)
+            if key not in added and span is not None and isinstance(span.value, list):
+                edits.append((span.end - 1, span.end - 1, _joined("," if span.value else "", texts)))
+            else:
+                before = added.get(key, "[]")[:-1]
+                added[key] = before + _joined("," if before != "[" else "", texts) + "]"
+        for key in [key for key in added if key in self._members]:
+            span = self._members[key]
+            edits = [edit for edit in edits if not span.start <= edit[0] < span.end]
+            edits.append((span.start, span.end, added.pop(key)))
+        new = [f"{dump(key)}:{text}" for key, text in added.items()]
+        edits.append((self._end, self._end, _joined("," if new and self._members else "", new)))
+        return _apply(self.text, edits).encode("utf-8")
+
+
+def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:
+    pieces, at = [], 0
+    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
+        pieces += [text[at:start], new]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _joined(before: str, texts: list[str]) -> str:
+    return before + ",".join(texts)
+
+
+def _members(text: str, start: int) -> tuple[list[tuple[str, Span]], int]:
+    """Read an object's members, and where its brace stands that ends it."""
+    if text[start] != "{":
+        raise ValueError
+    found, at = [], _skip(text, start + 1)
+    while text[at] != "}":
+        key = _value(text, at)
+        colon = _skip(text, key.end)
+        if not isinstance(key.value, str) or text[colon] != ":":
+            raise ValueError
+        value = _value(text, _skip(text, colon + 1))
+        found.append((key.value, value))
+        at = _next(text, value.end)
+    return found, at
+
+
+def _next(text: str, at: int) -> int:
+    """Find where the next of several values begins, or what ends them."""
+    at = _skip(text, at)
+    if text[at] != ",":
+        if text[at] not in "]}":
+            raise ValueError
+        return at
+    at = _skip(text, at + 1)
+    if text[at] in "]}":
+        raise ValueError
+    return at
+
+
+def _value(text: str, at: int) -> Span:
+    value, end = _decode(text, at)
+    return Span(value, at, end)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _blanks(text, at)
+    return at if found is None else found.end()

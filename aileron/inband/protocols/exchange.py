@@ -1,0 +1,295 @@
+"""One reply of a provider, carried through its rounds: what the three protocols have in common."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from attrs import Factory, define, evolve
+from zope.interface import implementer
+
+from aileron.inband._turns import (
+    MOST_ARGUMENTS,
+    MOST_HELD,
+    BrokenReply,
+    CallResult,
+    IExchange,
+    Memory,
+    ModelCall,
+    Turn,
+)
+from aileron.values import JSON, loads_strict
+
+from .document import Document, dump
+from .events import Event, EventReader, read_object
+from .names import ToolNames
+
+_LAST = "\n\nThese tools cannot be called again in this reply. Go on with what you have."
+
+
+@define
+class Part:
+    """A part of a response: a tool call, a content block or an output item.
+
+    :ivar value: its JSON, as the history needs it, but for what is still written.
+    :ivar written: what came so far of a call's arguments.
+    :ivar shown: its place in what the client is sent.
+    """
+
+    value: dict[str, Any]
+    ours: bool = False
+    written: str = ""
+    shown: int = -1
+
+
+@define
+class Round:
+    """One response of the provider.
+
+    :ivar message: what belongs to no part.
+    :ivar stop: why the model stopped; empty: it has not.
+    :ivar held: the events of its end, which the client gets if this is the last round.
+    :ivar results: of the calls of ours, in order.
+    :ivar notes: of the protocol, while it reads.
+    """
+
+    parts: dict[int, Part] = Factory(dict)
+    message: dict[str, Any] = Factory(dict)
+    stop: str = ""
+    usage: Mapping[str, Any] = Factory(dict)
+    held: list[Event] = Factory(list)
+    results: list[CallResult] = Factory(list)
+    notes: dict[str, Any] = Factory(dict)
+
+    def calls(self) -> list[Part]:
+        """List the calls of ours."""
+        return [part for part in self.parts.values() if part.ours]
+
+
+@implementer(IExchange)
+class Exchange(ABC):
+    """Carries one reply through its rounds; each protocol says how its parts are read and written.
+
+    :cvar complete_at: the reasons to stop at which a response's calls are complete.
+    """
+
+    complete_at: ClassVar[frozenset[str]]
+
+    def __init__(self, document: Document, names: ToolNames, warnings: Sequence[str]) -> None:
+        self.streams = document.get("stream") is True
+        self.warnings = tuple(warnings)
+        self._document = document
+        self._names = names
+        self._reader = EventReader()
+        self._rounds: list[Round] = []
+        self._round = Round()
+        self._turn = Turn()
+        self._kept = bytearray()
+        self._held = 0
+        self._shown = 0
+        self._first: dict[str, Any] = {}
+        self._last = False
+
+    @property
+    def body(self) -> bytes:
+        return self._document.render()
+
+    def feed(self, data: bytes) -> bytes:
+        if self.streams:
+            return b"".join(map(self._event, self._reader.feed(data))) if self._names.ours else data
+        self._hold(len(data))
+        self._kept += data
+        return b""
+
+    def end(self) -> Turn:
+        now = self._round
+        if not self._names.ours:
+            return self._turn
+        if not self.streams:
+            self._read_document(read_object(bytes(self._kept)))
+        if not now.stop:
+            raise BrokenReply("The provider's response is not complete.")
+        if now.stop not in self.complete_at or self._last:
+            # What the model did not finish, or was told that it cannot do, is neither run nor kept.
+            now.parts = {index: part for index, part in now.parts.items() if not part.ours}
+        calls = [self._model_call(number, part) for number, part in enumerate(now.calls(), 1)]
+        self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_theirs, now.parts.values())))
+        return self._turn
+
+    def answer(self, results: Sequence[CallResult], *, last: bool = False) -> None:
+        found = {result.id: result for result in results}
+        self._round.results = [found[call.id] for call in self._turn.calls]
+        self._rounds.append(self._round)
+        if self._turn.mixed:
+            return
+        if last:
+            self._withdraw_tools()
+        elif forced_tool(self._document) in self._names.ours:
+            self._choose("auto")
+        self._go_on(self._round)
+        self._round, self._reader = Round(), EventReader()
+        self._kept.clear()
+
+    def _withdraw_tools(self) -> None:
+        """Offer our tools no more; where there are no others they stay, since a history with calls needs some."""
+        self._last = True
+        final = self._round.results[-1]
+        self._round.results[-1] = evolve(final, text=final.text + _LAST)
+        if self._document.get("tools"):
+            self._document.withdraw("tools")
+        else:
+            self._choose("none")
+
+    def memory(self) -> Memory | None:
+        rounds = self._all_rounds()
+        keys = tuple(dict.fromkeys(key for each in rounds for key in self._keys(each)))
+        return Memory(keys, dump([self._remember(each) for each in rounds])) if self._rounds and keys else None
+
+    def finish(self) -> bytes:
+        if not self._names.ours:
+            return bytes(self._kept)
+        return b"".join(map(self._write_end, self._round.held)) if self.streams else self._write_document()
+
+    def _remember(self, each: Round) -> JSON:
+        return {
+            "message": each.message,
+            "parts": [[part.ours, self._history(part)] for part in each.parts.values()],
+            "results": self._results(each),
+        }
+
+    def _results(self, each: Round) -> list[JSON]:
+        return [self._result(part, result) for part, result in zip(each.calls(), each.results, strict=True)]
+
+    def _model_call(self, number: int, part: Part) -> ModelCall:
+        identifier, name = self._call(part)
+        arguments, problem = read_arguments(part.written)
+        unique = f"{identifier}.{len(self._rounds) + 1}.{number}"  # not every provider's are
+        return ModelCall(unique, self._names.ours[name].name, arguments, problem)
+
+    def _sum(self) -> Mapping[str, Any]:
+        """Return what the provider counted, in all rounds."""
+        total: Mapping[str, Any] = {}
+        for each in self._all_rounds():
+            total = add_usage(total, each.usage)
+        return total
+
+    def _all_rounds(self) -> list[Round]:
+        return self._rounds if self._turn.mixed and self._rounds else [*self._rounds, self._round]
+
+    def _keep(self, event: Event) -> bytes:
+        """Hold an event for the end."""
+        self._round.held.append(event)
+        return b""
+
+    def _hold(self, size: int) -> None:
+        """Count what is kept.
+
+        :raises BrokenReply: it is too much.
+        """
+        self._held += size
+        if self._held > MOST_HELD:
+            raise BrokenReply("The provider's response is too long.")
+
+    def _write_on(self, part: Part, text: Any) -> None:
+        """Add to a call's arguments; of those that are too long only so much is kept that they are refused."""
+        if isinstance(text, str) and len(part.written) <= MOST_ARGUMENTS:
+            self._hold(len(text))
+            part.written += text
+
+    @abstractmethod
+    def _event(self, event: Event) -> bytes:
+        """Take an event of the provider's; return what the client is sent for it now."""
+
+    @abstractmethod
+    def _write_end(self, event: Event) -> bytes:
+        """Write an event that was held, for the end of the client's response."""
+
+    @abstractmethod
+    def _read_document(self, data: Mapping[str, Any]) -> None:
+        """Take a whole response."""
+
+    @abstractmethod
+    def _write_document(self) -> bytes:
+        """Write the whole response of all rounds."""
+
+    @abstractmethod
+    def _call(self, part: Part) -> tuple[str, str]:
+        """Return a call's identifier and name."""
+
+    @abstractmethod
+    def _is_theirs(self, part: Part) -> bool:
+        """Return whether the client must answer to this part."""
+
+    @abstractmethod
+    def _history(self, part: Part) -> dict[str, Any]:
+        """Return a part as the history needs it."""
+
+    @abstractmethod
+    def _result(self, part: Part, result: CallResult) -> JSON:
+        """Return the result of a call as the history needs it."""
+
+    @abstractmethod
+    def _go_on(self, now: Round) -> None:
+        """Append a round to the request's history."""
+
+    @abstractmethod
+    def _choose(self, kind: str) -> None:
+        """Set the request's choice of tools."""
+
+    @abstractmethod
+    def _keys(self, each: Round) -> Iterable[str]:
+        """Yield what identifies a round in the client's history."""
+
+
+def openai_error(message: str, status: int) -> Mapping[str, JSON]:
+    """Describe an error as OpenAI does."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def forced_tool(document: Document) -> object:
+    """Return the name of the one tool that a request insists on, if it does."""
+    choice = document.get("tool_choice")
+    if not isinstance(choice, dict):
+        return None
+    inner = choice.get("function")
+    return inner.get("name") if isinstance(inner, dict) else choice.get("name")
+
+
+def read_arguments(text: str) -> tuple[Mapping[str, JSON], str]:
+    """Read a call's arguments; where they cannot be taken, say why, for the model."""
+    if len(text) > MOST_ARGUMENTS:
+        return {}, f"The arguments are longer than {MOST_ARGUMENTS} characters. Nothing was run."
+    try:
+        value = loads_strict(text.encode("utf-8", "surrogatepass")) if text.strip() else {}
+    except ValueError as error:
+        return {}, f"The arguments cannot be read: {str(error).replace('the body', 'the text')}. Nothing was run."
+    if not isinstance(value, dict):
+        return {}, "The arguments are not a JSON object. Nothing was run."
+    return value, ""
+
+
+def add_usage(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add what two responses used: numbers, however deep; of all else the later one stands."""
+    total = dict(one)
+    for key, value in other.items():
+        before = total.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            total[key] = add_usage(before, value)
+        elif _is_number(before) and _is_number(value):
+            total[key] = before + value
+        elif value is not None or key not in total:
+            total[key] = value
+    return total
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def recall(memory: Memory) -> list[dict[str, Any]]:
+    """Read the rounds of a memory."""
+    rounds: list[dict[str, Any]] = json.loads(memory.content)
+    return rounds

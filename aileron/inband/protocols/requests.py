@@ -1,0 +1,156 @@
+"""A client's request: our tools offered beside its own, and what was hidden from it put back into its history."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from attrs import frozen
+from zope.interface import implementer
+
+from aileron.inband._turns import IProtocol, IRequest, Memory, OfferedTool
+from aileron.values import JSON, compact
+
+from .document import Document, Span, dump
+from .exchange import Exchange, recall
+from .names import ToolNames, choose_names
+
+Path: TypeAlias = tuple[str, ...]
+
+
+@implementer(IProtocol)
+class Protocol(ABC):
+    """A protocol of a provider's.
+
+    :cvar tool_names: where the names of the client's tools are.
+    :cvar other_names: where else one of these stands.
+    :cvar exchange: carries a reply.
+    """
+
+    tool_names: ClassVar[tuple[Path, ...]]
+    other_names: ClassVar[tuple[Path, ...]]
+    exchange: ClassVar[type[Exchange]]
+
+    def read(self, body: bytes) -> Request:
+        return Request(self, Document(body))
+
+    @abstractmethod
+    def error(self, message: str, status: int) -> bytes: ...
+
+    @abstractmethod
+    def tool(self, name: str, tool: OfferedTool) -> JSON:
+        """Describe a tool to the model."""
+
+    @abstractmethod
+    def why_not(self, document: Document) -> str:
+        """Return why this request gets none of our tools; empty: it does.
+
+        :raises InvalidRequest: it cannot be served at all.
+        """
+
+    @abstractmethod
+    def keys(self, document: Document) -> Iterable[str]:
+        """Yield what identifies earlier replies in the history."""
+
+    @abstractmethod
+    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        """Put back what an earlier reply hid, where its keys stand in the history."""
+
+
+@implementer(IRequest)
+@frozen
+class Request:
+    """A request of a client's."""
+
+    protocol: Protocol
+    document: Document
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.protocol.keys(self.document)))
+
+    def open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> Exchange:
+        document = self.document
+        why_not = (self.protocol.why_not(document) or _only_required(document)) if offered else ""
+        names = self._name(() if why_not else offered)
+        if names.ours:
+            for path in (*self.protocol.tool_names, *self.protocol.other_names) if names.up else ():
+                for span in document.find(*path):
+                    if span.value in names.up:
+                        document.replace(span, dump(names.up[span.value]))
+            document.append("tools", *(compact(self.protocol.tool(*pair)) for pair in names.ours.items()))
+        if names.ours or document.get("tools"):  # a history with calls needs tools
+            for memory in memories:
+                self.protocol.restore(document, recall(memory), memory.keys)
+        unoffered = (f"No action is offered: {why_not}",) if why_not else ()
+        return self.protocol.exchange(document, names, (*names.warnings(), *unoffered))
+
+    def _name(self, offered: Sequence[OfferedTool]) -> ToolNames:
+        if not offered:
+            return ToolNames({}, {})
+        found = (span.value for path in self.protocol.tool_names for span in self.document.find(*path))
+        return choose_names(offered, [name for name in found if isinstance(name, str)])
+
+
+def _only_required(document: Document) -> str:
+    """Tell of a request that insists on a call and has no tools: it would be a call of ours, whatever it is."""
+    choice = document.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind in ("required", "any") and not document.get("tools"):
+        return "the client requires a call, and has no tools of its own."
+    return ""
+
+
+def interleave(
+    document: Document,
+    array: Span,
+    groups: Sequence[Sequence[str | None]],
+    *,
+    between: Sequence[str] = (),
+    keep: bool = True,
+) -> None:
+    """Put texts between the elements of an array.
+
+    :param groups: what the array is to hold, in order; L{None} is its next element.
+    :param between: what ends the array after a group, and begins one for the next.
+    :param keep: whether the elements stay; else the groups name none.
+    """
+    elements, text, at = iter(document.elements(array) if keep else ()), "", array.start + 1
+    for number, group in enumerate(groups):
+        text += between[number - 1] if number else ""
+        for position, entry in enumerate(group):
+            text += "," if position else ""
+            if entry is None:
+                element = next(elements)
+                document.insert(at, text, until=element.start)
+                text, at = "", element.end
+            else:
+                text += entry
+    if keep:
+        document.insert(at, text, until=array.end - 1)
+    else:
+        document.replace(array, f"[{text}]")
+
+
+def place_results(
+    document: Document,
+    order: Sequence[str],
+    theirs: Sequence[tuple[Any, Span]],
+    mine: Sequence[tuple[str, str]],
+    *,
+    after: int,
+) -> None:
+    """Put the results of our calls among the client's, in the order of the calls.
+
+    :param theirs: the client's results, by the calls' identifiers.
+    :param mine: likewise, as texts.
+    :param after: where those go that come last.
+    """
+    for call, text in mine:
+        later = order[order.index(call) + 1 :]
+        found = next((span for other, span in theirs if other in later), None)
+        if found is None:
+            document.insert(after, f",{text}")
+        else:
+            document.insert(found.start, f"{text},")

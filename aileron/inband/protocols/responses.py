@@ -1,0 +1,258 @@
+"""OpenAI's Responses: output items by index, and a history that the provider may keep itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from aileron.errors import InvalidRequest
+from aileron.inband._turns import CallResult, OfferedTool
+from aileron.values import JSON, digest_of_bytes
+
+from .document import EACH, Document, Span, dump
+from .events import Event, write_event
+from .exchange import Exchange, Part, Round, openai_error
+from .requests import Protocol
+
+_BEGUN = frozenset({"response.created", "response.queued", "response.in_progress"})
+_ENDED = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
+_CALL = "function_call"
+_ANSWERED = frozenset(
+    {
+        _CALL,
+        "apply_patch_call",
+        "computer_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "mcp_approval_request",
+        "shell_call",
+        "tool_search_call",
+    }
+)
+"""The items that a client must answer."""
+
+
+class ResponsesExchange(Exchange):
+    """Carries the reply to a request for a response."""
+
+    complete_at = frozenset({"completed"})
+    _next_number: int | None = None
+    _begun: Mapping[str, Any] = {}
+
+    def _event(self, event: Event) -> bytes:
+        data, now = event.data, self._round
+        kind = data.get("type")
+        if not data or kind == "error":
+            now.stop = str(kind or now.stop)
+            return self._keep(event) if b"[DONE]" in event.raw else event.raw
+        if kind in _BEGUN:
+            return self._begin(event)
+        if kind in _ENDED:
+            now.stop, now.notes, now.usage = _ENDED[kind], data["response"], data["response"].get("usage") or {}
+            return self._keep(event)
+        index = data.get("output_index")
+        if "item" in data:
+            self._hold(len(event.raw) if index in now.parts else 0)
+            self._take(int(index or 0), data["item"])
+        part = None if index is None else now.parts.get(index)
+        if part is None:
+            return self._number(event, data)
+        item = {"item": self._rename(data["item"])} if "item" in data else {}
+        return b"" if part.ours else self._number(event, {**self._rename(data), "output_index": part.shown, **item})
+
+    def _begin(self, event: Event) -> bytes:
+        response = event.data["response"]
+        self._round.message["id"] = response.get("id")
+        self._first.setdefault("id", response.get("id"))
+        if self._rounds:
+            return b""
+        self._begun = self._reply(response)
+        return self._number(event, {**event.data, "response": self._begun})
+
+    def _number(self, event: Event, data: Mapping[str, Any]) -> bytes:
+        """Write an event with the number that it has at the client."""
+        if "sequence_number" not in data:
+            return event.with_data(data).raw
+        number = data["sequence_number"] if self._next_number is None else self._next_number
+        self._next_number = number + 1
+        return event.with_data({**data, "sequence_number": number}).raw
+
+    def _take(self, index: int, item: Mapping[str, Any]) -> None:
+        """Take an item, begun or done."""
+        part = self._round.parts.setdefault(index, Part({}))
+        part.value, part.written = dict(item), str(item.get("arguments") or "")
+        if not part.ours and part.shown < 0:
+            part.ours = self._is_ours(item)
+            part.shown, self._shown = self._shown, self._shown + (not part.ours)
+
+    def _is_ours(self, item: Mapping[str, Any]) -> bool:
+        called = item.get("type") == _CALL and not item.get("namespace")
+        return called and item.get("name") in self._names.ours
+
+    def _rename(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**item, **{key: self._names.down(item[key]) for key in ("name", "namespace") if item.get(key)}}
+
+    def _reply(self, response: Mapping[str, Any]) -> dict[str, Any]:
+        """Make what the provider says of a response true of the client's."""
+        tools = [tool for tool in response.get("tools") or () if tool.get("type") != "function" or not self._has(tool)]
+        own = {"tools": [*map(self._rename, tools)]} if "tools" in response else {}
+        for key in ("previous_response_id", "tool_choice"):
+            if response.get(key) is not None and self._document.get(key) is not None:
+                own[key] = self._document.get(key)
+        return {**response, **own, **self._first}
+
+    def _has(self, tool: Mapping[str, Any]) -> bool:
+        return tool.get("name") in self._names.ours
+
+    def _final(self) -> dict[str, Any]:
+        """Return the response as the client gets it, with the items of all rounds."""
+        last = self._round.notes
+        output, now = last.get("output"), [part for part in self._round.parts.values() if not part.ours]
+        final = self._reply(last) | ({"usage": self._sum()} if last.get("usage") else {})
+        if output is None or (not output and now):  # a provider that leaves it to the events
+            return final
+        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.parts.values() if not part.ours]
+        shown = [item for item in output if not self._is_ours(item)]
+        return final | {"output": [*map(self._rename, [*earlier, *shown])]}
+
+    def _write_end(self, event: Event) -> bytes:
+        return self._number(event, {**event.data, "response": self._final()}) if event.data else event.raw
+
+    def _read_document(self, data: Mapping[str, Any]) -> None:
+        self._round.message["id"] = data.get("id")
+        self._first.setdefault("id", data.get("id"))
+        status = data.get("status")
+        self._round.stop = str(status or "completed")
+        self._round.notes, self._round.usage = dict(data), data.get("usage") or {}
+        for index, item in enumerate(data.get("output") or ()):
+            self._take(index, item)
+
+    def _write_document(self) -> bytes:
+        final = self._final()
+        return bytes(self._kept) if final == self._round.notes else dump(final).encode("ascii")
+
+    def _call(self, part: Part) -> tuple[str, str]:
+        return str(part.value.get("call_id") or ""), str(part.value.get("name") or "")
+
+    def _is_theirs(self, part: Part) -> bool:
+        return not part.ours and part.value.get("type") in _ANSWERED
+
+    def _history(self, part: Part) -> dict[str, Any]:
+        return part.value
+
+    def _result(self, part: Part, result: CallResult) -> JSON:
+        return {"type": "function_call_output", "call_id": part.value.get("call_id"), "output": result.text}
+
+    def _go_on(self, now: Round) -> None:
+        results = [*map(dump, self._results(now))]
+        if self._document.get("conversation") is not None:  # it has all but these
+            self._document.write("input", f"[{','.join(results)}]")
+            return
+        make_array(self._document)
+        stored = self._document.get("store") is not False
+        items = (part.value for part in now.parts.values())
+        usable = (item for item in items if stored or item.get("type") != "reasoning" or item.get("encrypted_content"))
+        self._document.append("input", *map(dump, usable), *results)
+
+    def _choose(self, kind: str) -> None:
+        self._document.write("tool_choice", dump(kind))
+
+    def _keys(self, each: Round) -> Iterable[str]:
+        yield str(self._first.get("id"))
+        for part in each.parts.values():
+            if not part.ours:
+                yield from _item_keys(part.value)
+
+    def fail(self, message: str, status: int = 502) -> bytes:
+        if not self.streams:
+            return dump(openai_error(message, status)).encode("ascii")
+        error = {"code": "server_error", "message": message}
+        number = {"sequence_number": self._next_number or 0}
+        if not self._begun:
+            return write_event("error", {"type": "error", **error, "param": None, **number})
+        response = {**self._begun, "status": "failed", "error": error}
+        return write_event("response.failed", {"type": "response.failed", "response": response, **number})
+
+    def keep_alive(self) -> bytes:
+        return b": keep-alive\n\n" if self.streams else b""
+
+
+class ResponsesProtocol(Protocol):
+    """Responses."""
+
+    tool_names = (("tools", EACH, "name"),)
+    other_names = (
+        ("input", EACH, "name"),
+        ("input", EACH, "namespace"),
+        ("tool_choice", "name"),
+        ("tool_choice", "tools", EACH, "name"),
+    )
+    exchange = ResponsesExchange
+
+    def error(self, message: str, status: int) -> bytes:
+        return dump(openai_error(message, status)).encode("ascii")
+
+    def tool(self, name: str, tool: OfferedTool) -> JSON:
+        # Strict is the default here, and asks more of a schema than an action's says.
+        described = {"name": name, "description": tool.description, "parameters": tool.input_schema}
+        return {"type": "function", **described, "strict": False}
+
+    def why_not(self, document: Document) -> str:
+        if document.get("background") is True:
+            raise InvalidRequest("In-band mode does not run responses in the background: send background: false.")
+        stored = document.get("prompt") is not None and document.get("tools") is None
+        return "the request uses a stored prompt, which may have tools of its own." if stored else ""
+
+    def keys(self, document: Document) -> Iterable[str]:
+        if isinstance(previous := document.get("previous_response_id"), str):
+            yield previous
+        items = document.get("input")
+        for item in items if isinstance(items, list) else ():
+            yield from _item_keys(item)
+
+    def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+        previous, last = document.get("previous_response_id"), rounds[-1]
+        if previous in keys:
+            document.write("previous_response_id", dump(last["message"]["id"]))
+        if previous in keys or document.get("conversation") is not None:
+            make_array(document)
+            document.prepend("input", *map(dump, last["results"]))
+            return
+        items = list(document.find("input", EACH))
+        found = {key: span for span in reversed(items) for key in _item_keys(span.value)}
+        place: Span | None = None
+        early: list[str] = []
+        ids = any("id" in span.value for key, span in found.items() if key in keys)
+        for ours, item in _flatten(rounds):
+            if ours:
+                text = dump(item if ids else {key: value for key, value in item.items() if key != "id"})
+                if place is None:
+                    early.append(f"{text},")
+                else:
+                    document.insert(place.end, f",{text}")
+            elif span := next((found[key] for key in _item_keys(item) if key in found), None):
+                if place is None:
+                    document.insert(span.start, "".join(early))
+                place = span
+
+
+def _flatten(rounds: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, dict[str, Any]]]:
+    """Yield the items of all rounds in order, and which of them were hidden."""
+    for each in rounds:
+        yield from each["parts"]
+        yield from ((True, result) for result in each["results"])
+
+
+def make_array(document: Document) -> None:
+    """Make the input an array, if it is a text."""
+    for span in document.find("input"):
+        if isinstance(span.value, str):
+            document.write("input", f'[{{"role":"user","content":{document.raw(span)}}}]')
+
+
+def _item_keys(item: Any) -> Iterator[str]:
+    """Name an item by what no other has: a call's output by its call."""
+    if isinstance(item, dict):
+        yield from (item[key] for key in ("id", "call_id") if isinstance(item.get(key), str))
+        if isinstance(secret := item.get("encrypted_content"), str):
+            yield digest_of_bytes(secret.encode())

@@ -1,0 +1,128 @@
+"""Replies over several rounds reach the client as one coherent reply, without a trace of our calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.inband._turns import IExchange
+
+from .client import events_of
+from .provider import USED, Called, Part, Said, Thought
+from .wires import OURS, WIRES, Wire, open_exchange, results
+
+_texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9).map(Said)
+_thoughts = st.builds(Thought, st.text("ab✓", min_size=1, max_size=5), st.text("xyz", min_size=4, max_size=8))
+_arguments = st.sampled_from(["{}", '{"text":"a ✓ b"}', '{"text": [1, {"ship_update": null}]}'])
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[list[Part]]:
+    """Make rounds: all but the last call a tool of ours and nothing else; the last may call both."""
+    names, rounds, number = st.sampled_from(["ship_update", "read_ticket"]), [], 0
+    for last in [*[False] * draw(st.integers(0, 2)), True]:
+        said = draw(st.lists(_texts | _thoughts, max_size=3))
+        mine = draw(st.lists(names, min_size=0 if last else 1, max_size=2))
+        theirs = (
+            draw(st.lists(st.sampled_from(["bash", "aileron_own"]), max_size=2, min_size=bool(mine))) if last else []
+        )
+        called = draw(st.permutations([*mine, *theirs]))
+        calls = [Called(f"call_{(number := number + 1)}", name, draw(_arguments)) for name in called]
+        rounds.append([*said, *calls])
+    return rounds
+
+
+def converse(wire: Wire, exchange: IExchange, rounds: Sequence[Sequence[Part]], step: int = 0) -> bytes:
+    """Carry a reply through its rounds.
+
+    :param step: how many bytes are fed at once; none: all.
+    """
+    sent = b""
+    for number, parts in enumerate(rounds, 1):
+        data = (
+            b"".join(wire.events(_upstream(parts), number))
+            if exchange.streams
+            else wire.document(_upstream(parts), number)
+        )
+        for at in range(0, len(data), step or len(data)):
+            sent += exchange.feed(data[at : at + (step or len(data))])
+        turn = exchange.end()
+        if turn.calls:
+            exchange.answer(results(turn))
+            sent += exchange.keep_alive()
+    return sent + exchange.finish()
+
+
+def _upstream(parts: Sequence[Part]) -> list[Part]:
+    """Say the same as a model does, which knows the client's tool by another name."""
+    other = {"aileron_own": "agent_aileron_own"}
+    return [Called(p.id, other.get(p.name, p.name), p.arguments) if isinstance(p, Called) else p for p in parts]
+
+
+def shown(wire: Wire, rounds: Sequence[Sequence[Part]]) -> list[Any]:
+    """Tell what of a script the client must hear."""
+    parts = [part for each in rounds for part in each if not (isinstance(part, Called) and part.name in OURS)]
+    if wire.name != "chat":
+        return parts
+    text = "".join(part.text for part in parts if isinstance(part, Said))
+    return ([Said(text)] if text else []) + [part for part in parts if isinstance(part, Called)]
+
+
+def text_in(events: bytes) -> str:
+    """Join the pieces of text and of thinking in some events."""
+    found = ""
+    for _, data in events_of(events):
+        if data != "[DONE]" and data.get("type", "") != "response.function_call_arguments.delta":
+            delta = data.get("delta") or (data.get("choices") or [{}])[0].get("delta") or ""
+            words = [delta] if isinstance(delta, str) else [delta.get(key) for key in ("content", "text", "thinking")]
+            found += "".join(word or "" for word in words)
+    return found
+
+
+def meaning(parts: Sequence[Any]) -> list[Any]:
+    """Read the arguments of calls, which may be written in several ways."""
+    return [(p.id, p.name, json.loads(p.arguments)) if isinstance(p, Called) else p for p in parts]
+
+
+class OneReplyTests(SynchronousTestCase):
+    """Each protocol, streamed and at once."""
+
+    @settings(max_examples=60, deadline=None)
+    @given(wire=st.sampled_from(WIRES), rounds=scripts(), stream=st.booleans(), step=st.integers(0, 50))
+    def test_one_reply(self, wire: Wire, rounds: list[list[Part]], stream: bool, step: int) -> None:
+        """However many rounds it took and wherever the bytes were cut, the client reads all that was said to it."""
+        exchange = open_exchange(wire, wire.request("bash", "aileron_own", stream=stream))
+        reply = converse(wire, exchange, rounds, step)
+        heard = wire.read(exchange, reply)
+        self.assertEqual(meaning(heard.parts), meaning(shown(wire, rounds)))
+        self.assertEqual(heard.used, USED * len(rounds))
+        self.assertTrue(heard.id.endswith("_1") or heard.id.endswith("-1"), heard.id)
+        for name in OURS - {"aileron_own"}:
+            self.assertNotIn(f'"{name}"'.encode(), reply.replace(b'\\"', b""))
+
+    @settings(max_examples=40, deadline=None)
+    @given(wire=st.sampled_from(WIRES), rounds=scripts())
+    def test_at_once(self, wire: Wire, rounds: list[list[Part]]) -> None:
+        """A text reaches the client in the call in which it came from the provider."""
+        exchange = open_exchange(wire, wire.request("bash", "aileron_own"))
+        for number, parts in enumerate(rounds, 1):
+            for event in wire.events(_upstream(parts), number):
+                self.assertEqual(text_in(exchange.feed(event)), text_in(event))
+            turn = exchange.end()
+            if turn.calls:
+                exchange.answer(results(turn))
+
+    @settings(max_examples=30, deadline=None)
+    @given(wire=st.sampled_from(WIRES), parts=st.lists(_texts | _thoughts, max_size=4), stream=st.booleans())
+    def test_untouched(self, wire: Wire, parts: list[Part], stream: bool) -> None:
+        """A reply without a call of ours comes through as the bytes that it was."""
+        exchange = open_exchange(wire, wire.request("bash", stream=stream))
+        sent, turn = wire.serve(exchange, parts)
+        self.assertEqual(turn.calls, ())
+        expected = b"".join(wire.events(parts)) if stream else wire.document(parts)
+        self.assertEqual(sent + exchange.finish(), expected)
