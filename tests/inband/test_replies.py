@@ -18,7 +18,7 @@ from .wires import OURS, WIRES, Wire, open_exchange, results
 
 _texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9).map(Said)
 _thoughts = st.builds(Thought, st.text("ab✓", min_size=1, max_size=5), st.text("xyz", min_size=4, max_size=8))
-_arguments = st.sampled_from(["{}", '{"text":"a ✓ b"}', '{"text": [1, {"ship_update": null}]}'])
+_arguments = st.sampled_from(["{}", '{"text":"a ✓ b"}', '{"text": [1, {"x": null}]}'])
 
 
 @st.composite
@@ -45,9 +45,9 @@ def converse(wire: Wire, exchange: IExchange, rounds: Sequence[Sequence[Part]], 
     sent = b""
     for number, parts in enumerate(rounds, 1):
         data = (
-            b"".join(wire.events(_upstream(parts), number))
+            b"".join(wire.events(upstream(parts), number))
             if exchange.streams
-            else wire.document(_upstream(parts), number)
+            else wire.document(upstream(parts), number)
         )
         for at in range(0, len(data), step or len(data)):
             sent += exchange.feed(data[at : at + (step or len(data))])
@@ -58,7 +58,7 @@ def converse(wire: Wire, exchange: IExchange, rounds: Sequence[Sequence[Part]], 
     return sent + exchange.finish()
 
 
-def _upstream(parts: Sequence[Part]) -> list[Part]:
+def upstream(parts: Sequence[Part]) -> list[Part]:
     """Say the same as a model does, which knows the client's tool by another name."""
     other = {"aileron_own": "agent_aileron_own"}
     return [Called(p.id, other.get(p.name, p.name), p.arguments) if isinstance(p, Called) else p for p in parts]
@@ -111,7 +111,7 @@ class OneReplyTests(SynchronousTestCase):
         """A text reaches the client in the call in which it came from the provider."""
         exchange = open_exchange(wire, wire.request("bash", "aileron_own"))
         for number, parts in enumerate(rounds, 1):
-            for event in wire.events(_upstream(parts), number):
+            for event in wire.events(upstream(parts), number):
                 self.assertEqual(text_in(exchange.feed(event)), text_in(event))
             turn = exchange.end()
             if turn.calls:

@@ -1,0 +1,159 @@
+"""What a reply hid is put back into the history that its client sends later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.inband._turns import Memory
+
+from . import provider
+from .provider import Called, Part, Said, Thought
+from .test_replies import converse, scripts, upstream
+from .wires import CHAT, MESSAGES, OURS, RESPONSES, Wire, open_exchange
+
+
+def is_ours(part: Any) -> bool:
+    """Tell calls of ours."""
+    return isinstance(part, Called) and part.name in OURS
+
+
+def answer_of(call: Called, ours: Sequence[Called]) -> str:
+    """Tell the result of a call."""
+    return f"ok {ours.index(call)}" if call in ours else f"done {call.id}"
+
+
+def chat_history(parts: Sequence[Part], asked: Sequence[Called]) -> list[Any]:
+    """Write a round, and the answers to some of its calls, as messages."""
+    calls = [part for part in parts if isinstance(part, Called)]
+    ours = [call for call in calls if is_ours(call)]
+    text = "".join(part.text for part in parts if isinstance(part, Said))
+    message = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [provider.chat_call(call) for call in calls]
+    results = [{"role": "tool", "tool_call_id": call.id, "content": answer_of(call, ours)} for call in asked]
+    return [message, *results]
+
+
+def message_history(parts: Sequence[Part], asked: Sequence[Called]) -> list[Any]:
+    """Write a round, and the answers to some of its calls, as messages."""
+    ours = [part for part in parts if isinstance(part, Called) and is_ours(part)]
+    results = [{"type": "tool_result", "tool_use_id": call.id, "content": answer_of(call, ours)} for call in asked]
+    answers = [{"role": "user", "content": results}] if results else []
+    return [{"role": "assistant", "content": [*map(provider.block, parts)]}, *answers]
+
+
+def response_history(parts: Sequence[Part], asked: Sequence[Called], number: int = 0) -> list[Any]:
+    """Write a round, and the answers to some of its calls, as items; the client's come last."""
+    calls = [part for part in parts if isinstance(part, Called)]
+    ours = [call for call in calls if is_ours(call)]
+    ordered = sorted(asked, key=lambda call: call not in ours)
+    told = ({"type": "function_call_output", "call_id": c.id, "output": answer_of(c, ours)} for c in ordered)
+    return [*(provider.item(part, 100 * number + index) for index, part in enumerate(parts)), *told]
+
+
+def remembered(wire: Wire, body: bytes, memory: Memory | None) -> list[Memory]:
+    """Look a request's keys up, as a store does."""
+    keys = set(wire.protocol.read(body).keys)
+    return [memory] if memory is not None and keys & set(memory.keys) else []
+
+
+def calls_of(parts: Sequence[Part]) -> list[Called]:
+    """Return the calls."""
+    return [part for part in parts if isinstance(part, Called)]
+
+
+class MixedTests(SynchronousTestCase):
+    """A reply after which the client answers its own calls."""
+
+    def _reply(self, wire: Wire, rounds: Sequence[Sequence[Part]], stream: bool) -> tuple[list[Any], Memory | None]:
+        exchange = open_exchange(wire, wire.request("bash", "aileron_own", stream=stream))
+        heard = wire.read(exchange, converse(wire, exchange, rounds))
+        memory = exchange.memory()
+        self.assertIsNone(exchange.memory() if len(rounds) == 1 and not any(map(is_ours, rounds[0])) else None)
+        return heard.parts, memory
+
+    def _sent(self, wire: Wire, history: Sequence[Any], memory: Memory | None) -> list[Any]:
+        """Tell the history that the provider gets if the client sends C{history}."""
+        body = wire.request("bash", "aileron_own", **{wire.history: [{"role": "user", "content": "Go"}, *history]})
+        exchange = open_exchange(wire, body, memories=remembered(wire, body, memory))
+        found: list[Any] = json.loads(exchange.body)[wire.history][1:]
+        return found
+
+    @settings(max_examples=40, deadline=None)
+    @given(rounds=scripts(), stream=st.booleans())
+    def test_chat(self, rounds: list[list[Part]], stream: bool) -> None:
+        """Chat: each round is a message of its own, and all its results follow in the order of the calls."""
+        parts, memory = self._reply(CHAT, rounds, stream)
+        sent = self._sent(CHAT, chat_history(parts, calls_of(parts)), memory)
+        if not calls_of(parts):
+            self.assertIsNone(memory)
+            return
+        expected = [each for part in map(upstream, rounds) for each in chat_history(part, calls_of(part))]
+        for message in [*sent, *expected]:
+            message["content"] = message["content"] or None
+        self.assertEqual(sent, expected)
+
+    @settings(max_examples=40, deadline=None)
+    @given(rounds=scripts(), stream=st.booleans())
+    def test_messages(self, rounds: list[list[Part]], stream: bool) -> None:
+        """Messages: blocks come in the provider's order, results first in the message after, thinking as it was."""
+        parts, memory = self._reply(MESSAGES, rounds, stream)
+        client = message_history(parts, calls_of(parts))
+        if calls_of(parts):
+            client[-1]["content"].append({"type": "text", "text": "and go on"})
+        sent = self._sent(MESSAGES, client, memory)
+        if not (calls_of(parts) or any(isinstance(part, Thought) for part in parts)):
+            self.assertIsNone(memory)
+            return
+        expected = [each for part in map(upstream, rounds) for each in message_history(part, calls_of(part))]
+        if calls_of(parts):
+            expected[-1]["content"].append({"type": "text", "text": "and go on"})
+        if rounds[-1]:
+            self.assertEqual(sent, expected)
+
+    @settings(max_examples=60, deadline=None)
+    @given(rounds=scripts(), stream=st.booleans(), ids=st.booleans())
+    def test_responses(self, rounds: list[list[Part]], stream: bool, ids: bool) -> None:
+        """Responses: items come in the provider's order, with identifiers if the client sends some."""
+        _, memory = self._reply(RESPONSES, rounds, stream)
+        client, expected = [], []
+        for number, parts in enumerate(rounds, 1):
+            shown = response_history(parts, [call for call in calls_of(parts) if not is_ours(call)], number)
+            client += [each for each in shown if each.get("name") not in OURS]
+            expected += response_history(upstream(parts), calls_of(parts), number)
+        if not ids:
+            client = [{key: value for key, value in each.items() if key != "id"} for each in client]
+            expected = [{key: value for key, value in each.items() if key != "id"} for each in expected]
+        sent = self._sent(RESPONSES, client, memory)
+        known = ids or any(
+            isinstance(part, Thought) or calls_of([part]) for each in rounds for part in each if not is_ours(part)
+        )
+        if known and client:
+            self.assertEqual(
+                sent[-len(expected) :] if ids else sorted(map(str, sent)),
+                expected if ids else sorted(map(str, expected)),
+            )
+
+    @settings(max_examples=30, deadline=None)
+    @given(rounds=scripts(), stream=st.booleans())
+    def test_kept_by_the_provider(self, rounds: list[list[Part]], stream: bool) -> None:
+        """Responses: a client that continues a response continues the last round, with the results that it lacks."""
+        _, memory = self._reply(RESPONSES, rounds, stream)
+        calls = [call for call in calls_of(rounds[-1]) if not is_ours(call)]
+        answers = [{"type": "function_call_output", "call_id": call.id, "output": "done"} for call in calls]
+        body = RESPONSES.request("bash", previous_response_id="resp_1", input=answers or "And now?")
+        exchange = open_exchange(RESPONSES, body, memories=remembered(RESPONSES, body, memory))
+        sent = json.loads(exchange.body)
+        self.assertEqual(sent["previous_response_id"], f"resp_{len(rounds)}")
+        ours = [call for call in calls_of(rounds[-1]) if is_ours(call)]
+        mine = [{"type": "function_call_output", "call_id": c.id, "output": f"ok {n}"} for n, c in enumerate(ours)]
+        if answers:
+            self.assertEqual(sent["input"], [*mine, *answers])
+        else:
+            self.assertIn(sent["input"], ["And now?", [{"role": "user", "content": "And now?"}]])
