@@ -1,0 +1,306 @@
+"""What is not complete, not sound or too much never looks as if it were, and nothing of it is run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.inband._turns import MOST_ARGUMENTS, MOST_HELD, BrokenReply, IExchange, IProtocol, IRequest
+from aileron.inband.protocols import ChatProtocol
+
+from .client import events_of
+from .provider import Called, Said, event
+from .wires import CHAT, MESSAGES, READ, RESPONSES, SHIP, WIRES, open_exchange, results
+
+_CALL = Called("c1", "ship_update", '{"text":"x"}')
+
+
+class UnfinishedTests(SynchronousTestCase):
+    """Responses that end before they should."""
+
+    def test_cut_off(self) -> None:
+        """A stream that breaks off anywhere before its end is no turn, and the client reads an error."""
+        for wire in WIRES:
+            events = wire.events([Said("Hello"), Called("c1", "bash", '{"a":1}'), _CALL])
+            ended = {"chat": 3, "messages": 1, "responses": 1}[
+                wire.name
+            ]  # chunks for the usage, and the mark of the end
+            for count in range(len(events) - ended + 1):
+                exchange = open_exchange(wire, wire.request("bash"))
+                sent = exchange.feed(b"".join(events[:count]))
+                self.assertRaises(BrokenReply, exchange.end)
+                failed = sent + exchange.fail("The provider's response broke off.")
+                if count and wire is not RESPONSES:
+                    self.assertEqual(wire.read(exchange, failed).error, "The provider's response broke off.")
+                self.assertIn(b"broke off", failed)
+
+    def test_failed_response(self) -> None:
+        """A response that was begun fails as itself; one that was not is an error by itself."""
+        exchange = open_exchange(RESPONSES, RESPONSES.request())
+        ((name, data),) = events_of(exchange.fail("no"))
+        self.assertEqual((name, data["message"]), ("error", "no"))
+        begun = exchange.feed(RESPONSES.events([Said("x")])[0])
+        ((name, data),) = events_of(exchange.fail("no"))
+        self.assertEqual((name, data["sequence_number"]), ("response.failed", 1))
+        self.assertEqual(data["response"]["id"], events_of(begun)[0][1]["response"]["id"])
+        self.assertEqual(data["response"]["status"], "failed")
+
+    def test_too_few_tokens(self) -> None:
+        """Where the model was cut off no call of ours is run, and the client reads why the reply ended."""
+        for wire, how, seen in (
+            (CHAT, {"stop": "length"}, "length"),
+            (CHAT, {"stop": "content_filter"}, "content_filter"),
+            (MESSAGES, {"stop": "max_tokens"}, "max_tokens"),
+            (MESSAGES, {"stop": "refusal"}, "refusal"),
+            (MESSAGES, {"stop": "pause_turn"}, "pause_turn"),
+            (RESPONSES, {"status": "incomplete"}, "incomplete"),
+        ):
+            for stream in (True, False):
+                exchange = open_exchange(wire, wire.request("bash", stream=stream))
+                sent, turn = wire.serve(exchange, [Said("So"), _CALL, Called("c2", "ship_update")], **how)
+                self.assertEqual(turn.calls, ())
+                heard = wire.read(exchange, sent + exchange.finish())
+                self.assertEqual((heard.stop, heard.parts), (seen, [Said("So")]))
+                self.assertIsNone(exchange.memory())
+
+    def test_called_in_vain(self) -> None:
+        """A call of a tool that is not offered any more is not run; the reply ends as one without calls."""
+        for wire, stop in ((CHAT, "stop"), (MESSAGES, "end_turn"), (RESPONSES, "completed")):
+            for stream in (True, False):
+                exchange = open_exchange(wire, wire.request(stream=stream))
+                sent, turn = wire.serve(exchange, [_CALL])
+                exchange.answer(results(turn), last=True)
+                more, turn = wire.serve(exchange, [Said("Well"), Called("c9", "ship_update")], 2)
+                self.assertEqual(turn.calls, ())
+                heard = wire.read(exchange, sent + more + exchange.finish())
+                self.assertEqual((heard.stop, heard.parts), (stop, [Said("Well")]))
+
+    def test_errors_of_the_provider(self) -> None:
+        """An error that the provider sends within its stream reaches the client as it came, and ends the turn."""
+        for wire, error in (
+            (CHAT, event({"error": {"message": "overloaded"}})),
+            (MESSAGES, event({"type": "error", "error": {"type": "overloaded_error", "message": "no"}}, "error")),
+            (RESPONSES, event({"type": "error", "code": "x", "message": "no", "sequence_number": 9}, "error")),
+        ):
+            exchange = open_exchange(wire, wire.request())
+            exchange.feed(b"".join(wire.events([_CALL])[:3]))
+            self.assertEqual(exchange.feed(error), error)
+            self.assertEqual(exchange.end().calls, ())
+            self.assertEqual(exchange.finish(), b"")
+
+    def test_no_json(self) -> None:
+        """What is no JSON object, streamed or not, is a broken reply, and so is an event without end."""
+        for wire in WIRES:
+            exchange = open_exchange(wire, wire.request())
+            self.assertRaises(BrokenReply, exchange.feed, b"data: {nothing\n\n")
+            exchange = open_exchange(wire, wire.request(stream=False))
+            exchange.feed(b"[1]")
+            self.assertRaises(BrokenReply, exchange.end)
+
+
+class BoundsTests(SynchronousTestCase):
+    """Memory."""
+
+    def test_long_arguments(self) -> None:
+        """Arguments beyond the bound are not run; the model is told, and what came of them is not kept."""
+        long = json.dumps({"text": "x" * MOST_ARGUMENTS})
+        for wire in WIRES:
+            exchange = open_exchange(wire, wire.request(stream=False))
+            _, turn = wire.serve(exchange, [Called("c1", "ship_update", long)])
+            self.assertEqual(turn.calls[0].arguments, {})
+            self.assertIn("longer than", turn.calls[0].problem)
+
+    def test_too_much(self) -> None:
+        """A reply that is larger than what is kept of one is broken off, over all of its rounds."""
+        piece = "y" * 2**20
+        for wire in WIRES:
+            exchange = open_exchange(wire, wire.request())
+            data = {
+                "chat": [event({"id": "c", "choices": [{"index": 0, "delta": {"content": piece}}]})],
+                "messages": [
+                    event({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                    event({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}),
+                ],
+                "responses": [
+                    event({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message"}}),
+                    event({"type": "response.output_item.done", "output_index": 0, "item": {"text": piece}}),
+                ],
+            }[wire.name]
+            with self.assertRaises(BrokenReply):
+                for _ in range(MOST_HELD // len(piece) + 1):
+                    exchange.feed(b"".join(data))
+
+    def test_endless_event(self) -> None:
+        """An event, and a document, that does not end is broken off."""
+        for wire in WIRES:
+            for stream in (True, False):
+                exchange = open_exchange(wire, wire.request(stream=stream))
+                with self.assertRaises(BrokenReply):
+                    for _ in range(MOST_HELD // 2**20 + 1):
+                        exchange.feed(b"data: " + b"z" * 2**20)
+
+
+class ArgumentTests(SynchronousTestCase):
+    """Arguments that no action can take."""
+
+    def test_problems(self) -> None:
+        """What is no JSON object goes back to the model with what is wrong, and into the history as it may stand."""
+        for wire in WIRES:
+            for text, words in (("{", "not JSON"), ("[1]", "not a JSON object"), ('{"a":1,"a":2}', "same key twice")):
+                exchange = open_exchange(wire, wire.request())
+                _, turn = wire.serve(exchange, [Called("c1", "ship_update", text)])
+                self.assertEqual(turn.calls[0].arguments, {})
+                self.assertIn(words, turn.calls[0].problem)
+                exchange.answer(results(turn))
+                sent = json.loads(exchange.body)[wire.history]
+                self.assertEqual(len(sent), 3)
+
+    def test_no_arguments(self) -> None:
+        """Some providers say nothing where there are none."""
+        for wire in (CHAT, RESPONSES):
+            exchange = open_exchange(wire, wire.request())
+            _, turn = wire.serve(exchange, [Called("c1", "ship_update", "")])
+            self.assertEqual((turn.calls[0].arguments, turn.calls[0].problem), ({}, ""))
+
+    def test_identifiers(self) -> None:
+        """Each call of a reply has its own identifier, even where the provider's repeat."""
+        for wire in WIRES:
+            exchange = open_exchange(wire, wire.request())
+            seen = set()
+            for number in (1, 2):
+                _, turn = wire.serve(exchange, [Called("same", "ship_update"), Called("same", "read_ticket")], number)
+                seen |= {call.id for call in turn.calls}
+                exchange.answer(results(turn))
+            self.assertEqual(len(seen), 4)
+
+
+class OddProviderTests(SynchronousTestCase):
+    """Chat completions of providers that are only nearly OpenAI."""
+
+    def _turn(self, *deltas: Any, own: tuple[str, ...] = ("bash",)) -> tuple[list[tuple[str, Any]], list[Called]]:
+        exchange = open_exchange(CHAT, CHAT.request(*own), [SHIP, READ])
+        begin: dict[str, Any] = {"role": "assistant", "content": None}
+        sent = exchange.feed(
+            b"".join(self._chunk(delta) for delta in ({}, *deltas)).replace(b"{}", json.dumps(begin).encode(), 1)
+        )
+        sent += exchange.feed(self._chunk({}, "tool_calls") + b"data: [DONE]\n\n")
+        turn = exchange.end()
+        if turn.calls:
+            exchange.answer(results(turn))
+        return [(call.name, dict(call.arguments)) for call in turn.calls], CHAT.read_stream(
+            sent + exchange.finish()
+        ).calls
+
+    def _chunk(self, delta: Any, finish: str | None = None) -> bytes:
+        return event({"id": "x", "created": 1, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+    def _call(self, index: Any, name: Any = None, arguments: Any = None, **more: Any) -> dict[str, Any]:
+        function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+        place = {} if index is None else {"index": index}
+        return {"tool_calls": [{**place, **more, "function": function}]}
+
+    def test_one_index(self) -> None:
+        """Calls that all have index 0 are told apart by their identifiers."""
+        mine, theirs = self._turn(
+            self._call(0, "ship_update", '{"a":1}', id="c1"),
+            self._call(0, "bash", "{}", id="c2"),
+            self._call(0, "read_ticket", '{"b"', id="c3"),
+            self._call(0, None, ":2}"),
+        )
+        self.assertEqual(mine, [("ship_update", {"a": 1}), ("read_ticket", {"b": 2})])
+        self.assertEqual(theirs, [Called("c2", "bash", "{}")])
+
+    def test_no_index(self) -> None:
+        """Calls without an index are as many as there are identifiers."""
+        mine, theirs = self._turn(
+            self._call(None, "bash", "{}", id="c1"), self._call(None, "ship_update", "{}", id="c2")
+        )
+        self.assertEqual((mine, theirs), ([("ship_update", {})], [Called("c1", "bash", "{}")]))
+
+    def test_a_name_in_pieces(self) -> None:
+        """A name that comes in pieces is not taken for another that begins so."""
+        mine, theirs = self._turn(
+            self._call(0, "ship", id="c1"),
+            self._call(0, "_update"),
+            self._call(0, None, "{}"),
+            self._call(1, "ship", id="c2"),
+            self._call(1, None, "{}"),
+            self._call(2, "ship", "", id="c3"),
+            own=("ship",),
+        )
+        self.assertEqual(mine, [("ship_update", {})])
+        self.assertEqual(theirs, [Called("c2", "ship", "{}"), Called("c3", "ship", "")])
+
+    def test_a_name_again(self) -> None:
+        """A name of ours that comes with every fragment stays what it is."""
+        mine, _ = self._turn(self._call(0, "ship_update", "{", id="c1"), self._call(0, "ship_update", "}", id="c1"))
+        self.assertEqual(mine, [("ship_update", {})])
+
+    def test_text_at_the_end(self) -> None:
+        """Text in the chunk that says why the model stopped is not held back with it."""
+        exchange = open_exchange(CHAT, CHAT.request())
+        chunk = {"id": "x", "created": 1, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi"}}]}
+        chunk["choices"][0]["finish_reason"] = "stop"
+        sent = exchange.feed(event(chunk))
+        self.assertIn(b"Hi", sent)
+        exchange.end()
+        heard = CHAT.read_stream(sent + exchange.finish())
+        self.assertEqual((heard.parts, heard.stop), ([Said("Hi")], "stop"))
+
+    def test_reasoning(self) -> None:
+        """Fields that OpenAI has not, such as reasoning, reach the client as they came, and the provider again whole."""
+        exchange = open_exchange(CHAT, CHAT.request())
+        detail = {"type": "reasoning.text", "index": 0}
+        deltas: list[Any] = [
+            {"role": "assistant", "reasoning_content": "I ", "reasoning_details": [{**detail, "text": "a"}]},
+            {"reasoning_content": "see", "reasoning_details": [{**detail, "text": "b"}]},
+            self._call(0, "ship_update", "{}", id="c1", extra_content={"google": {"thought_signature": "s"}}),
+        ]
+        sent = exchange.feed(b"".join(map(self._chunk, deltas)))
+        self.assertEqual(sent, b"".join(map(self._chunk, deltas[:2])))
+        exchange.feed(self._chunk({}, "tool_calls"))
+        exchange.answer(results(exchange.end()))
+        message = json.loads(exchange.body)["messages"][1]
+        self.assertEqual(message["reasoning_content"], "I see")
+        self.assertEqual(message["reasoning_details"], [{**detail, "text": "ab"}])
+        self.assertEqual(message["tool_calls"][0]["extra_content"], {"google": {"thought_signature": "s"}})
+
+    def test_comments(self) -> None:
+        """Comments pass at once, as do lines that end in another way."""
+        exchange = open_exchange(CHAT, CHAT.request())
+        self.assertEqual(exchange.feed(b": PROCESSING\r\n\r\n"), b": PROCESSING\r\n\r\n")
+        chunk = self._chunk({"role": "assistant", "content": "a"}).replace(b"\n", b"\r\n")
+        self.assertEqual(b"".join(exchange.feed(chunk[n : n + 1]) for n in range(len(chunk))), chunk)
+
+
+class ContractTests(SynchronousTestCase):
+    """The interfaces."""
+
+    def test_interfaces(self) -> None:
+        """Each protocol, its requests and its exchanges provide what the contract says."""
+        for wire in WIRES:
+            request = wire.protocol.read(wire.request())
+            verifyObject(IProtocol, wire.protocol)
+            verifyObject(IRequest, request)
+            verifyObject(IExchange, request.open([SHIP]))
+
+    def test_keep_alive(self) -> None:
+        """What keeps a stream alive says nothing, and a document has none."""
+        for wire in WIRES:
+            exchange = open_exchange(wire, wire.request())
+            kept = exchange.keep_alive()
+            self.assertEqual([name for name, _ in events_of(kept)], ["ping"] if wire is MESSAGES else [])
+            self.assertTrue(kept.endswith(b"\n\n"))
+            self.assertEqual(open_exchange(wire, wire.request(stream=False)).keep_alive(), b"")
+
+    def test_error_documents(self) -> None:
+        """Errors have each protocol's own shape."""
+        self.assertEqual(json.loads(ChatProtocol().error("no", 400))["error"]["type"], "invalid_request_error")
+        for wire in WIRES:
+            self.assertEqual(json.loads(wire.protocol.error("no", 502))["error"]["message"], "no")
+            exchange = open_exchange(wire, wire.request(stream=False))
+            self.assertEqual(json.loads(exchange.fail("no"))["error"]["message"], "no")
+        self.assertEqual(json.loads(MESSAGES.protocol.error("no", 401))["error"]["type"], "authentication_error")
