@@ -163,11 +163,12 @@ class InBandTestCase(GatewayedTestCase):
         history: Sequence[Any] = HELLO,
         *,
         wait: int | None = None,
-        **more: Any,
+        own: Sequence[Any] | None = None,
     ) -> Said:
         """What the SDK makes of the reply.
 
         :param wait: how long a call may wait for a person, in seconds.
+        :param own: the client's own tools, as of L{Client.ask}.
         """
         headers = {} if wait is None else {"Prefer": f"wait={wait}"}
         return await self.sdk(session, client, **headers).use(lambda api: client.ask(api, history, own))
