@@ -115,7 +115,7 @@ class Sites:
             forget_places=self._forget_places,
         )
         site, self._agent_routes = api.agent_site(self._parts)
-        in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, runner)
+        in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, services.runner)
         most, rules = most_connections(allow_descriptors()), api.SiteRules()
         self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=in_band)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))

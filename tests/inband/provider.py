@@ -110,8 +110,8 @@ def block(part: Part, *, empty: bool = False) -> dict[str, Any]:
 def message_events(parts: Sequence[Part], number: int = 1, *, stop: str = "") -> list[bytes]:
     """Write a message in events."""
     used = {"input_tokens": USED, "output_tokens": 1, "service_tier": "standard"}
-    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": []}
-    message |= {"stop_reason": None, "stop_sequence": None, "usage": used}
+    message: dict[str, Any] = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m"}
+    message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": used}
     events: list[Any] = [{"type": "message_start", "message": message}, {"type": "ping"}]
     for index, part in enumerate(parts):
         events.append({"type": "content_block_start", "index": index, "content_block": block(part, empty=True)})
@@ -126,7 +126,7 @@ def message_events(parts: Sequence[Part], number: int = 1, *, stop: str = "") ->
 def message_document(parts: Sequence[Part], number: int = 1, *, stop: str = "") -> bytes:
     """Write a message as one document."""
     reason = stop or ("tool_use" if any(map(is_call, parts)) else "end_turn")
-    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m"}
+    message: dict[str, Any] = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m"}
     message |= {"content": [*map(block, parts)], "stop_reason": reason, "stop_sequence": None}
     return json.dumps({**message, "usage": {"input_tokens": USED, "output_tokens": USED}}).encode()
 
@@ -171,9 +171,11 @@ def response_events(
     return [event({**each, "sequence_number": n}, each["type"]) for n, each in enumerate(events)]
 
 
-def response_document(parts: Sequence[Part], number: int = 1, *, status: str = "completed") -> bytes:
+def response_document(
+    parts: Sequence[Part], number: int = 1, *, status: str = "completed", tools: Sequence[Any] = ()
+) -> bytes:
     """Write a response as one document."""
-    return json.dumps(response(parts, number, status)).encode()
+    return json.dumps(response(parts, number, status, tools)).encode()
 
 
 def _nth(number: int, index: int) -> int:

@@ -33,7 +33,7 @@ def chat_history(parts: Sequence[Part], asked: Sequence[Called]) -> list[Any]:
     calls = [part for part in parts if isinstance(part, Called)]
     ours = [call for call in calls if is_ours(call)]
     text = "".join(part.text for part in parts if isinstance(part, Said))
-    message = {"role": "assistant", "content": text or None}
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = [provider.chat_call(call) for call in calls]
     results = [{"role": "tool", "tool_call_id": call.id, "content": answer_of(call, ours)} for call in asked]
@@ -80,7 +80,8 @@ class MixedTests(SynchronousTestCase):
 
     def _sent(self, wire: Wire, history: Sequence[Any], memory: Memory | None) -> list[Any]:
         """Tell the history that the provider gets if the client sends C{history}."""
-        body = wire.request("bash", "aileron_own", **{wire.history: [{"role": "user", "content": "Go"}, *history]})
+        more: dict[str, Any] = {wire.history: [{"role": "user", "content": "Go"}, *history]}
+        body = wire.request("bash", "aileron_own", **more)
         exchange = open_exchange(wire, body, memories=remembered(wire, body, memory))
         found: list[Any] = json.loads(exchange.body)[wire.history][1:]
         return found

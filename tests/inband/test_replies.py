@@ -13,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.inband._turns import IExchange
 
 from .client import events_of
-from .provider import USED, Called, Part, Said, Thought
-from .wires import OURS, WIRES, Wire, open_exchange, results
+from .provider import USED, Called, Part, Said, Thought, block, event
+from .wires import MESSAGES, OURS, RESPONSES, WIRES, Wire, open_exchange, results
 
 _texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9).map(Said)
 _thoughts = st.builds(Thought, st.text("ab✓", min_size=1, max_size=5), st.text("xyz", min_size=4, max_size=8))
@@ -65,11 +65,14 @@ def upstream(parts: Sequence[Part]) -> list[Part]:
 
 
 def shown(wire: Wire, rounds: Sequence[Sequence[Part]]) -> list[Any]:
-    """Tell what of a script the client must hear."""
+    """Tell what of a script the client must hear; in one message, the texts of two rounds are two paragraphs."""
     parts = [part for each in rounds for part in each if not (isinstance(part, Called) and part.name in OURS)]
     if wire.name != "chat":
         return parts
-    text = "".join(part.text for part in parts if isinstance(part, Said))
+    text = ""
+    for more in ("".join(part.text for part in each if isinstance(part, Said)) for each in rounds):
+        lines_meet = not text or not more or text.endswith("\n") or more.startswith("\n")
+        text += more if lines_meet else f"\n\n{more}"
     return ([Said(text)] if text else []) + [part for part in parts if isinstance(part, Called)]
 
 
@@ -111,8 +114,9 @@ class OneReplyTests(SynchronousTestCase):
         """A text reaches the client in the call in which it came from the provider."""
         exchange = open_exchange(wire, wire.request("bash", "aileron_own"))
         for number, parts in enumerate(rounds, 1):
-            for event in wire.events(upstream(parts), number):
-                self.assertEqual(text_in(exchange.feed(event)), text_in(event))
+            for data in wire.events(upstream(parts), number):
+                came, went = text_in(data), text_in(exchange.feed(data))
+                self.assertIn(went, (came, f"\n\n{came}") if wire.name == "chat" and came else (came,))
             turn = exchange.end()
             if turn.calls:
                 exchange.answer(results(turn))
@@ -126,3 +130,76 @@ class OneReplyTests(SynchronousTestCase):
         self.assertEqual(turn.calls, ())
         expected = b"".join(wire.events(parts)) if stream else wire.document(parts)
         self.assertEqual(sent + exchange.finish(), expected)
+
+    def test_tools_told_back(self) -> None:
+        """Responses: where the provider says which tools there were, the client hears of its own by their own names."""
+        own = [RESPONSES.tool("bash"), RESPONSES.tool("aileron_own"), {"type": "web_search"}]
+        for stream in (True, False):
+            exchange = open_exchange(RESPONSES, RESPONSES.request(tools=own, stream=stream))
+            tools = json.loads(exchange.body)["tools"]
+            self.assertEqual(len(tools), 5)
+            first, turn = RESPONSES.serve(exchange, [Said("a"), Called("c1", "read_ticket")], tools=tools)
+            exchange.answer(results(turn))
+            second, _ = RESPONSES.serve(exchange, [Said("b")], 2, tools=tools)
+            reply = first + second + exchange.finish()
+            told = [data for _, data in events_of(reply)] if stream else [{"response": json.loads(reply)}]
+            for response in (data["response"] for data in told if "response" in data):
+                self.assertEqual(response["tools"], own)
+                self.assertEqual(response["id"], "resp_1")
+
+    def test_another_kind_of_block(self) -> None:
+        """Messages: blocks of tools that the provider runs, citations and what is not known go back to it whole."""
+        search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+        found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"title": "x"}]}
+        filled = {"type": "input_json_delta", "partial_json": '{"q":1}'}
+        cite = {"type": "citations_delta", "citation": {"cited_text": "x"}}
+        events: list[Any] = [
+            {"type": "message_start", "message": {"id": "m", "usage": {}, "container": None}},
+            {"type": "content_block_start", "index": 0, "content_block": search},
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": filled,
+            },
+            {"type": "content_block_stop", "index": 0},
+            {"type": "content_block_start", "index": 1, "content_block": found},
+            {"type": "content_block_stop", "index": 1},
+            {"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "", "citations": []}},
+            {"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "T"}},
+            {"type": "content_block_delta", "index": 2, "delta": cite},
+            {"type": "content_block_stop", "index": 2},
+            {"type": "content_block_start", "index": 3, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_stop", "index": 3},
+            {"type": "content_block_start", "index": 4, "content_block": {"type": "new", "kept": "a"}},
+            {"type": "content_block_delta", "index": 4, "delta": {"type": "new_delta", "more": "b"}},
+            {"type": "content_block_stop", "index": 4},
+            {"type": "content_block_start", "index": 5, "content_block": block(Called("c1", "read_ticket"))},
+            {"type": "content_block_stop", "index": 5},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use", "container": {"id": "box"}}, "usage": {}},
+            {"type": "message_stop"},
+        ]
+        exchange = open_exchange(MESSAGES, MESSAGES.request())
+        sent = exchange.feed(b"".join(event(each, each["type"]) for each in events))
+        self.assertEqual(sent, b"".join(event(each, each["type"]) for each in events[:15]))
+        exchange.answer(results(exchange.end()))
+        body = json.loads(exchange.body)
+        self.assertEqual(body["container"], "box")
+        self.assertEqual(
+            body["messages"][1]["content"],
+            [
+                {**search, "input": {"q": 1}},
+                found,
+                {"type": "text", "text": "T", "citations": [cite["citation"]]},
+                {"type": "new", "kept": "a", "more": "b"},
+                block(Called("c1", "read_ticket")),
+            ],
+        )
+
+    def test_what_was_used(self) -> None:
+        """Messages: the end tells all that was read as well, since the beginning told of the first response alone."""
+        exchange = open_exchange(MESSAGES, MESSAGES.request())
+        sent, turn = MESSAGES.serve(exchange, [Called("c1", "read_ticket")])
+        exchange.answer(results(turn))
+        more, _ = MESSAGES.serve(exchange, [Said("x")], 2)
+        (_, ending), _ = events_of(sent + more + exchange.finish())[-2:]
+        self.assertEqual(ending["usage"], {"input_tokens": 2 * USED, "output_tokens": 2 * USED})

@@ -64,7 +64,7 @@ class OfferTests(SynchronousTestCase):
     def test_equal_bytes(self) -> None:
         """Equal catalogues are written alike, whatever order they and their schemas come in."""
         for wire in WIRES:
-            schema = dict(reversed(SHIP.input_schema.items()))
+            schema = dict(reversed([*SHIP.input_schema.items()]))
             one = open_exchange(wire, wire.request("bash")).body
             other = open_exchange(wire, wire.request("bash"), (evolve(SHIP, input_schema=schema), READ)).body
             self.assertEqual(one, other)
@@ -81,7 +81,8 @@ class OfferTests(SynchronousTestCase):
     def test_null_tools(self) -> None:
         """Tools that are null, or none, become ours."""
         for wire in WIRES:
-            for tools in (None, []):
+            nothing: list[Any] = [None, []]
+            for tools in nothing:
                 exchange = open_exchange(wire, wire.request(tools=tools), [READ])
                 self.assertEqual([*map(name_of, tools_of(exchange))], ["read_ticket"])
 
@@ -171,7 +172,8 @@ class NameTests(SynchronousTestCase):
             (MESSAGES, {"role": "assistant", "content": [used]}, {"type": "tool", "name": "aileron_own"}),
             (RESPONSES, called, {"type": "function", "name": "aileron_own"}),
         ):
-            body = wire.request("aileron_own", tool_choice=choice, **{wire.history: [history]})
+            more: dict[str, Any] = {wire.history: [history]}
+            body = wire.request("aileron_own", tool_choice=choice, **more)
             exchange = open_exchange(wire, body, [SHIP])
             taken_back = exchange.body.replace(b"agent_aileron_own", b"aileron_own")
             added = len(taken_back) - len(body)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.inband._turns import MOST_ARGUMENTS, MOST_HELD, BrokenReply, IExchange, IProtocol, IRequest
+from aileron.errors import InvalidRequest
+from aileron.inband._turns import MOST_ARGUMENTS, MOST_HELD, BrokenReply, IExchange, IProtocol, IRequest, Memory
 from aileron.inband.protocols import ChatProtocol
 
 from .client import events_of
-from .provider import Called, Said, event
-from .wires import CHAT, MESSAGES, READ, RESPONSES, SHIP, WIRES, open_exchange, results
+from .provider import Called, Said, Thought, block, chat_call, event, item
+from .wires import CHAT, MESSAGES, READ, RESPONSES, SHIP, WIRES, Wire, open_exchange, results
 
+_values = (
+    st.none() | st.integers(-1, 3) | st.text(max_size=3) | st.just([]) | st.just({}) | st.just([{}]) | st.just(True)
+)
 _CALL = Called("c1", "ship_update", '{"text":"x"}')
 
 
@@ -50,14 +58,15 @@ class UnfinishedTests(SynchronousTestCase):
 
     def test_too_few_tokens(self) -> None:
         """Where the model was cut off no call of ours is run, and the client reads why the reply ended."""
-        for wire, how, seen in (
+        cases: list[tuple[Wire, dict[str, Any], str]] = [
             (CHAT, {"stop": "length"}, "length"),
             (CHAT, {"stop": "content_filter"}, "content_filter"),
             (MESSAGES, {"stop": "max_tokens"}, "max_tokens"),
             (MESSAGES, {"stop": "refusal"}, "refusal"),
             (MESSAGES, {"stop": "pause_turn"}, "pause_turn"),
             (RESPONSES, {"status": "incomplete"}, "incomplete"),
-        ):
+        ]
+        for wire, how, seen in cases:
             for stream in (True, False):
                 exchange = open_exchange(wire, wire.request("bash", stream=stream))
                 sent, turn = wire.serve(exchange, [Said("So"), _CALL, Called("c2", "ship_update")], **how)
@@ -99,6 +108,80 @@ class UnfinishedTests(SynchronousTestCase):
             exchange = open_exchange(wire, wire.request(stream=False))
             exchange.feed(b"[1]")
             self.assertRaises(BrokenReply, exchange.end)
+
+    def test_no_last_line(self) -> None:
+        """A stream whose last event lacks the empty line after it is complete, and reaches the client whole."""
+        for wire in WIRES:
+            data = b"".join(wire.events([Said("Hi")]))[:-2]
+            exchange = open_exchange(wire, wire.request())
+            sent = exchange.feed(data)
+            self.assertEqual(exchange.end().calls, ())
+            self.assertEqual(wire.read(exchange, sent + exchange.finish()).parts, [Said("Hi")])
+
+    @settings(max_examples=150, deadline=None)
+    @given(
+        wire=st.sampled_from(WIRES),
+        number=st.integers(0, 60),
+        cut=st.integers(0, 40),
+        value=_values,
+        late=st.booleans(),
+    )
+    def test_another_shape(self, wire: Wire, number: int, cut: int, value: Any, late: bool) -> None:
+        """Whatever shape an event or a document has, nothing but the contract's error comes of it."""
+        events = wire.events([Thought("x", "s"), Said("Hello"), Called("c1", "bash"), _CALL][wire is CHAT :])
+        place = number % len(events)
+        if events[place] != b"data: [DONE]\n\n":
+            ((name, data),) = events_of(events[place])
+            events[place] = event(_changed(data, cut, value), name)
+        document = wire.document([Said("Hello"), Called("c1", "bash"), _CALL])
+        for stream in (True, False):
+            exchange = open_exchange(wire, wire.request("bash", stream=stream))
+            with contextlib.suppress(BrokenReply):
+                if late:
+                    _, turn = wire.serve(exchange, [_CALL])
+                    exchange.answer(results(turn))
+                if stream:
+                    exchange.feed(b"".join(events))
+                else:
+                    exchange.feed(json.dumps(_changed(json.loads(document), cut, value)).encode())
+                turn = exchange.end()
+                exchange.finish()
+            exchange.fail("no")
+
+    @settings(max_examples=100, deadline=None)
+    @given(wire=st.sampled_from(WIRES), cut=st.integers(0, 60), value=_values)
+    def test_a_request_of_another_shape(self, wire: Wire, cut: int, value: Any) -> None:
+        """Whatever shape a request has, nothing but a refusal comes of it."""
+        history: dict[str, list[Any]] = {
+            "chat": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "aileron_x"}}]}],
+            "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "aileron_x"}]}],
+            "responses": [{"type": "function_call", "call_id": "c", "name": "aileron_x"}],
+        }
+        last = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]}
+        more: dict[str, Any] = {wire.history: [*history[wire.name], last]}
+        body = json.loads(wire.request("aileron_x", tool_choice={"type": "function", "name": "aileron_x"}, **more))
+        own = {"chat": chat_call, "messages": block, "responses": lambda part: item(part, 1)}[wire.name](_CALL)
+        theirs = history[wire.name][0] if wire is RESPONSES else {"id": "c", "type": "tool_use"}
+        rounds = [{"message": {"id": "r"}, "parts": [[True, own], [False, theirs]], "results": []}]
+        memory = Memory(("c",), json.dumps(rounds))
+        with contextlib.suppress(InvalidRequest):
+            exchange = open_exchange(wire, json.dumps(_changed(body, cut, value)).encode(), memories=[memory])
+            json.loads(exchange.body)
+
+
+def _changed(data: Any, at: int, value: Any) -> Any:
+    """Put another value in the place of one of those within C{data}, by its number."""
+    places = [(within, key) for within, key in _places(data)]
+    within, key = places[at % len(places)]
+    within[key] = value
+    return data
+
+
+def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+    pairs = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
+    for key, inner in pairs:
+        yield data, key
+        yield from _places(inner)
 
 
 class BoundsTests(SynchronousTestCase):
@@ -242,16 +325,14 @@ class OddProviderTests(SynchronousTestCase):
     def test_text_at_the_end(self) -> None:
         """Text in the chunk that says why the model stopped is not held back with it."""
         exchange = open_exchange(CHAT, CHAT.request())
-        chunk = {"id": "x", "created": 1, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi"}}]}
-        chunk["choices"][0]["finish_reason"] = "stop"
-        sent = exchange.feed(event(chunk))
+        sent = exchange.feed(self._chunk({"role": "assistant", "content": "Hi"}, "stop"))
         self.assertIn(b"Hi", sent)
         exchange.end()
         heard = CHAT.read_stream(sent + exchange.finish())
         self.assertEqual((heard.parts, heard.stop), ([Said("Hi")], "stop"))
 
     def test_reasoning(self) -> None:
-        """Fields that OpenAI has not, such as reasoning, reach the client as they came, and the provider again whole."""
+        """Fields that OpenAI has not, such as reasoning, reach the client as they came, and go back whole."""
         exchange = open_exchange(CHAT, CHAT.request())
         detail = {"type": "reasoning.text", "index": 0}
         deltas: list[Any] = [

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from aileron.inband._turns import CallResult, OfferedTool
 from aileron.values import JSON
 
 from .document import EACH, Document, dump
-from .events import Event, write_event
-from .exchange import Exchange, Part, Round, openai_error
+from .events import StreamEvent, write_event
+from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, openai_error
 from .requests import Protocol, interleave, place_results
 
 _SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
@@ -22,8 +23,11 @@ class ChatExchange(Exchange):
 
     # A call that the request insisted on ends with "stop".
     complete_at = frozenset({_CALLED, _STOPPED})
+    error = staticmethod(openai_error)
+    _text = ""  # the last that was shown
+    _begins = False
 
-    def _event(self, event: Event) -> bytes:
+    def _event(self, event: StreamEvent) -> bytes:
         now, data = self._round, event.data
         if "error" in data:
             now.stop = "error"
@@ -61,20 +65,32 @@ class ChatExchange(Exchange):
     def _show(self, delta: Mapping[str, Any], *, ended: bool) -> dict[str, Any]:
         """Take a delta; return the client's part of it."""
         rest = {key: value for key, value in delta.items() if key != "tool_calls"}
-        self._hold(sum(len(value) for value in rest.values() if isinstance(value, str)))
-        accumulate(self._round.message, {key: value for key, value in rest.items() if key != "role"})
+        for key, value in rest.items():
+            self._note_field(key, value)
         shown = {key: value for key, value in rest.items() if key != "role" or not self._rounds}
+        if text := rest.get("content"):
+            shown["content"] = break_between(self._text, text) if self._begins else text
+            self._text, self._begins = text, False
         calls = [call for piece in delta.get("tool_calls") or () for call in self._fragment(piece)]
         if ended:  # a name that could have been the beginning of one of ours
             undecided = [part for part in self._round.parts.values() if not part.ours and part.shown < 0]
             calls += [self._deliver(part) for part in undecided]
         return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
 
+    def _note_field(self, key: str, value: Any) -> None:
+        """Keep a field of the message for the history."""
+        if isinstance(value, str) and key != "role":
+            self._hold(len(value))
+            self._round.texts.add(key, value)
+        elif value:
+            self._hold(len(dump(value)))
+            accumulate(self._round.message, {key: value} if key != "role" else {})
+
     def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Take a fragment of a call; yield the client's, if it is one of its calls."""
         part = self._find(piece)
         function = dict(piece.get("function") or {})
-        self._write_on(part, function.pop("arguments", None))
+        self._write_on(part, function.pop(ARGUMENTS, None))
         if part.ours or part.shown >= 0:
             function.pop("name", None)  # some say it again
         more = {key: value for key, value in piece.items() if key not in ("index", "id", "function")}
@@ -84,10 +100,10 @@ class ChatExchange(Exchange):
             yield self._rename({**piece, "index": part.shown})
         elif name in self._names.ours:
             part.ours = True
-        elif name and (part.written or not any(own.startswith(name) for own in self._names.ours)):
+        elif name and (part.texts.size or not any(own.startswith(name) for own in self._names.ours)):
             yield self._deliver(part)
 
-    def _find(self, piece: Mapping[str, Any]) -> Part:
+    def _find(self, piece: Mapping[str, Any]) -> ReplyPart:
         """Find the call of a fragment; some providers give all calls one index, and each its identifier."""
         parts, known = self._round.parts, self._round.notes
         identifier, index = piece.get("id") or "", str(piece.get("index", ""))
@@ -95,11 +111,11 @@ class ChatExchange(Exchange):
         named = identifier and (piece.get("function") or {}).get("name")
         if found is None or (named and found.value["id"] not in ("", identifier)):
             known[index] = len(parts)
-            found = parts[len(parts)] = Part({"id": "", "type": "function"})
+            found = parts[len(parts)] = ReplyPart({"id": "", "type": "function"})
         found.value["id"] = found.value["id"] or identifier
         return found
 
-    def _deliver(self, part: Part) -> dict[str, Any]:
+    def _deliver(self, part: ReplyPart) -> dict[str, Any]:
         """Begin a call of the client's, with all that came of it."""
         part.shown = self._shown
         self._shown += 1
@@ -113,9 +129,9 @@ class ChatExchange(Exchange):
         }
         return call | renamed
 
-    def _write_end(self, event: Event) -> bytes:
+    def _write_end(self, event: StreamEvent) -> bytes:
         choices = [self._ending(choice) for choice in event.data.get("choices") or ()]
-        return event.with_data(self._same(event.data | ({"choices": choices} if choices else {}))).raw
+        return event.with_data(self._same({**event.data, **({"choices": choices} if choices else {})})).raw
 
     def _ending(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         """Say why the client's message ends: not for calls, if it has none."""
@@ -124,57 +140,48 @@ class ChatExchange(Exchange):
 
     def _read_document(self, data: Mapping[str, Any]) -> None:
         self._note(data)
-        choice = next(iter(data.get("choices") or ()), {})
+        choice: Mapping[str, Any] = next(iter(data.get("choices") or ()), {})
         self._round.notes.update(data)
         self._round.stop = str(choice.get("finish_reason") or "")
-        for key, value in (choice.get("message") or {}).items():
-            if key != "tool_calls":
-                accumulate(self._round.message, {key: value})
-        for number, call in enumerate((choice.get("message") or {}).get("tool_calls") or ()):
-            part = self._round.parts[number] = Part(dict(call))
+        message = choice.get("message") or {}
+        self._round.message = {key: value for key, value in message.items() if key != "tool_calls"}
+        for number, call in enumerate(message.get("tool_calls") or ()):
+            part = self._round.parts[number] = ReplyPart(dict(call))
             part.ours = self._call(part)[1] in self._names.ours
-            self._write_on(part, (call.get("function") or {}).get("arguments"))
+            self._write_on(part, (call.get("function") or {}).get(ARGUMENTS))
 
-    def _write_document(self) -> bytes:
+    def _write_document(self) -> Mapping[str, Any]:
         message: dict[str, Any] = {}
         for each in self._all_rounds():
-            accumulate(message, each.message)
-        calls = [self._rename(self._history(part)) for part in self._round.parts.values() if not part.ours]
+            more = {key: value for key, value in each.message.items() if key != "content"}
+            accumulate(message, more)
+        content = join_texts([each.message.get("content") for each in self._all_rounds()])
+        calls = [self._rename(self._history(part)) for part in self._round.shown()]
         choice = self._ending(self._round.notes["choices"][0])
-        choice = {**choice, "message": message | ({"tool_calls": calls} if calls else {})}
-        data = self._same({**self._round.notes, "choices": [choice]})
-        return bytes(self._kept) if data == self._round.notes else dump(data).encode("ascii")
+        message |= {"content": content} | ({"tool_calls": calls} if calls else {})
+        return self._same({**self._round.notes, "choices": [{**choice, "message": message}]})
 
-    def _call(self, part: Part) -> tuple[str, str]:
+    def _call(self, part: ReplyPart) -> tuple[str, str]:
         inner = part.value.get("function") or part.value.get("custom") or {}
         return str(part.value.get("id") or ""), str(inner.get("name") or "")
 
-    def _is_theirs(self, part: Part) -> bool:
+    def _is_theirs(self, part: ReplyPart) -> bool:
         return not part.ours
 
-    def _history(self, part: Part) -> dict[str, Any]:
+    def _history(self, part: ReplyPart) -> dict[str, Any]:
         function = part.value.get("function")
-        written = {"function": {**function, "arguments": part.written}} if function else {}
+        written = {"function": {**function, ARGUMENTS: part.written}} if function else {}
         return {**part.value, **written}
 
-    def _result(self, part: Part, result: CallResult) -> JSON:
+    def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": part.value.get("id") or "", "content": result.text}
 
     def _go_on(self, now: Round) -> None:
         self._document.append("messages", *messages_of(self._remember(now)))
+        self._begins = bool(self._text)
 
-    def _choose(self, kind: str) -> None:
-        self._document.write("tool_choice", dump(kind))
-
-    def _keys(self, each: Round) -> Iterable[str]:
-        return (self._call(part)[0] for part in each.parts.values() if not part.ours and self._call(part)[0])
-
-    def fail(self, message: str, status: int = 502) -> bytes:
-        error = openai_error(message, status)
-        return write_event("", error) if self.streams else dump(error).encode("ascii")
-
-    def keep_alive(self) -> bytes:
-        return b": keep-alive\n\n" if self.streams else b""
+    def _keys(self, part: ReplyPart) -> Iterable[str]:
+        return filter(None, [self._call(part)[0]])
 
 
 class ChatProtocol(Protocol):
@@ -191,11 +198,8 @@ class ChatProtocol(Protocol):
     )
     exchange = ChatExchange
 
-    def error(self, message: str, status: int) -> bytes:
-        return dump(openai_error(message, status)).encode("ascii")
-
     def tool(self, name: str, tool: OfferedTool) -> JSON:
-        function = {"name": name, "description": tool.description, "parameters": tool.input_schema}
+        function: JSON = {"name": name, "description": tool.description, "parameters": tool.input_schema}
         return {"type": "function", "function": function}
 
     def why_not(self, document: Document) -> str:
@@ -218,6 +222,8 @@ class ChatProtocol(Protocol):
         document.insert(message.start, "".join(f"{text}," for text in before))
         calls = next(document.within(message, "tool_calls"))
         entries = [dump(call) if ours else None for ours, call in last["parts"]]
+        if entries.count(None) != len(calls.value):  # the client tells of its calls in its own way
+            entries = [*filter(None, entries), *[None] * len(calls.value)]
         interleave(document, calls, [entries])
         results = []
         for span in messages[at + 1 :]:
@@ -231,7 +237,7 @@ class ChatProtocol(Protocol):
     def _restore_content(self, document: Document, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
         """Give each round its own text, if the client still has it all as it was sent."""
         texts = [each["message"].get("content") for each in rounds]
-        if len(rounds) > 1 and message.value.get("content") == "".join(text or "" for text in texts):
+        if len(rounds) > 1 and message.value.get("content") == join_texts(texts):
             document.replace(next(document.within(message, "content")), dump(texts[-1]))
         else:
             for each in rounds[:-1]:
@@ -244,6 +250,18 @@ def messages_of(remembered: Any) -> list[str]:
     said = {key: value for key, value in remembered["message"].items() if value is not None and key != "role"}
     message = {"role": "assistant", "content": None, **said, "tool_calls": calls}
     return [dump(message), *map(dump, remembered["results"])]
+
+
+def break_between(before: str, after: str) -> str:
+    """Return a text with an empty line before it, unless one line ends there anyway: two texts are not one word."""
+    apart = not before or before.endswith("\n") or after.startswith("\n")
+    return after if apart else f"\n\n{after}"
+
+
+def join_texts(texts: Iterable[str | None]) -> str | None:
+    """Join the texts of several rounds, as the client reads them."""
+    found = [text for text in texts if text]
+    return "".join(break_between(before, text) for before, text in pairwise(["", *found])) if found else None
 
 
 def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:

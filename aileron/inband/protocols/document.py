@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import frozen
 
-from aileron.errors import InvalidRequest
+from aileron.errors import AileronError, InvalidRequest
 from aileron.values import writer
 
 dump = writer(sort_keys=False, allow_nan=True)
@@ -20,6 +21,15 @@ EACH = "*"
 
 _decode = json.JSONDecoder().raw_decode
 _blanks = re.compile(r"[ \t\n\r]*").match
+
+
+@contextmanager
+def expecting(otherwise: AileronError) -> Iterator[None]:
+    """Read what others wrote in the shape that their protocol says, and raise an error where it has another."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError):
+        raise otherwise from None
 
 
 @frozen
@@ -107,17 +117,6 @@ class Document:
     def append(self, key: str, *texts: str) -> None:
         """Append elements to the array that a member is; where it is none, it becomes one."""
         self._appended.setdefault(key, []).extend(texts)
-
-    def prepend(self, key: str, *texts: str) -> None:
-        """Put elements before those of an array that a member is."""
-        before = _joined("", list(texts))
-        if not texts:
-            return
-        if key in self._written or not isinstance(self.get(key), list):
-            after = self._written.get(key, "[]")[1:]
-            self._written[key] = f"[{before}{',' if after != ']' else ''}{after}"
-        else:
-            self.insert(self._members[key].start + 1, before + ("," if self.get(key) else ""))
 
     def withdraw(self, key: str) -> None:
         """Take back what was appended to a member."""

@@ -20,7 +20,7 @@ _LONGEST_END = 3
 
 
 @frozen
-class Event:
+class StreamEvent:
     """One event.
 
     :ivar raw: its bytes, with the blank line that ends it.
@@ -32,9 +32,9 @@ class Event:
     name: str
     data: Mapping[str, Any]
 
-    def with_data(self, data: Mapping[str, JSON]) -> Event:
+    def with_data(self, data: Mapping[str, JSON]) -> StreamEvent:
         """Return the same event with other data; itself, to the byte, where nothing changes."""
-        return self if data == self.data else Event(write_event(self.name, data), self.name, data)
+        return self if data == self.data else StreamEvent(write_event(self.name, data), self.name, data)
 
 
 class EventReader:
@@ -43,7 +43,7 @@ class EventReader:
     def __init__(self) -> None:
         self._kept = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Event]:
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """Yield the events that are complete.
 
         :raises BrokenReply: one is too long, or its data is no JSON object where it should be one.
@@ -58,6 +58,11 @@ class EventReader:
         if len(self._kept) > MOST_HELD:
             raise BrokenReply("The provider sent an event that is too long.")
 
+    def end(self) -> Iterator[StreamEvent]:
+        """Yield the last event, if nothing but the blank line after it is missing."""
+        if self._kept.strip():
+            yield _read(bytes(self._kept) + b"\n\n")
+
 
 def write_event(name: str, data: Mapping[str, JSON]) -> bytes:
     """Write an event."""
@@ -65,7 +70,7 @@ def write_event(name: str, data: Mapping[str, JSON]) -> bytes:
     return f"{said}data: {dump(data)}\n\n".encode("ascii")
 
 
-def _read(raw: bytes) -> Event:
+def _read(raw: bytes) -> StreamEvent:
     name, data = "", []
     for line in _lines(raw):
         field, _, value = line.partition(b":")
@@ -73,7 +78,7 @@ def _read(raw: bytes) -> Event:
             name = value.strip().decode("utf-8", "replace")
         elif field == b"data":
             data.append(value.removeprefix(b" "))
-    return Event(raw, name, read_object(b"\n".join(data)) if data and data != [b"[DONE]"] else {})
+    return StreamEvent(raw, name, read_object(b"\n".join(data)) if data and data != [b"[DONE]"] else {})
 
 
 def read_object(data: bytes) -> Mapping[str, Any]:

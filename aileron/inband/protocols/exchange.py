@@ -22,50 +22,81 @@ from aileron.inband._turns import (
 )
 from aileron.values import JSON, loads_strict
 
-from .document import Document, dump
-from .events import Event, EventReader, read_object
+from .document import Document, dump, expecting
+from .events import EventReader, StreamEvent, read_object, write_event
 from .names import ToolNames
 
+ARGUMENTS = "arguments"
+_STRANGE = BrokenReply("The provider's response is not what its protocol says.")
 _LAST = "\n\nThese tools cannot be called again in this reply. Go on with what you have."
 
 
+class Texts:
+    """Texts that come in pieces, each by its name.
+
+    :ivar size: the characters of all.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[str]] = {}
+        self.size = 0
+
+    def add(self, name: str, piece: str) -> None:
+        """Add a piece."""
+        self._pieces.setdefault(name, []).append(piece)
+        self.size += len(piece)
+
+    def joined(self) -> dict[str, str]:
+        """Return the texts as far as they came."""
+        return {name: "".join(pieces) for name, pieces in self._pieces.items()}
+
+
 @define
-class Part:
+class ReplyPart:
     """A part of a response: a tool call, a content block or an output item.
 
-    :ivar value: its JSON, as the history needs it, but for what is still written.
-    :ivar written: what came so far of a call's arguments.
+    :ivar value: its JSON as it began; L{texts} are what came since.
     :ivar shown: its place in what the client is sent.
     """
 
     value: dict[str, Any]
     ours: bool = False
-    written: str = ""
+    texts: Texts = Factory(Texts)
     shown: int = -1
+
+    @property
+    def written(self) -> str:
+        """The arguments of a call."""
+        return self.texts.joined().get(ARGUMENTS, "")
 
 
 @define
 class Round:
     """One response of the provider.
 
-    :ivar message: what belongs to no part.
+    :ivar message: what belongs to no part; L{texts} likewise.
     :ivar stop: why the model stopped; empty: it has not.
     :ivar held: the events of its end, which the client gets if this is the last round.
     :ivar results: of the calls of ours, in order.
     :ivar notes: of the protocol, while it reads.
     """
 
-    parts: dict[int, Part] = Factory(dict)
+    parts: dict[int, ReplyPart] = Factory(dict)
     message: dict[str, Any] = Factory(dict)
+    texts: Texts = Factory(Texts)
     stop: str = ""
     usage: Mapping[str, Any] = Factory(dict)
-    held: list[Event] = Factory(list)
+    held: list[StreamEvent] = Factory(list)
     results: list[CallResult] = Factory(list)
     notes: dict[str, Any] = Factory(dict)
 
-    def calls(self) -> list[Part]:
+    def calls(self) -> list[ReplyPart]:
         """List the calls of ours."""
         return [part for part in self.parts.values() if part.ours]
+
+    def shown(self) -> list[ReplyPart]:
+        """List the others."""
+        return [part for part in self.parts.values() if not part.ours]
 
 
 @implementer(IExchange)
@@ -73,9 +104,13 @@ class Exchange(ABC):
     """Carries one reply through its rounds; each protocol says how its parts are read and written.
 
     :cvar complete_at: the reasons to stop at which a response's calls are complete.
+    :cvar error_event: the name of the event that an error is.
+    :cvar alive: an event that says nothing.
     """
 
     complete_at: ClassVar[frozenset[str]]
+    error_event: ClassVar[str] = ""
+    alive: ClassVar[bytes] = b": keep-alive\n\n"
 
     def __init__(self, document: Document, names: ToolNames, warnings: Sequence[str]) -> None:
         self.streams = document.get("stream") is True
@@ -87,6 +122,7 @@ class Exchange(ABC):
         self._round = Round()
         self._turn = Turn()
         self._kept = bytearray()
+        self._late = b""
         self._held = 0
         self._shown = 0
         self._first: dict[str, Any] = {}
@@ -97,8 +133,11 @@ class Exchange(ABC):
         return self._document.render()
 
     def feed(self, data: bytes) -> bytes:
+        if self.streams and not self._names.ours:
+            return data
         if self.streams:
-            return b"".join(map(self._event, self._reader.feed(data))) if self._names.ours else data
+            with expecting(_STRANGE):
+                return b"".join(map(self._event, self._reader.feed(data)))
         self._hold(len(data))
         self._kept += data
         return b""
@@ -107,8 +146,11 @@ class Exchange(ABC):
         now = self._round
         if not self._names.ours:
             return self._turn
-        if not self.streams:
-            self._read_document(read_object(bytes(self._kept)))
+        with expecting(_STRANGE):
+            if self.streams:
+                self._late = b"".join(map(self._event, self._reader.end()))
+            else:
+                self._read_document(read_object(bytes(self._kept)))
         if not now.stop:
             raise BrokenReply("The provider's response is not complete.")
         if now.stop not in self.complete_at or self._last:
@@ -144,25 +186,33 @@ class Exchange(ABC):
 
     def memory(self) -> Memory | None:
         rounds = self._all_rounds()
-        keys = tuple(dict.fromkeys(key for each in rounds for key in self._keys(each)))
+        shown = (part for each in rounds for part in each.shown())
+        keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))
         return Memory(keys, dump([self._remember(each) for each in rounds])) if self._rounds and keys else None
 
     def finish(self) -> bytes:
         if not self._names.ours:
             return bytes(self._kept)
-        return b"".join(map(self._write_end, self._round.held)) if self.streams else self._write_document()
+        if self.streams:
+            return self._late + b"".join(map(self._write_end, self._round.held))
+        new = self._write_document()
+        return bytes(self._kept) if new == self._round.notes else dump(new).encode("ascii")
 
-    def _remember(self, each: Round) -> JSON:
+    def _own_keys(self) -> Iterable[str]:
+        """Yield what identifies the whole reply, beside its parts."""
+        return ()
+
+    def _remember(self, each: Round) -> dict[str, Any]:
         return {
-            "message": each.message,
+            "message": each.message | each.texts.joined(),
             "parts": [[part.ours, self._history(part)] for part in each.parts.values()],
             "results": self._results(each),
         }
 
-    def _results(self, each: Round) -> list[JSON]:
+    def _results(self, each: Round) -> list[dict[str, Any]]:
         return [self._result(part, result) for part, result in zip(each.calls(), each.results, strict=True)]
 
-    def _model_call(self, number: int, part: Part) -> ModelCall:
+    def _model_call(self, number: int, part: ReplyPart) -> ModelCall:
         identifier, name = self._call(part)
         arguments, problem = read_arguments(part.written)
         unique = f"{identifier}.{len(self._rounds) + 1}.{number}"  # not every provider's are
@@ -178,7 +228,7 @@ class Exchange(ABC):
     def _all_rounds(self) -> list[Round]:
         return self._rounds if self._turn.mixed and self._rounds else [*self._rounds, self._round]
 
-    def _keep(self, event: Event) -> bytes:
+    def _keep(self, event: StreamEvent) -> bytes:
         """Hold an event for the end."""
         self._round.held.append(event)
         return b""
@@ -192,18 +242,30 @@ class Exchange(ABC):
         if self._held > MOST_HELD:
             raise BrokenReply("The provider's response is too long.")
 
-    def _write_on(self, part: Part, text: Any) -> None:
+    def _write_on(self, part: ReplyPart, text: Any) -> None:
         """Add to a call's arguments; of those that are too long only so much is kept that they are refused."""
-        if isinstance(text, str) and len(part.written) <= MOST_ARGUMENTS:
+        if isinstance(text, str) and not (part.ours and part.texts.size > MOST_ARGUMENTS):
             self._hold(len(text))
-            part.written += text
+            part.texts.add(ARGUMENTS, text)
+
+    def fail(self, message: str, status: int = 502) -> bytes:
+        error = self.error(message, status)
+        return write_event(self.error_event, error) if self.streams else dump(error).encode("ascii")
+
+    def keep_alive(self) -> bytes:
+        return self.alive if self.streams else b""
+
+    @staticmethod
+    @abstractmethod
+    def error(message: str, status: int) -> Mapping[str, JSON]:
+        """Describe an error as the provider does."""
 
     @abstractmethod
-    def _event(self, event: Event) -> bytes:
+    def _event(self, event: StreamEvent) -> bytes:
         """Take an event of the provider's; return what the client is sent for it now."""
 
     @abstractmethod
-    def _write_end(self, event: Event) -> bytes:
+    def _write_end(self, event: StreamEvent) -> bytes:
         """Write an event that was held, for the end of the client's response."""
 
     @abstractmethod
@@ -211,23 +273,23 @@ class Exchange(ABC):
         """Take a whole response."""
 
     @abstractmethod
-    def _write_document(self) -> bytes:
-        """Write the whole response of all rounds."""
+    def _write_document(self) -> Mapping[str, Any]:
+        """Make the whole response of all rounds."""
 
     @abstractmethod
-    def _call(self, part: Part) -> tuple[str, str]:
+    def _call(self, part: ReplyPart) -> tuple[str, str]:
         """Return a call's identifier and name."""
 
     @abstractmethod
-    def _is_theirs(self, part: Part) -> bool:
+    def _is_theirs(self, part: ReplyPart) -> bool:
         """Return whether the client must answer to this part."""
 
     @abstractmethod
-    def _history(self, part: Part) -> dict[str, Any]:
+    def _history(self, part: ReplyPart) -> dict[str, Any]:
         """Return a part as the history needs it."""
 
     @abstractmethod
-    def _result(self, part: Part, result: CallResult) -> JSON:
+    def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         """Return the result of a call as the history needs it."""
 
     @abstractmethod
@@ -235,15 +297,15 @@ class Exchange(ABC):
         """Append a round to the request's history."""
 
     @abstractmethod
+    def _keys(self, part: ReplyPart) -> Iterable[str]:
+        """Yield what identifies a part in the client's history."""
+
     def _choose(self, kind: str) -> None:
         """Set the request's choice of tools."""
-
-    @abstractmethod
-    def _keys(self, each: Round) -> Iterable[str]:
-        """Yield what identifies a round in the client's history."""
+        self._document.write("tool_choice", dump(kind))
 
 
-def openai_error(message: str, status: int) -> Mapping[str, JSON]:
+def openai_error(message: str, status: int) -> dict[str, JSON]:
     """Describe an error as OpenAI does."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}

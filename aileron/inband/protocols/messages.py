@@ -10,8 +10,8 @@ from aileron.inband._turns import CallResult, OfferedTool
 from aileron.values import JSON, digest_of_bytes
 
 from .document import EACH, Document, Span, dump
-from .events import Event, write_event
-from .exchange import Exchange, Part, Round
+from .events import StreamEvent, write_event
+from .exchange import ARGUMENTS, Exchange, ReplyPart, Round
 from .requests import Protocol, interleave, place_results
 
 _CALLED, _STOPPED = "tool_use", "end_turn"
@@ -35,12 +35,21 @@ _ERRORS = {
 }
 
 
+def anthropic_error(message: str, status: int) -> dict[str, JSON]:
+    """Describe an error as Anthropic does."""
+    kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
 class MessagesExchange(Exchange):
     """Carries the reply to a request for a message."""
 
     complete_at = frozenset({_CALLED, _STOPPED})
+    error = staticmethod(anthropic_error)
+    error_event = "error"
+    alive = write_event("ping", {"type": "ping"})
 
-    def _event(self, event: Event) -> bytes:
+    def _event(self, event: StreamEvent) -> bytes:
         kind, data, now = event.data.get("type"), event.data, self._round
         if kind == "message_start":
             now.message = {"container": data["message"].get("container")}
@@ -64,7 +73,7 @@ class MessagesExchange(Exchange):
         shown = {"content_block": self._rename(data["content_block"])} if "content_block" in data else {}
         return event.with_data({**data, "index": part.shown, **shown}).raw
 
-    def _ending(self, event: Event) -> bytes:
+    def _ending(self, event: StreamEvent) -> bytes:
         data, now = event.data, self._round
         if data["type"] == "message_stop":
             now.stop = now.notes.get("stop_reason") or _STOPPED
@@ -76,21 +85,20 @@ class MessagesExchange(Exchange):
             now.usage = {**now.usage, **counted}  # they are totals
         return self._keep(event)
 
-    def _begin(self, index: int, block: Mapping[str, Any]) -> Part:
-        part = self._round.parts[index] = Part(dict(block))
+    def _begin(self, index: int, block: Mapping[str, Any]) -> ReplyPart:
+        part = self._round.parts[index] = ReplyPart(dict(block))
         part.ours = block.get("type") == _CALLED and self._call(part)[1] in self._names.ours
         if not part.ours:
             part.shown, self._shown = self._shown, self._shown + 1
         return part
 
-    def _fill(self, part: Part, delta: Mapping[str, Any]) -> None:
+    def _fill(self, part: ReplyPart, delta: Mapping[str, Any]) -> None:
         kind, value = str(delta.get("type")), part.value
         if kind == "input_json_delta":
             return self._write_on(part, delta["partial_json"])
         self._hold(sum(len(each) for each in delta.values() if isinstance(each, str)))
         if kind in _GROWS:
-            key = _GROWS[kind]
-            value[key] = (value.get(key) or "") + (delta[key] or "")
+            part.texts.add(_GROWS[kind], delta[_GROWS[kind]] or "")
         elif kind == "citations_delta":
             value["citations"] = [*(value.get("citations") or ()), delta["citation"]]
         else:  # a signature, and what is not known yet
@@ -100,7 +108,7 @@ class MessagesExchange(Exchange):
     def _rename(self, block: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**block, "name": self._names.down(block["name"])} if block.get("type") == _CALLED else block
 
-    def _write_end(self, event: Event) -> bytes:
+    def _write_end(self, event: StreamEvent) -> bytes:
         data = event.data
         if data["type"] == "message_delta":
             delta = {**data["delta"], **self._reason(data["delta"])}
@@ -124,25 +132,28 @@ class MessagesExchange(Exchange):
         now.stop = str(data.get("stop_reason") or _STOPPED)
         for index, block in enumerate(data.get("content") or ()):
             part = self._begin(index, block)
-            part.written = dump(block["input"]) if part.ours else ""
+            if part.ours:
+                self._write_on(part, dump(block["input"]))
 
-    def _write_document(self) -> bytes:
+    def _write_document(self) -> Mapping[str, Any]:
         rounds, data = self._all_rounds(), self._round.notes
-        shown = [part.value for each in rounds for part in each.parts.values() if not part.ours]
+        shown = [part.value for each in rounds for part in each.shown()]
         usage = {"usage": self._sum()} if data.get("usage") else {}
-        new = {**data, **self._first, "content": [*map(self._rename, shown)], **self._reason(data), **usage}
-        return bytes(self._kept) if new == data else dump(new).encode("ascii")
+        return {**data, **self._first, "content": [*map(self._rename, shown)], **self._reason(data), **usage}
 
-    def _call(self, part: Part) -> tuple[str, str]:
+    def _call(self, part: ReplyPart) -> tuple[str, str]:
         return str(part.value.get("id") or ""), str(part.value.get("name") or "")
 
-    def _is_theirs(self, part: Part) -> bool:
+    def _is_theirs(self, part: ReplyPart) -> bool:
         return not part.ours and part.value.get("type") == _CALLED
 
-    def _history(self, part: Part) -> dict[str, Any]:
-        return {**part.value, "input": _object(part.written)} if part.written else part.value
+    def _history(self, part: ReplyPart) -> dict[str, Any]:
+        texts = part.texts.joined()
+        written = texts.pop(ARGUMENTS, "")
+        whole = {name: (part.value.get(name) or "") + text for name, text in texts.items()}
+        return {**part.value, **whole, **({"input": _object(written)} if written else {})}
 
-    def _result(self, part: Part, result: CallResult) -> JSON:
+    def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         said = {"type": "tool_result", "tool_use_id": part.value["id"], "content": result.text}
         return said | ({"is_error": True} if result.is_error else {})
 
@@ -158,15 +169,8 @@ class MessagesExchange(Exchange):
         kept = {key: before[key] for key in ("disable_parallel_tool_use",) if key in before and kind == "auto"}
         self._document.write("tool_choice", dump({"type": kind, **kept}))
 
-    def _keys(self, each: Round) -> Iterable[str]:
-        return (key for part in each.parts.values() if not part.ours for key in _block_keys(self._history(part)))
-
-    def fail(self, message: str, status: int = 502) -> bytes:
-        error = anthropic_error(message, status)
-        return write_event("error", error) if self.streams else dump(error).encode("ascii")
-
-    def keep_alive(self) -> bytes:
-        return write_event("ping", {"type": "ping"}) if self.streams else b""
+    def _keys(self, part: ReplyPart) -> Iterable[str]:
+        return _block_keys(self._history(part))
 
 
 class MessagesProtocol(Protocol):
@@ -175,9 +179,6 @@ class MessagesProtocol(Protocol):
     tool_names = (("tools", EACH, "name"),)
     other_names = (("messages", EACH, "content", EACH, "name"), ("tool_choice", "name"))
     exchange = MessagesExchange
-
-    def error(self, message: str, status: int) -> bytes:
-        return dump(anthropic_error(message, status)).encode("ascii")
 
     def tool(self, name: str, tool: OfferedTool) -> JSON:
         return {"name": name, "description": tool.description, "input_schema": tool.input_schema}
@@ -251,9 +252,3 @@ def _message_keys(message: Any) -> set[str]:
     if not isinstance(content, list) or message.get("role") != "assistant":
         return set()
     return {key for block in content for key in _block_keys(block)}
-
-
-def anthropic_error(message: str, status: int) -> Mapping[str, JSON]:
-    """Describe an error as Anthropic does."""
-    kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": kind, "message": message}}

@@ -6,17 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from attrs import frozen
 from zope.interface import implementer
 
+from aileron.errors import InvalidRequest
 from aileron.inband._turns import IProtocol, IRequest, Memory, OfferedTool
 from aileron.values import JSON, compact
 
-from .document import Document, Span, dump
+from .document import Document, Span, dump, expecting
 from .exchange import Exchange, recall
 from .names import ToolNames, choose_names
 
 Path: TypeAlias = tuple[str, ...]
+
+_STRANGE = InvalidRequest("The request's body is not what this protocol says.")
 
 
 @implementer(IProtocol)
@@ -32,11 +34,11 @@ class Protocol(ABC):
     other_names: ClassVar[tuple[Path, ...]]
     exchange: ClassVar[type[Exchange]]
 
-    def read(self, body: bytes) -> Request:
-        return Request(self, Document(body))
+    def read(self, body: bytes) -> ClientRequest:
+        return ClientRequest(self, Document(body))
 
-    @abstractmethod
-    def error(self, message: str, status: int) -> bytes: ...
+    def error(self, message: str, status: int) -> bytes:
+        return dump(self.exchange.error(message, status)).encode("ascii")
 
     @abstractmethod
     def tool(self, name: str, tool: OfferedTool) -> JSON:
@@ -59,37 +61,41 @@ class Protocol(ABC):
 
 
 @implementer(IRequest)
-@frozen
-class Request:
+class ClientRequest:
     """A request of a client's."""
 
-    protocol: Protocol
-    document: Document
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.protocol.keys(self.document)))
+    def __init__(self, protocol: Protocol, document: Document) -> None:
+        self._protocol = protocol
+        self._document = document
+        with expecting(_STRANGE):
+            self.keys = tuple(dict.fromkeys(protocol.keys(document)))
 
     def open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> Exchange:
-        document = self.document
-        why_not = (self.protocol.why_not(document) or _only_required(document)) if offered else ""
+        with expecting(_STRANGE):
+            return self._open(offered, memories)
+
+    def _open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory]) -> Exchange:
+        document = self._document
+        if not isinstance(document.get("tools") or [], list):
+            raise _STRANGE
+        why_not = (self._protocol.why_not(document) or _only_required(document)) if offered else ""
         names = self._name(() if why_not else offered)
+        for path in (*self._protocol.tool_names, *self._protocol.other_names) if names.up else ():
+            for span in document.find(*path):
+                if isinstance(span.value, str) and span.value in names.up:
+                    document.replace(span, dump(names.up[span.value]))
         if names.ours:
-            for path in (*self.protocol.tool_names, *self.protocol.other_names) if names.up else ():
-                for span in document.find(*path):
-                    if span.value in names.up:
-                        document.replace(span, dump(names.up[span.value]))
-            document.append("tools", *(compact(self.protocol.tool(*pair)) for pair in names.ours.items()))
+            document.append("tools", *(compact(self._protocol.tool(*pair)) for pair in names.ours.items()))
         if names.ours or document.get("tools"):  # a history with calls needs tools
             for memory in memories:
-                self.protocol.restore(document, recall(memory), memory.keys)
+                self._protocol.restore(document, recall(memory), memory.keys)
         unoffered = (f"No action is offered: {why_not}",) if why_not else ()
-        return self.protocol.exchange(document, names, (*names.warnings(), *unoffered))
+        return self._protocol.exchange(document, names, (*names.warnings(), *unoffered))
 
     def _name(self, offered: Sequence[OfferedTool]) -> ToolNames:
         if not offered:
             return ToolNames({}, {})
-        found = (span.value for path in self.protocol.tool_names for span in self.document.find(*path))
+        found = (span.value for path in self._protocol.tool_names for span in self._document.find(*path))
         return choose_names(offered, [name for name in found if isinstance(name, str)])
 
 

@@ -10,8 +10,8 @@ from aileron.inband._turns import CallResult, OfferedTool
 from aileron.values import JSON, digest_of_bytes
 
 from .document import EACH, Document, Span, dump
-from .events import Event, write_event
-from .exchange import Exchange, Part, Round, openai_error
+from .events import StreamEvent, write_event
+from .exchange import ARGUMENTS, Exchange, ReplyPart, Round, Texts, openai_error
 from .requests import Protocol
 
 _BEGUN = frozenset({"response.created", "response.queued", "response.in_progress"})
@@ -36,10 +36,11 @@ class ResponsesExchange(Exchange):
     """Carries the reply to a request for a response."""
 
     complete_at = frozenset({"completed"})
+    error = staticmethod(openai_error)
     _next_number: int | None = None
     _begun: Mapping[str, Any] = {}
 
-    def _event(self, event: Event) -> bytes:
+    def _event(self, event: StreamEvent) -> bytes:
         data, now = event.data, self._round
         kind = data.get("type")
         if not data or kind == "error":
@@ -60,7 +61,7 @@ class ResponsesExchange(Exchange):
         item = {"item": self._rename(data["item"])} if "item" in data else {}
         return b"" if part.ours else self._number(event, {**self._rename(data), "output_index": part.shown, **item})
 
-    def _begin(self, event: Event) -> bytes:
+    def _begin(self, event: StreamEvent) -> bytes:
         response = event.data["response"]
         self._round.message["id"] = response.get("id")
         self._first.setdefault("id", response.get("id"))
@@ -69,7 +70,7 @@ class ResponsesExchange(Exchange):
         self._begun = self._reply(response)
         return self._number(event, {**event.data, "response": self._begun})
 
-    def _number(self, event: Event, data: Mapping[str, Any]) -> bytes:
+    def _number(self, event: StreamEvent, data: Mapping[str, Any]) -> bytes:
         """Write an event with the number that it has at the client."""
         if "sequence_number" not in data:
             return event.with_data(data).raw
@@ -79,11 +80,12 @@ class ResponsesExchange(Exchange):
 
     def _take(self, index: int, item: Mapping[str, Any]) -> None:
         """Take an item, begun or done."""
-        part = self._round.parts.setdefault(index, Part({}))
-        part.value, part.written = dict(item), str(item.get("arguments") or "")
+        part = self._round.parts.setdefault(index, ReplyPart({}))
+        part.value, part.texts = dict(item), Texts()
         if not part.ours and part.shown < 0:
             part.ours = self._is_ours(item)
             part.shown, self._shown = self._shown, self._shown + (not part.ours)
+        part.texts.add(ARGUMENTS, str(item.get(ARGUMENTS) or ""))
 
     def _is_ours(self, item: Mapping[str, Any]) -> bool:
         called = item.get("type") == _CALL and not item.get("namespace")
@@ -107,15 +109,15 @@ class ResponsesExchange(Exchange):
     def _final(self) -> dict[str, Any]:
         """Return the response as the client gets it, with the items of all rounds."""
         last = self._round.notes
-        output, now = last.get("output"), [part for part in self._round.parts.values() if not part.ours]
+        output, now = last.get("output"), self._round.shown()
         final = self._reply(last) | ({"usage": self._sum()} if last.get("usage") else {})
         if output is None or (not output and now):  # a provider that leaves it to the events
             return final
-        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.parts.values() if not part.ours]
+        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.shown()]
         shown = [item for item in output if not self._is_ours(item)]
         return final | {"output": [*map(self._rename, [*earlier, *shown])]}
 
-    def _write_end(self, event: Event) -> bytes:
+    def _write_end(self, event: StreamEvent) -> bytes:
         return self._number(event, {**event.data, "response": self._final()}) if event.data else event.raw
 
     def _read_document(self, data: Mapping[str, Any]) -> None:
@@ -127,20 +129,19 @@ class ResponsesExchange(Exchange):
         for index, item in enumerate(data.get("output") or ()):
             self._take(index, item)
 
-    def _write_document(self) -> bytes:
-        final = self._final()
-        return bytes(self._kept) if final == self._round.notes else dump(final).encode("ascii")
+    def _write_document(self) -> Mapping[str, Any]:
+        return self._final()
 
-    def _call(self, part: Part) -> tuple[str, str]:
+    def _call(self, part: ReplyPart) -> tuple[str, str]:
         return str(part.value.get("call_id") or ""), str(part.value.get("name") or "")
 
-    def _is_theirs(self, part: Part) -> bool:
+    def _is_theirs(self, part: ReplyPart) -> bool:
         return not part.ours and part.value.get("type") in _ANSWERED
 
-    def _history(self, part: Part) -> dict[str, Any]:
+    def _history(self, part: ReplyPart) -> dict[str, Any]:
         return part.value
 
-    def _result(self, part: Part, result: CallResult) -> JSON:
+    def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         return {"type": "function_call_output", "call_id": part.value.get("call_id"), "output": result.text}
 
     def _go_on(self, now: Round) -> None:
@@ -154,27 +155,21 @@ class ResponsesExchange(Exchange):
         usable = (item for item in items if stored or item.get("type") != "reasoning" or item.get("encrypted_content"))
         self._document.append("input", *map(dump, usable), *results)
 
-    def _choose(self, kind: str) -> None:
-        self._document.write("tool_choice", dump(kind))
+    def _own_keys(self) -> Iterable[str]:
+        return [str(self._first.get("id"))]
 
-    def _keys(self, each: Round) -> Iterable[str]:
-        yield str(self._first.get("id"))
-        for part in each.parts.values():
-            if not part.ours:
-                yield from _item_keys(part.value)
+    def _keys(self, part: ReplyPart) -> Iterable[str]:
+        return _item_keys(part.value)
 
     def fail(self, message: str, status: int = 502) -> bytes:
         if not self.streams:
-            return dump(openai_error(message, status)).encode("ascii")
+            return super().fail(message, status)
         error = {"code": "server_error", "message": message}
         number = {"sequence_number": self._next_number or 0}
         if not self._begun:
             return write_event("error", {"type": "error", **error, "param": None, **number})
         response = {**self._begun, "status": "failed", "error": error}
         return write_event("response.failed", {"type": "response.failed", "response": response, **number})
-
-    def keep_alive(self) -> bytes:
-        return b": keep-alive\n\n" if self.streams else b""
 
 
 class ResponsesProtocol(Protocol):
@@ -189,12 +184,9 @@ class ResponsesProtocol(Protocol):
     )
     exchange = ResponsesExchange
 
-    def error(self, message: str, status: int) -> bytes:
-        return dump(openai_error(message, status)).encode("ascii")
-
     def tool(self, name: str, tool: OfferedTool) -> JSON:
         # Strict is the default here, and asks more of a schema than an action's says.
-        described = {"name": name, "description": tool.description, "parameters": tool.input_schema}
+        described: dict[str, JSON] = {"name": name, "description": tool.description, "parameters": tool.input_schema}
         return {"type": "function", **described, "strict": False}
 
     def why_not(self, document: Document) -> str:
@@ -215,8 +207,7 @@ class ResponsesProtocol(Protocol):
         if previous in keys:
             document.write("previous_response_id", dump(last["message"]["id"]))
         if previous in keys or document.get("conversation") is not None:
-            make_array(document)
-            document.prepend("input", *map(dump, last["results"]))
+            make_array(document, [*map(dump, last["results"])])
             return
         items = list(document.find("input", EACH))
         found = {key: span for span in reversed(items) for key in _item_keys(span.value)}
@@ -243,11 +234,16 @@ def _flatten(rounds: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, dict[str,
         yield from ((True, result) for result in each["results"])
 
 
-def make_array(document: Document) -> None:
-    """Make the input an array, if it is a text."""
+def make_array(document: Document, before: Sequence[str] = ()) -> None:
+    """Make the input an array, if it is a text, with some items before what it has."""
+    start = "".join(f"{text}," for text in before)
     for span in document.find("input"):
         if isinstance(span.value, str):
-            document.write("input", f'[{{"role":"user","content":{document.raw(span)}}}]')
+            document.write("input", f'[{start}{{"role":"user","content":{document.raw(span)}}}]')
+        elif span.value:
+            document.insert(span.start + 1, start)
+        else:
+            document.append("input", *before)
 
 
 def _item_keys(item: Any) -> Iterator[str]:
