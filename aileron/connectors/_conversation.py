@@ -43,6 +43,14 @@ class Rejected(Exception):
     text: str = ""
     code: int | None = None
 
+    def tell(self, name: str, said: str) -> str:
+        """Return a sentence about it.
+
+        :param name: of the connector.
+        :param said: C{text}, fit to be shown, and behind a colon.
+        """
+        return f"{name} refused {self.step}{said}."
+
     @property
     def may_pass(self) -> bool:
         """Tell whether the same may be accepted later, as the server says."""

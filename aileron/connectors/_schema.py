@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 
 from attrs import frozen
@@ -14,6 +13,7 @@ from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, L
 
 from ._files import BOUNDARY
 from ._headers import credential_format, header_name
+from ._operations import read_operations
 from ._places import read_places
 from .command import CommandSpec, read_command
 from .git import OPERATIONS, read_git
@@ -31,8 +31,6 @@ _NAME = TextRule.shape(
     "must be local:// and one or more parts of a-z, 0-9, '-' and '_', such as local://me/tracker",
 )
 _VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
-OPERATION = re.compile(r"[a-z][a-z0-9_]*")
-
 
 Spec = HttpSpec | CommandSpec | MailSpec
 """What is read of a connector file, whatever its kind."""
@@ -178,21 +176,11 @@ def _reading(rule: SettingRule, variables: Mapping[str, str]) -> Callable[[str],
 def _operations(
     document: FileTable, need: CredentialNeed | None, places: Collection[str]
 ) -> Mapping[str, HttpOperation]:
-    table = document.optional_table("operations", required=True)
-    if table is None:
-        return {}
-    if not table.values:
-        document.fault("operations", "must hold at least one operation")
-    found = {}
-    for name in table.values:
-        inside = table.optional_table(name)
-        if not OPERATION.fullmatch(name):
-            table.fault(name, "must be named in a-z, 0-9 and '_'")
-        if inside is not None:
-            found[name] = read_operation(name, inside, need, places)
+    found = read_operations(document, lambda name, inside: read_operation(name, inside, need, places))
     for name, operation in found.items():
         if operation.lookup is not None and operation.lookup.operation:
-            _check_lookup(operation.lookup, FileTable({}, (*table.path, name, "reconcile"), table.faults), found)
+            place = (*document.path, "operations", name, "reconcile")
+            _check_lookup(operation.lookup, FileTable({}, place, document.faults), found)
     return found
 
 

@@ -1,8 +1,8 @@
-"""Opens the credential and sends one request within its time, for every kind of connector that speaks HTTP."""
+"""Opens the credential, waits for what is sent within its time, and says why it failed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TypeVar
 
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
@@ -21,8 +21,12 @@ from aileron.errors import (
 from aileron.interfaces import ICredential
 from aileron.values import Authorization, ConnectorDescription, Fault, Request
 
-from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from ._answer import AddressRefused, Flight, ServiceUnreachable, TooLarge
+from ._conversation import HungUp, NotUnderstood, Rejected
+from ._decode import show_safely
 from ._headers import header_value
+
+T = TypeVar("T")
 
 
 async def open_credential(
@@ -65,40 +69,35 @@ def _fits(sent: Authorization) -> bool:
         return False
 
 
-async def send_in_time(
-    transport: Transport,
-    clock: IReactorTime,
-    message: OutgoingRequest,
-    flight: Flight,
-    *,
-    seconds: float,
-    late_seconds: float = 0.0,
-) -> ServiceAnswer:
-    """Send C{message}; what has not begun to leave within C{seconds} never does.
+async def wait_in_time(
+    work: Deferred[T], clock: IReactorTime, flight: Flight, *, seconds: float, late_seconds: float = 0.0
+) -> T:
+    """Wait for what C{work} sends; what has not begun to leave within C{seconds} never does.
 
     :param late_seconds: how much longer the answer to what has left is waited for.
-    :raises SendingFailed: no whole answer came.
+    :raises Exception: of L{FAILURES}, where no whole answer came.
     """
-    sending = transport.send(message, flight)
-    soon = clock.callLater(seconds, _give_up(flight, sending))
+
+    def give_up() -> None:
+        if not flight.sent:
+            flight.overdue = True
+            work.cancel()
+
+    soon = clock.callLater(seconds, give_up)
     try:
-        return await sending.addTimeout(seconds + late_seconds, clock)
+        return await work.addTimeout(seconds + late_seconds, clock)
     finally:
         if soon.active():
             soon.cancel()
 
 
-def _give_up(flight: Flight, sending: Deferred[ServiceAnswer]) -> Callable[[], None]:
-    def give_up() -> None:
-        if not flight.sent:
-            flight.overdue = True
-            sending.cancel()
-
-    return give_up
+FAILURES = (AddressRefused, Overdue, CancelledError, TooLarge, ServiceUnreachable, HungUp, NotUnderstood, Rejected)
+"""What a sending raises where no whole answer came."""
 
 
-FAILURES = (AddressRefused, Overdue, CancelledError, TooLarge, ServiceUnreachable)
-"""What L{send_in_time} raises where no whole answer came."""
+def not_understood(name: str) -> Fault:
+    """Make the fault for an answer that is none of the protocol, or not as the file declares it."""
+    return ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
 
 
 def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
@@ -106,6 +105,8 @@ def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds
 
     :raises CancelledError: the caller cancelled it.
     """
+    if isinstance(error, NotUnderstood | Rejected):
+        return _describe_refusal(name, error)
     if isinstance(error, AddressRefused):
         return CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.").fault()
     if isinstance(error, CancelledError) and not flight.overdue:
@@ -118,3 +119,10 @@ def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds
         broken = ExternalApiError(f"The connection to {name} broke before the answer was whole.").fault()
         return evolve(broken, retriable=False)
     return NetworkError(f"{name} could not be reached.").fault()
+
+
+def _describe_refusal(name: str, error: NotUnderstood | Rejected) -> Fault:
+    if isinstance(error, NotUnderstood):
+        return not_understood(name)
+    said = " ".join(each for each in (str(error.code or ""), show_safely(error.text)) if each)
+    return evolve(ExternalApiError(error.tell(name, said and f": {said}")).fault(), retriable=error.may_pass)

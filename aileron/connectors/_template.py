@@ -14,12 +14,13 @@ from typing import TypeGuard
 from attrs import evolve, field, frozen
 
 from aileron.errors import InvalidRequest
+from aileron.tables import FileTable
 from aileron.values import JSON, canonical, strings_in, timestamp
 
 Template = JSON
 """A value of a connector file whose strings may hold references."""
 
-_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _ITEM = "item"
 _EACH = frozenset({"each", "as"})
 _LONE_INPUT = re.compile(r"\$\{in\.[A-Za-z_][A-Za-z0-9_-]*\}")
@@ -63,7 +64,19 @@ class ReferenceScope:
 
 def references(template: Template) -> frozenset[str]:
     """Every reference in C{template}."""
-    return frozenset(name for text in strings_in(template) for name in _REFERENCE.findall(text))
+    return frozenset(name for text in strings_in(template) for name in REFERENCE.findall(text))
+
+
+def inputs_of(*templates: Template) -> frozenset[str]:
+    """Return the names of the inputs that C{templates} refer to."""
+    found = (name for each in templates for name in references(each))
+    return frozenset(name.removeprefix("in.") for name in found if name.startswith("in."))
+
+
+def check_references(table: FileTable, key: str, template: Template, more: Collection[str] = ()) -> None:
+    """Keep each of L{faults} as one of C{key}."""
+    for fault in faults(template, more):
+        table.fault(key, fault)
 
 
 def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
@@ -81,10 +94,10 @@ def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
 
 
 def _text_faults(text: str, more: Collection[str]) -> Iterator[str]:
-    for name in _REFERENCE.findall(text):
+    for name in REFERENCE.findall(text):
         if not _KNOWN.fullmatch(name) and name not in more:
             yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"
-    if "${" in _REFERENCE.sub("", text):
+    if "${" in REFERENCE.sub("", text):
         yield f"a reference without end in {text!r}"
 
 
@@ -107,7 +120,7 @@ def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
     :raises InvalidRequest: an omitted input, or one that is no text, number or boolean, inside a longer string.
     """
     if isinstance(template, str):
-        lone = _REFERENCE.fullmatch(template)
+        lone = REFERENCE.fullmatch(template)
         return scope.value(lone[1]) if lone else text(template, scope)
     if _is_each(template):
         return _each(template, scope)
@@ -135,7 +148,7 @@ def text(template: str, scope: ReferenceScope) -> str:
 
     :raises InvalidRequest: as in L{render}.
     """
-    return _REFERENCE.sub(lambda found: scalar(scope.value(found[1]), found[1]), template)
+    return REFERENCE.sub(lambda found: scalar(scope.value(found[1]), found[1]), template)
 
 
 def scalar(value: JSON | Omitted, reference: str) -> str:

@@ -73,13 +73,6 @@ class AwsSigV4(CredentialKind):
         for each in filter(None, (found.region, found.service)):
             _read_name(each)
 
-    async def reveal(self, use: CredentialUse) -> bytes:
-        """Reveal nothing: the key is for no header."""
-        raise BindingFailed("This credential signs requests, and is never sent itself.")
-
-    async def make_ready(self, use: CredentialUse) -> None:
-        """Find it ready: it signs at any time."""
-
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return what signs."""
         found = read_document(AwsKeys, kept)

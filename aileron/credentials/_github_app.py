@@ -9,7 +9,7 @@ from typing import ClassVar
 from attrs import evolve, field, frozen
 
 from aileron.errors import NetworkError
-from aileron.values import JSON, Member, loads_strict
+from aileron.values import JSON, Member
 
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, TokenRequest
 from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
@@ -73,11 +73,10 @@ class GithubApp(RenewedKind[GithubAppDocument]):
         answer = await use.exchange(TokenRequest(url, PRIVATE_NETWORK in scope.settings, headers, b""))
         if answer.status in _ENDED:
             raise NeedsYou(_ENDED[answer.status])
+        given = answer.members if 200 <= answer.status <= 299 else {}
         try:
-            told = loads_strict(answer.body)
-            given = told if isinstance(told, dict) and 200 <= answer.status <= 299 else {}
             token, end = token_of(given.get("token")), _read_end(given.get("expires_at"))
-        except (ValueError, RecursionError):
+        except ValueError:
             message = f"GitHub gave no token for the app's installation; it answered with status {answer.status}."
             raise NetworkError(message, {"status": answer.status}) from None
         return evolve(found, access_token=token, expires_at=end, obtained_at=use.now(), spent=False)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from aileron.errors import BindingFailed
 from aileron.values import Authorization, Request
 
 from ._kind import CredentialKind, CredentialUse, SettingRule
@@ -142,13 +141,6 @@ class SshKey(CredentialKind):
         load_private_key(kept, is_kept=False)
         if not _FILE.fullmatch(kept):  # what stands around the key would be kept with it, and looked for in answers
             raise ValueError(_ENTERED)
-
-    async def reveal(self, use: CredentialUse) -> bytes:
-        """Reveal nothing: the key is for no header."""
-        raise BindingFailed("This credential logs in over SSH, and is never sent itself.")
-
-    async def make_ready(self, use: CredentialUse) -> None:
-        """Find it ready: it logs in at any time."""
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return the key as it is kept, and what its lines make together."""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from attrs import define, field, frozen
 
 from aileron.errors import BindingFailed, NetworkError
-from aileron.values import Authorization, CredentialState, CredentialStatus, Request, Scope
+from aileron.values import JSON, Authorization, CredentialState, CredentialStatus, Request, Scope, loads_strict
 
 PRIVATE_NETWORK = "private_network"
 """The setting that says that its token endpoint may be on loopback or a private address."""
@@ -48,6 +48,15 @@ class TokenAnswer:
 
     status: int
     body: bytes = field(repr=False)
+
+    @property
+    def members(self) -> Mapping[str, JSON]:
+        """Those of the JSON object that it is; none: it is no such object."""
+        try:
+            told = loads_strict(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return told if isinstance(told, dict) else {}
 
 
 TokenExchange = Callable[[TokenRequest], Awaitable[TokenAnswer]]
@@ -123,14 +132,14 @@ class CredentialKind(ABC):
         :raises ValueError: and why, without repeating it.
         """
 
-    @abstractmethod
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Make what stands for C{{key}}, now.
+        """Make what stands for C{{key}}, now; unless a kind says otherwise, it is never sent itself.
 
         :raises NeedsYou: nothing can be made of it any more.
         :raises BindingFailed: this kind has no such thing.
         :raises NetworkError: it could not be renewed this time.
         """
+        raise BindingFailed(f"A credential of the kind {self.name} is never sent itself.")
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return what is secret beside what L{reveal} makes."""
@@ -143,7 +152,7 @@ class CredentialKind(ABC):
 
     async def make_ready(self, use: CredentialUse) -> None:
         """Renew it, if it is due; raises as L{reveal}."""
-        await self.reveal(use)
+        return  # what never runs out is ready
 
     def refused(self, use: CredentialUse, sent: Authorization) -> bool:
         """Note that the service did not accept what was sent; whether the next use sends something else."""

@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from aileron.addresses import is_loopback, read_origin
 from aileron.errors import NetworkError
-from aileron.values import JSON, loads_strict
+from aileron.values import JSON
 
 from ._kind import PRIVATE_NETWORK, CredentialUse, NeedsYou, SettingRule, TokenAnswer, TokenRequest
 from ._renewal import FORM, Renewable, RenewedKind, optional_members, token_of
@@ -217,11 +217,7 @@ def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     :raises NeedsYou: it says in so many words that it will give no more.
     :raises NetworkError: it gives no token now, and may another time.
     """
-    try:
-        told = loads_strict(answer.body)
-    except (ValueError, RecursionError):
-        told = None
-    found: Mapping[str, JSON] = told if isinstance(told, dict) else {}
+    found = answer.members
     code = found.get("error")
     if isinstance(code, str) and code in _ENDED and answer.status < 500:
         raise NeedsYou(f"The authorization server refused to renew it ({code}).")

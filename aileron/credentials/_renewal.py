@@ -95,6 +95,10 @@ class RenewedKind(CredentialKind, Generic[D]):
         found = await self._current(use)
         return (found.access_token or "").encode("ascii")
 
+    async def make_ready(self, use: CredentialUse) -> None:
+        """Renew it, if it is due."""
+        await self._current(use)
+
     def refused(self, use: CredentialUse, sent: Authorization) -> bool:
         """Take the token that was sent for spent, unless it is another by now, or was given out just before.
 

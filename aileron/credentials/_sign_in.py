@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 from attrs import evolve, field, frozen
 
 from aileron.addresses import read_origin
-from aileron.values import JSON, loads_strict
+from aileron.values import JSON
 
 from ._kind import PRIVATE_NETWORK, TokenAnswer, TokenRequest
 from ._oauth2 import CLIENT, CODE, DEVICE, NONE, OAuth2Document, token_request, with_tokens
@@ -89,7 +89,7 @@ class SignInClient:
         """
         if "account" not in self.settings:
             return None
-        found: JSON = {**_members(answer)}
+        found: JSON = {**answer.members}
         for name in self.settings["account"].split("."):
             found = found.get(name) if isinstance(found, Mapping) else None
             found = self._read_claims(found) if name == _ID_TOKEN and isinstance(found, str) else found
@@ -237,7 +237,7 @@ class DeviceSignIn:
 
     def go_on(self, answer: TokenAnswer) -> Self | None:
         """Return how to go on asking; L{None}: the answer is the last one."""
-        error = _members(answer).get("error")
+        error = answer.members.get("error")
         if error == "slow_down":
             return evolve(self, interval=self.interval + _SLOWER_SECONDS)
         return self if error == "authorization_pending" else None
@@ -249,20 +249,12 @@ def _seconds(told: JSON, otherwise: int) -> int:
     return otherwise
 
 
-def _members(answer: TokenAnswer) -> Mapping[str, JSON]:
-    try:
-        told = loads_strict(answer.body)
-    except (ValueError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
 def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     """Read an answer that should give what was asked for.
 
     :raises SignInRefused: it does not.
     """
-    told = _members(answer)
+    told = answer.members
     if isinstance(told.get("error"), str):
         raise _refusal(told)
     if not 200 <= answer.status <= 299:

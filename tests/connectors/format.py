@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from aileron.connectors import _places, _schema
+from aileron.connectors import _operations, _places, _schema
 from aileron.connectors.command import _spec as _command
 from aileron.connectors.http import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 from aileron.connectors.mail import spec as _account
@@ -183,7 +183,7 @@ def _operation_table() -> Schema:
         "answer_headers": {"type": "object", "maxProperties": _result.MOST_HEADERS, "additionalProperties": _TEXT},
         "redirect": _choice(_operation.REDIRECTS),
         "max_response_bytes": _number("integer", 1, _spec.MOST_RESPONSE_BYTES),
-        "timeout_seconds": _number("number", _spec.LEAST_TIMEOUT_SECONDS, _spec.MOST_TIMEOUT_SECONDS),
+        "timeout_seconds": _number("number", _operations.LEAST_SECONDS, _spec.MOST_TIMEOUT_SECONDS),
         "reconcile": _reconcile(),
         "present": {"oneOf": [_present(kind, parts) for kind, parts in PRESENTATIONS.items()]},
         "pages": {"oneOf": [_pages_of(kind) for kind in _pages.KINDS]},
@@ -207,7 +207,7 @@ def _http() -> Schema:
         "variables": _tables(_places.NAME.pattern, _variable()),
         "hosts": _tables(_places.NAME.pattern, _TEXT),
         "credential": {"oneOf": [_credential(kind) for kind in KINDS.values() if kind.name != "ssh_key"]},
-        "operations": _tables(_schema.OPERATION.pattern, _operation_table(), minProperties=1),
+        "operations": _tables(_operations.NAME.pattern, _operation_table(), minProperties=1),
     }
     return _table(root, ("connector", "operations"))
 
@@ -281,7 +281,7 @@ def _program() -> Schema:
         "connector": _head(_schema.COMMAND, {}),
         "command": _table(table, ("directory",)),
         "credential": _table(credential, ("kind",), **_one_of(("variable", "stdin"))),
-        "operations": _tables(_command.NAME.pattern, _table(operation, ("program",))),
+        "operations": _tables(_operations.NAME.pattern, _table(operation, ("program",))),
     }
     return _table(root, ("connector", "command", "operations"))
 

@@ -207,7 +207,7 @@ class UpdateTests(GitCase):
         outcome = self.push(b"unpack ok\n", b"ng refs/heads/main hook\x1b[31m declined\n")
         assert outcome.fault is not None
         self.assertEqual(self.meaning(outcome), "not done")
-        self.assertIn("refused the update of refs/heads/main: hook\\u{1b}[31m declined", outcome.fault.message)
+        self.assertIn("refused the update of refs/heads/main: hook␛[31m declined", outcome.fault.message)
 
     def test_reports(self) -> None:
         """A report that does not say what became of exactly this update settles nothing."""

@@ -11,8 +11,8 @@ from attrs import evolve, field, frozen
 from twisted.internet.defer import TimeoutError as Overdue
 from zope.interface import implementer
 
+from aileron.connectors._decode import decode, show_safely
 from aileron.connectors._template import Omitted, ReferenceScope, problem, references, render, scalar
-from aileron.connectors.http._decode import decode, show_safely
 from aileron.errors import (
     BindingRequired,
     CapabilityDenied,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from attrs import frozen
 
-from aileron.connectors._template import Template, faults, references
+from aileron.connectors._operations import read_declared, read_operations
+from aileron.connectors._template import REFERENCE, check_references, inputs_of, references
 from aileron.tables import ANY_TEXT, FileTable, TextRule, quote
 from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
 
@@ -26,8 +26,6 @@ _VARIABLE = TextRule.shape(
     r"(?!AILERON_)[A-Za-z_][A-Za-z0-9_]*", "must be the name of a variable, and none of Aileron's"
 )
 _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
-_LONE = re.compile(r"\$\{[^{}]*\}")
-NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SECONDS, MOST_SECONDS = 60.0, 3600.0
 _OUTPUT_BYTES, MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
 
@@ -87,9 +85,8 @@ def read_command(document: FileTable, fqn: str, version: str, content_hash: str)
     for name in inherited:
         _check_variable(table, "inherit", name)
     need = _credential(document.optional_table("credential"))
-    operations = _operations(
-        document.table("operations", required=True), has_stdin=bool(need and STDIN in need.settings)
-    )
+    has_stdin = bool(need and STDIN in need.settings)
+    operations = read_operations(document, lambda name, inside: _operation(name, inside, has_stdin=has_stdin))
     description = ConnectorDescription(
         fqn=fqn,
         version=version,
@@ -130,31 +127,18 @@ def _credential(table: FileTable | None) -> CredentialNeed | None:
     return CredentialNeed(kind, "", "{key}", {STDIN: "true"} if in_stdin else {VARIABLE: variable})
 
 
-def _operations(table: FileTable, *, has_stdin: bool) -> Mapping[str, CommandOperation]:
-    found = {}
-    for name in table.values:
-        inside = table.optional_table(name)
-        if not NAME.fullmatch(name):
-            table.fault(name, "must be named in a-z, 0-9 and '_'")
-        if inside is not None:
-            found[name] = _operation(name, inside, has_stdin=has_stdin)
-    return found
-
-
 def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperation:
     effect = table.choice("effect", (READ, WRITE), WRITE)
     arguments = table.texts("arguments", required=False)
     for each in arguments:
-        if "\0" in each or (references(each) and not _LONE.fullmatch(each)):
+        if "\0" in each or (references(each) and not REFERENCE.fullmatch(each)):
             table.fault("arguments", f"has {quote(each)}, which must be literal or exactly one reference")
     stdin = table.text("stdin", ANY_TEXT, required=False) if "stdin" in table.values else None
     if stdin is not None and has_stdin:
         table.fault("stdin", "is where the credential goes")
-    _check_references(table, "arguments", list(arguments))
-    _check_references(table, "stdin", stdin or "")
-    inputs = frozenset(
-        each.removeprefix("in.") for each in references([*arguments, stdin or ""]) if each.startswith("in.")
-    )
+    check_references(table, "arguments", list(arguments))
+    check_references(table, "stdin", stdin)
+    inputs = inputs_of(*arguments, stdin)
     dashes = frozenset(table.texts("dashes", required=False))
     for each in sorted(dashes - inputs):
         table.fault("dashes", f"has {quote(each)}, which is no input of the operation")
@@ -162,15 +146,7 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
     if failure & (success or {0}):
         table.fault("failure", "has a code that says success as well")
     operation = CommandOperation(
-        operation=Operation(
-            name,
-            effect,
-            table.flag("idempotent", default=effect == READ),
-            table.text("description", ANY_TEXT, required=False),
-            table.number("timeout_seconds", 0.001, MOST_SECONDS) or _SECONDS,
-            destructive=table.flag("destructive", default=effect == WRITE),
-            output_schema=table.output_schema(),
-        ),
+        operation=read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS),
         program=table.text("program", _PATH),
         arguments=arguments,
         stdin=stdin,
@@ -183,8 +159,3 @@ def _operation(name: str, table: FileTable, *, has_stdin: bool) -> CommandOperat
     )
     table.close()
     return operation
-
-
-def _check_references(table: FileTable, key: str, template: Template) -> None:
-    for fault in faults(template):
-        table.fault(key, fault)

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from zope.interface import implementer
 
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer
-from aileron.connectors._sending import FAILURES, describe_failure, send_in_time
+from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
 from aileron.connectors.http._classify import may_pass
 from aileron.connectors.http._connector import HttpConnector
 from aileron.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest, ResourceLimitExceeded
@@ -24,7 +24,6 @@ from ._reads import compare, read_local
 from ._remote import NotGit, Remote, read_remote, read_report, write_update
 from ._repository import Deadline, LocalRepository, is_ref_name
 from ._spec import LOCAL, NOTHING, RECEIVE, UPLOAD, GitSpec
-from ._ssh import SSH_FAILURES, describe_ssh_failure
 
 _T = TypeVar("_T")
 _AFTER = timedelta(minutes=10)  # a hook of the remote may run on after the connection broke
@@ -185,14 +184,11 @@ class GitConnector(HttpConnector):
             late = ResourceLimitExceeded(f"{name} was not asked: the time was up; nothing was changed.")
             raise _Failed(late.fault())
         try:
-            return await send_in_time(
-                self.transport, self.clock, message, flight, seconds=seconds, late_seconds=late_seconds
-            )
-        except (*FAILURES, *SSH_FAILURES) as error:
+            sending = self.transport.send(message, flight)
+            return await wait_in_time(sending, self.clock, flight, seconds=seconds, late_seconds=late_seconds)
+        except FAILURES as error:
             most = message.max_response_bytes
-            fault = describe_ssh_failure(name, error) or describe_failure(
-                name, error, flight, seconds=seconds, most_bytes=most
-            )
+            fault = describe_failure(name, error, flight, seconds=seconds, most_bytes=most)
             raise _Failed(fault, sent=is_update and flight.sent, classified=not is_update) from None
         except AileronError as error:
             raise _Failed(error.fault()) from None

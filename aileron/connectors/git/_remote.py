@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import frozen
 
 from aileron.connectors._answer import ServiceAnswer
-from aileron.connectors.http._decode import show_safely
+from aileron.connectors._decode import show_safely
 
 from ._objects import is_object_id
 from ._spec import NOTHING

@@ -11,18 +11,14 @@ from twisted.internet.defer import Deferred
 from aileron.addresses import read_url
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable
 from aileron.connectors._connection import ConnectionOpener, ServiceConnection
-from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
-from aileron.connectors.http._decode import show_safely
-from aileron.errors import ExternalApiError, InvalidRequest
-from aileron.values import Fault
+from aileron.connectors._conversation import HungUp, Rejected
+from aileron.errors import InvalidRequest
 from aileron.waiting import given_up_at_once
 
 from ._remote import write_packet
 from ._spec import HostKey
 
 _OK = 200
-SSH_FAILURES = (NotUnderstood, Rejected)
-"""What an L{SshTransport} raises beside what every transport does."""
 
 
 class HostKeyDiffers(Rejected):
@@ -31,20 +27,12 @@ class HostKeyDiffers(Rejected):
     def __init__(self) -> None:
         super().__init__("")
 
-
-def describe_ssh_failure(name: str, error: BaseException) -> Fault | None:
-    """Say what went wrong, as far as that is peculiar to SSH."""
-    if isinstance(error, HostKeyDiffers):
-        return ExternalApiError(
+    def tell(self, name: str, said: str) -> str:
+        """Return what a person should do about it."""
+        return (
             f"The host key of {name} is not the one in its file, so nothing was sent. Either the server has another "
             "key by now, or it is another server: ask its provider."
-        ).fault()
-    if isinstance(error, Rejected):
-        text = show_safely(error.text)
-        return ExternalApiError(f"{name} refused {error.step}{text and f': {text}'}.").fault()
-    if isinstance(error, NotUnderstood):
-        return ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
-    return None
+        )
 
 
 @frozen
@@ -53,7 +41,7 @@ class SshTransport:
 
     A request without a body is for the list of refs.  One with a body is an update, and its answer is the report;
     C{flight} becomes sent when the last byte of the body may leave, since git does nothing with less.  It raises
-    L{SSH_FAILURES} as well.
+    L{NotUnderstood} and L{Rejected} as well.
 
     :ivar opener: opens the connections.
     """

@@ -10,11 +10,11 @@ from email.utils import parsedate_to_datetime
 from attrs import evolve, frozen
 
 from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._decode import decode, show_safely
 from aileron.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.redaction import Redactor
 from aileron.values import JSON, READ, Fault, Outcome, media_type_of
 
-from ._decode import decode, show_safely
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
 from ._when import ABSENT, MissingPath, at

@@ -14,7 +14,7 @@ from zope.interface import implementer
 from aileron.addresses import read_origin
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from aileron.connectors._places import own_base_url
-from aileron.connectors._sending import FAILURES, describe_failure, open_credential, send_in_time
+from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
 from aileron.connectors._template import ReferenceScope
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import IConnector, ICredential
@@ -227,15 +227,9 @@ class _Attempt:
         return answer
 
     async def _once(self, message: OutgoingRequest, deadline: float) -> ServiceAnswer:
-        clock = self.connector.clock
-        return await send_in_time(
-            self.connector.transport,
-            clock,
-            message,
-            self.flight,
-            seconds=max(deadline - clock.seconds(), 0.0),
-            late_seconds=self.late_seconds,
-        )
+        clock, sending = self.connector.clock, self.connector.transport.send(message, self.flight)
+        left = max(deadline - clock.seconds(), 0.0)
+        return await wait_in_time(sending, clock, self.flight, seconds=left, late_seconds=self.late_seconds)
 
 
 def _target(message: OutgoingRequest, answer: ServiceAnswer) -> str | None:

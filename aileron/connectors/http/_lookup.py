@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from attrs import frozen
 
 from aileron.connectors import _template
+from aileron.connectors._sending import not_understood
 from aileron.connectors._template import ReferenceScope, Template
-from aileron.errors import ExternalApiError
 from aileron.redaction import Redactor
 from aileron.tables import FileTable
 from aileron.values import JSON, Finding, Outcome, Sought
@@ -29,7 +29,6 @@ ABSENCES = ("unknown", "did_not_happen")
 LEAST_AFTER_SECONDS, MOST_AFTER_SECONDS = 0.001, 24 * 3600.0
 _KEYS = frozenset({"effect.key", "effect.uuid"})
 _MATCH = re.compile(rf"({PATH})\s*(==|contains)\s*(.+)")
-_LONE = re.compile(r"\$\{[^{}]*\}")
 
 
 @frozen
@@ -96,8 +95,7 @@ class Lookup:
             return Finding(None, fault=outcome.fault, notes=outcome.notes)
         items = self._items(outcome.output)
         if items is None:
-            fault = ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
-            return Finding(None, fault=fault, notes=outcome.notes)
+            return Finding(None, fault=not_understood(name), notes=outcome.notes)
         scope = _scope(sought)
         found = [each for each in items if self.match is None or self.match.holds(each, scope)]
         if not found:
@@ -149,11 +147,9 @@ def read_lookup(table: FileTable | None, own_inputs: frozenset[str]) -> Lookup |
 
 def _inputs(table: FileTable, own_inputs: frozenset[str]) -> Mapping[str, Template]:
     for name, value in table.values.items():
-        for fault in _template.faults(value, SINCE):
-            table.fault(name, fault)
-        for reference in sorted(_template.references(value)):
-            if reference.startswith("in.") and reference.removeprefix("in.") not in own_inputs:
-                table.fault(name, f"the operation itself is given no {reference.removeprefix('in.')!r}")
+        _template.check_references(table, name, value, SINCE)
+        for unknown in sorted(_template.inputs_of(value) - own_inputs):
+            table.fault(name, f"the operation itself is given no {unknown!r}")
     return dict(table.values)
 
 
@@ -165,7 +161,7 @@ def _match(text: str) -> Match:
     found = _MATCH.fullmatch(text.strip())
     if not found:
         raise ValueError("must be: path == text, or path contains text")
-    wanted = found[3] if _LONE.fullmatch(found[3]) else _read_quoted(found[3])
+    wanted = found[3] if _template.REFERENCE.fullmatch(found[3]) else _read_quoted(found[3])
     for fault in _template.faults(wanted):
         raise ValueError(fault)
     if not _KEYS & _template.references(wanted):

@@ -7,7 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
-from aileron.connectors._template import Omitted, ReferenceScope, Template, faults, problem, references, render, scalar
+from aileron.connectors._template import (
+    Omitted,
+    ReferenceScope,
+    Template,
+    check_references,
+    problem,
+    references,
+    render,
+    scalar,
+)
 from aileron.errors import InvalidRequest
 from aileron.tables import FileTable
 from aileron.values import JSON, UploadPart, media_type_of, regular_base64
@@ -25,8 +34,7 @@ def read_upload(table: FileTable, kind: str) -> Template:
         if isinstance(value, dict):
             _check_file(inside.table(name), "filename")
         elif inside.text(name):
-            for fault in faults(value):
-                inside.fault(name, fault)
+            check_references(inside, name, value)
     if kind == FILE:
         _check_file(inside)
     elif not inside.values:
@@ -36,8 +44,7 @@ def read_upload(table: FileTable, kind: str) -> Template:
 
 def _check_file(table: FileTable, *required: str) -> None:
     for key in KEYS:
-        for fault in faults(table.text(key, required=key in {"media_type", *required})):
-            table.fault(key, fault)
+        check_references(table, key, table.text(key, required=key in {"media_type", *required}))
     if ("base64" in table.values) is ("text" in table.values):
         table.fault("base64", "must say what its content is: one of base64 and text")
     table.close()

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 
 from attrs import evolve
 
-from aileron.connectors import _template
 from aileron.connectors._headers import header_name, header_value
-from aileron.connectors._template import Template
+from aileron.connectors._operations import read_declared, read_presentation
+from aileron.connectors._template import REFERENCE, Template, check_references, inputs_of
 from aileron.credentials import KINDS
 from aileron.tables import ANY_TEXT, FileTable, quote
-from aileron.values import PRESENTATIONS, READ, WRITE, CredentialNeed, Operation, Presentation
+from aileron.values import READ, WRITE, CredentialNeed, Operation
 
 from ._lookup import read_lookup
 from ._mail import read_mail
@@ -22,7 +22,6 @@ from ._result import has_attachments, read_answer_headers, read_parts, read_prec
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
-    LEAST_TIMEOUT_SECONDS,
     MOST_ATTACHED_BYTES,
     MOST_RESPONSE_BYTES,
     MOST_TIMEOUT_SECONDS,
@@ -42,7 +41,6 @@ _LEAST_ERROR = 400
 FAULTS = ("external_api_error", "binding_failed")
 _NAMED = ("json", "xml")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
-_LONE = re.compile(r"\$\{[^{}]*\}")
 
 
 def read_operation(
@@ -60,7 +58,7 @@ def read_operation(
     answer = table.choice("answer", ANSWERS, "json")
     result = read_parts(table.optional_table("result"))
     error = _error(table.table("error"))
-    inputs = _inputs([*segments, query, headers, body.template if body else None])
+    inputs = inputs_of(*segments, query, headers, body.template if body else None)
     lookup = read_lookup(table.optional_table("reconcile"), inputs)
     operation = HttpOperation(
         operation=evolve(
@@ -129,18 +127,11 @@ def _refused(table: FileTable, effect: str) -> frozenset[int]:
 
 def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:
     """Read what the rest of the program knows of it."""
-    return Operation(
-        name,
-        effect,
-        idempotent=table.flag("idempotent", default=effect == READ),
-        description=table.text("description", ANY_TEXT, required=False),
-        timeout_seconds=table.number("timeout_seconds", LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
-        or DEFAULT_TIMEOUT_SECONDS,
+    return evolve(
+        read_declared(name, table, effect, most_seconds=MOST_TIMEOUT_SECONDS, usual_seconds=DEFAULT_TIMEOUT_SECONDS),
         precondition=read_precondition(table, inputs, effect),
         reconcilable=reconcilable,
-        destructive=table.flag("destructive", default=effect == WRITE),
-        output_schema=table.output_schema(),
-        presentation=_presentation(table.optional_table("present"), inputs),
+        presentation=read_presentation(table.optional_table("present"), inputs),
     )
 
 
@@ -151,11 +142,11 @@ def _path(table: FileTable) -> tuple[str, ...]:
     if not path.startswith("/"):
         table.fault("path", "must begin with a slash")
         return ()
-    _check_references(table, "path", path)
+    check_references(table, "path", path)
     segments = tuple(path[1:].split("/"))
     for at, each in enumerate(segments):
         last = at == len(segments) - 1
-        if not _LONE.fullmatch(each) and not _is_literal(each) and not (last and not each):
+        if not REFERENCE.fullmatch(each) and not _is_literal(each) and not (last and not each):
             table.fault("path", f"has a segment {each!r}, which must be literal and encoded, or exactly one reference")
     return segments
 
@@ -177,7 +168,7 @@ def _templates(table: FileTable, key: str) -> Mapping[str, Template]:
         if isinstance(value, dict):
             inside.fault(name, "must be a text, a number, a boolean or an array of them")
         else:
-            _check_references(inside, name, inside.json(name))
+            check_references(inside, name, inside.json(name))
     return dict(inside.values)
 
 
@@ -193,7 +184,7 @@ def _header_templates(table: FileTable, credential: CredentialNeed | None) -> Ma
             inside.fault(name, str(error))
         if name.lower() in filled:
             inside.fault(name, "is the credential's header")
-        _check_references(inside, name, value)
+        check_references(inside, name, value)
     if len({name.lower() for name in inside.values}) < len(inside.values):
         table.fault("headers", "names one header twice")
     return dict(inside.values)
@@ -221,7 +212,7 @@ def _body_template(table: FileTable, kind: str) -> Template:
     if kind == "graphql":
         return _graphql(table)
     template = read_mail(table.table(kind)) if kind == "mail" else _plain_template(table, kind)
-    _check_references(table, kind, template)
+    check_references(table, kind, template)
     return template
 
 
@@ -235,14 +226,9 @@ def _graphql(table: FileTable) -> Template:
     query, variables = inside.text("query"), inside.object("variables") or {}
     if "${" in query:
         inside.fault("query", "must have no reference: put inputs into `variables`")
-    _check_references(inside, "variables", variables)
+    check_references(inside, "variables", variables)
     inside.close()
     return {"query": query, "variables": variables}
-
-
-def _check_references(table: FileTable, key: str, template: Template) -> None:
-    for fault in _template.faults(template):
-        table.fault(key, fault)
 
 
 def _error(table: FileTable) -> ErrorRule:
@@ -253,29 +239,6 @@ def _error(table: FileTable) -> ErrorRule:
     )
     table.close()
     return rule
-
-
-def _presentation(table: FileTable | None, inputs: Collection[str]) -> Presentation | None:
-    if table is None:
-        return None
-    kind = table.choice("kind", PRESENTATIONS)
-    parts = {part: _inputs_shown(table, part, inputs) for part in PRESENTATIONS.get(kind, ()) if part in table.values}
-    if kind and not parts:
-        table.fault("kind", f"needs at least one of its parts: {', '.join(PRESENTATIONS[kind])}")
-    if not kind:
-        table.skip(*table.values)  # which parts there are, the kind says
-    table.close()
-    return Presentation(kind, parts)
-
-
-def _inputs_shown(table: FileTable, part: str, inputs: Collection[str]) -> tuple[str, ...]:
-    """Read the input that a part of a presentation shows, or an array of them."""
-    several = isinstance(table.values[part], list)
-    names = table.texts(part) if several else (table.text(part),)
-    for name in filter(None, names):
-        if name not in inputs:
-            table.fault(part, f"names {quote(name)}, which is not an input of the operation")
-    return names
 
 
 def _scopes(table: FileTable, credential: CredentialNeed | None) -> tuple[str, ...]:
@@ -293,8 +256,3 @@ def _follows(table: FileTable, method: str, effect: str) -> bool:
     if follows and (method != "GET" or effect != READ):
         table.fault("redirect", "may be followed only by a GET whose effect is read")
     return follows
-
-
-def _inputs(templates: list[Template]) -> frozenset[str]:
-    names = _template.references(templates)
-    return frozenset(name.removeprefix("in.") for name in names if name.startswith("in."))

@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping
 from attrs import frozen
 
 from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._decode import proper
 from aileron.redaction import REDACTED, Redactor
 from aileron.tables import FileTable
 from aileron.values import JSON, READ, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
 
-from ._decode import proper
 from ._when import ABSENT, MissingPath, Steps, at, dotted
 
 

@@ -35,7 +35,6 @@ from aileron.values import (
     canonical,
 )
 
-from .attempt import MailAttempt, Work
 from .compose import Composed, compose, message_id
 from .imap import ImapSession, quoted, read_number
 from .reading import (
@@ -48,7 +47,7 @@ from .reading import (
     read_search,
     summarize,
 )
-from .servers import DRAFTS, SENT, MailServers
+from .servers import DRAFTS, SENT, MailAttempt, MailServers, Work
 from .smtp import Envelope, MailLogin
 from .spec import DRAFT, MAILBOXES, MESSAGE, SEARCH, SEND, MailSpec
 

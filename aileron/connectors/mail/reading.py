@@ -15,8 +15,8 @@ from itertools import islice
 from quopri import decodestring
 from typing import Any
 
+from aileron.connectors._decode import proper
 from aileron.connectors._template import problem
-from aileron.connectors.http._decode import proper
 from aileron.values import JSON
 
 from .imap import quoted, read_number

@@ -1,24 +1,28 @@
-"""Opens sessions with the two servers of an account: each on a connection of its own, that is dropped at its end."""
+"""Opens sessions with the two servers of an account, each on a connection of its own, and tells what came of them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.protocol import Factory
 
 from aileron.connectors._answer import Flight, ServiceUnreachable
 from aileron.connectors._connection import ConnectionOpener, ServiceConnection
 from aileron.connectors._conversation import LineConversation, NotUnderstood, Rejected
+from aileron.connectors._sending import FAILURES, describe_failure, wait_in_time
 from aileron.errors import CapabilityDenied
+from aileron.redaction import Redactor
+from aileron.values import JSON, Outcome
 from aileron.waiting import given_up_at_once
 
 from . import imap, smtp
 from .imap import ImapSession
 from .reading import MOST_MESSAGE_BYTES
-from .smtp import Envelope, MailLogin
+from .smtp import Envelope, LoginRefused, MailLogin
 from .spec import STARTTLS, MailServer, MailSpec
 
 T = TypeVar("T")
@@ -101,3 +105,44 @@ class MailServers:
                 connection.drop()
 
         return given_up_at_once(Deferred.fromCoroutine(converse()), connection.give_up)
+
+
+@define
+class MailAttempt:
+    """The attempt.
+
+    :ivar name: of the connector, for messages.
+    :ivar echo: takes what is secret out of what a server said.
+    :ivar flight: whether the message, or the question, has left.
+    :ivar login_refused: whether the server did not accept the credential.
+    """
+
+    name: str
+    clock: IReactorTime
+    echo: Redactor
+    flight: Flight = field(factory=Flight)
+    login_refused: bool = False
+
+    async def outcome(self, work: Deferred[JSON], seconds: float, late_seconds: float) -> Outcome:
+        """Wait for C{work}, and say what came of it.
+
+        :param seconds: what has not left by then never does.
+        :param late_seconds: how much longer the answer to what has left is waited for.
+        """
+        try:
+            answered = await wait_in_time(work, self.clock, self.flight, seconds=seconds, late_seconds=late_seconds)
+        except Rejected as error:  # and so nothing was done: no server says that of what it has taken
+            self.login_refused = isinstance(error, LoginRefused)
+            error.text = self.echo.text(error.text)
+            return self._fail(error, seconds, classified=True)
+        except FAILURES as error:
+            return self._fail(error, seconds)
+        return self.echo.outcome(Outcome(answered))
+
+    def _fail(self, error: BaseException, seconds: float, *, classified: bool = False) -> Outcome:
+        fault = describe_failure(self.name, error, self.flight, seconds=seconds, most_bytes=0)
+        return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=classified))
+
+
+Work = Callable[[MailLogin | None, MailAttempt], Coroutine[Deferred[Any], Any, JSON]]
+"""What is attempted, given what it logs in with."""

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from aileron.values import JSON
+from aileron.values import JSON, visible
 
 MAX_SHOWN = 200
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
 
 def show_safely(text: str, most: int = MAX_SHOWN) -> str:
-    """C{text} with control, escape, bidi and zero-width characters as code points, cut after C{most} characters."""
-    cut = text[:most]
-    ending = "…" if len(text) > most else ""
-    return "".join(map(_visible, cut)) + ending
-
-
-def _visible(character: str) -> str:
-    return f"\\u{{{ord(character):x}}}" if unicodedata.category(character) in _UNSEEN else character
+    """C{text} as people can read all of it, cut after C{most} characters."""
+    return visible(text[:most]) + ("…" if len(text) > most else "")
 
 
 _SAFE_INTEGER = 2**53 - 1
