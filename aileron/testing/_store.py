@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from aileron.values import DAEMON, JSON, Event, utc
 from ._threads import UnthreadedPool, UnthreadedReactor
 
 _numbers = count(1)
+_fresh: list[bytes] = []
+"""The file that a store makes where there is none; the steps of the schema, each kept durably, take milliseconds."""
 
 
 class RunsProxy(proxyForInterface(IRuns)):  # type: ignore[misc]
@@ -50,10 +53,20 @@ def memory_store(
     """
     path = path or Path(case.mktemp())
     path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    if is_new and _fresh:
+        _write_private(path, _fresh[0])
     store = unopened_store(path, clock, threads, observer=observer)
     case.successResultOf(Deferred.fromCoroutine(store.open()))
     case.addCleanup(lambda: case.successResultOf(Deferred.fromCoroutine(store.close())))
+    if is_new and not _fresh:
+        _fresh.append(path.read_bytes())
     return store
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(data)
 
 
 def unopened_store(
