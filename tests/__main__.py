@@ -16,14 +16,13 @@ import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.extent import VARIABLE
 from tests.tally import Tally, read_records
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".tox-venv"
 RECORDS = ROOT / ".tox" / "tally"
 RESULT = ROOT / ".tox" / "result.json"
-VARIABLE = "AILERON_TESTS"
-"""``all``: what `tests.installed` leaves out on other days is run as well."""
 
 
 def install_tox() -> Path:

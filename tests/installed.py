@@ -1,33 +1,18 @@
 """The tests of installed programs under one name: ``trial tests.installed``.
 
-Those marked `seldom` are left out unless ``$AILERON_TESTS`` is ``all``, as ``python3 -m tests --all`` sets it.
+Those marked `tests.extent.seldom` are left out unless everything is wanted.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
 from unittest import TestCase, TestSuite
 
 from twisted.trial.runner import TestLoader
 
-from tests.__main__ import VARIABLE
-
-F = TypeVar("F", bound=Callable[..., Any])
+from tests.extent import is_all
 
 _ROOMS = ["tests.functional", "tests.attacks"]
-
-
-def seldom(test: F) -> F:
-    """Leave a test to ``--all``: it takes long, and a quicker one has the everyday part of its promise."""
-    vars(test)["seldom"] = True
-    return test
-
-
-def is_all() -> bool:
-    """Whether everything is wanted, as ``python3 -m tests --all`` says."""
-    return os.environ.get(VARIABLE) == "all"
 
 
 def test_suite() -> TestSuite:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
 from tests.attacks.sandboxed import SandboxTestCase
+from tests.extent import seldom
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED
 from tests.functional.process import Running
 from tests.functional.reactor import until
-from tests.installed import seldom
 
 # Opens connections and says nothing; how many it got.
 _CONNECTIONS = """

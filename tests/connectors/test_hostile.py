@@ -25,6 +25,7 @@ from tests.connectors.certificate import Certificate
 from tests.connectors.service import Service, answer
 from tests.connectors.test_builtin import BUILTIN, NAMES
 from tests.connectors.test_builtin import spec as read_spec
+from tests.extent import Turns
 
 spec = cache(read_spec)
 PUBLIC, KEY = "93.184.216.34", "fixture"
@@ -68,8 +69,13 @@ class Call:
         return answer(b"" if self.operation.method == "HEAD" else body, wanted, given)
 
 
-def calls(name: str) -> Iterator[Call]:
+@cache
+def calls(name: str) -> Sequence[Call]:
     """One call of each operation of a connector, as the first fixture that succeeds has it."""
+    return tuple(_calls(name))
+
+
+def _calls(name: str) -> Iterator[Call]:
     about = spec(name)
     fixtures = tomllib.loads((BUILTIN / f"{name}.fixtures.toml").read_text("utf-8"))
     template = about.description.template
@@ -111,6 +117,7 @@ class HostileCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.logged: list[str] = []
+        self.turns = Turns()
 
         @implementer(ILogObserver)
         def observe(event: LogEvent) -> None:
@@ -209,7 +216,8 @@ class HostileTests(HostileCase):
         for name, call in self.each():
             body = call.body() or b"{}"
             whole = answer(body, 200)
-            for cut in (None, b"HTTP/1.1 200 O", whole[: len(whole) - len(body)], whole[:-1]):
+            head = whole[: len(whole) - len(body)]
+            for cut in self.turns.of(None, b"HTTP/1.1 200 O", head, whole[:-1]):
                 if call.operation.method == "HEAD" and cut not in (None, b"HTTP/1.1 200 O"):
                     continue  # whose answer ends with its head
                 self.assert_truthful(name, call, self.send(name, call, cut, Service.reset))
@@ -235,7 +243,7 @@ class HostileTests(HostileCase):
         """
         for name, call in self.each():
             host = read_origin(call.base_url).host
-            for status, target in (
+            for status, target in self.turns.of(
                 (302, "https://evil.example/steal"),
                 (307, f"http://{host}/"),
                 (308, "//evil.example"),
@@ -250,7 +258,7 @@ class HostileTests(HostileCase):
     def test_broken_down(self) -> None:
         """An error of the service that says nothing leaves a write in doubt, unless the connector knows better."""
         for name, call in self.each():
-            for status in (500, 502, 408):
+            for status in self.turns.of(500, 502, 408):
                 outcome = self.send(name, call, call.reply(b"<h1>oops</h1>", status))
                 if status in call.operation.refused:
                     self.assertTrue(outcome.classified)
@@ -273,7 +281,7 @@ class HostileTests(HostileCase):
             shown = {f"X-Echo-{number}": form for number, form in enumerate(ENCODED)}
             seen = self.send(name, call, call.reply(call.body(infected), None, shown))
             self.assertEqual(seen.sent, True)
-            for status in (400, 401, 403, 429, 500, 302):
+            for status in self.turns.of(400, 401, 403, 429, 500, 302):
                 words = json.dumps(
                     {"error": SECRET, "message": ENCODED[1], "ok": False, "detail": [ENCODED[2]]}
                 ).encode()

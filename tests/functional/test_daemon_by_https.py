@@ -21,6 +21,7 @@ from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import ServerFactory
 
 from aileron.client import Connections, DaemonUnreachable
+from tests.extent import seldom
 from tests.functional import nginx, opencode
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import McpClient
@@ -31,7 +32,6 @@ from tests.functional.script import Call, Say
 from tests.functional.slack import Message
 from tests.gateway.certificates import Authority, self_signed, serving
 from tests.gateway.wires import TlsPeer
-from tests.installed import seldom
 
 LARGE = 300_000
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}

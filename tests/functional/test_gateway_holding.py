@@ -17,11 +17,11 @@ from twisted.internet.task import cooperate
 from twisted.internet.tcp import Connection
 from twisted.python.failure import Failure
 
+from tests.extent import is_all
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Running
 from tests.functional.reactor import until
 from tests.functional.streamer import END, EVENT, HEAD
-from tests.installed import is_all
 
 IDLE, BUSY = (2000, 500) if is_all() else (500, 120)
 AT_ONCE = 100

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.extent import is_all
 from tests.functional import install, slack
 from tests.functional.browsed import PICTURES, PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED
-from tests.installed import is_all
 
 SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
 """The height of a window by its width, in pixels."""

@@ -118,7 +118,9 @@ class TurnsTests(SynchronousTestCase):
     """One is at a run and another waits for it, and nobody can wake either any more."""
 
     def setUp(self) -> None:
-        """Each notes that it is at it."""
+        """Each notes that it is at it; the collector looks at nothing that was there before."""
+        gc.freeze()
+        self.addCleanup(gc.unfreeze)
         self.turns = KeyedLocks()
         self.at_it: list[str] = []
         self.holder, self.waiter = self.take("holder"), self.take("waiter")

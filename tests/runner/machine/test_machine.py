@@ -23,7 +23,7 @@ class MachineTests(SynchronousTestCase):
     :ivar told: what is on record of all, by the types of the events.
     """
 
-    examples, steps = int(os.environ.get(EXAMPLES, "40")), 30
+    examples, steps = int(os.environ.get(EXAMPLES, "15")), 30
     seed: int | None = None
 
     def test_promises_hold(self) -> None:
