@@ -20,6 +20,7 @@ SERVER_HELLO_BYTES = 43
 
 _RECORD_HEAD, _MESSAGE_HEAD = 5, 4
 _MOST_RECORD = 2**14
+_MOST_RECORDS = 16  # it is read anew with each piece that comes
 _MAJOR = 3
 _HANDSHAKE, _CHANGE_CIPHER_SPEC = 22, 20
 _CLIENT_HELLO, _SERVER_HELLO = 1, 2
@@ -75,8 +76,11 @@ def asks_again(first: bytes) -> bool:
 
 def _read_message(data: bytes) -> tuple[bytes | None, int]:
     """Put the hello together from its records, and say how long these are."""
-    body, end = b"", 0
+    body, end, count = b"", 0, 0
     while len(data) - end >= _RECORD_HEAD:
+        count += 1
+        if count > _MOST_RECORDS:
+            raise HelloRefused(f"comes in more than {_MOST_RECORDS} TLS records")
         start, length = end + _RECORD_HEAD, int.from_bytes(data[end + 3 : end + 5], "big")
         _check_record(data[end], data[end + 1], length, begun=bool(body))
         if data[end] == _HANDSHAKE:

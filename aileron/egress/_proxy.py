@@ -96,8 +96,9 @@ class ProxyConnection(Protocol):
 
     def answered(self, data: bytes) -> None:
         """Take what comes from the host."""
-        if self._access is None or self._stage not in (_TunnelStage.ANSWER, _TunnelStage.OPEN):
-            self.cut()  # no TLS server speaks first
+        speaks_first = self._stage is _TunnelStage.HELLO and not self._asked_again  # as no TLS server does
+        if self._access is None or speaks_first:
+            self.cut()
             return
         self._moved()
         self._access.count(self.host, received=len(data))

@@ -1,0 +1,388 @@
+"""Connections through the proxy, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionRefusedError
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
+
+from aileron.egress._dialer import Dialer, Unreachable
+from aileron.egress._listener import ProxyListener
+from aileron.egress._proxy import HEAD_SECONDS, IDLE_SECONDS, MOST_SECONDS, ProxyConnection
+from aileron.egress._sessions import MOST_TUNNELS, EgressRefused
+from tests.egress.case import HOST, PROJECT, EgressCase
+from tests.egress.hellos import (
+    APPLICATION,
+    CHANGE_CIPHER_SPEC,
+    RETRY,
+    message,
+    record,
+    server_hello,
+    server_name,
+)
+from tests.gateway.net import BUFFER_BYTES, End, Net
+
+_HELLO = record(message(server_name(b"registry.example")))
+_OTHER = record(message(server_name(b"other.example")))
+_RAW = record(b"secret", APPLICATION)
+_OPENED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_ALERT = bytes.fromhex("15030300020270")
+
+
+class Peer(Protocol):
+    """Either end; it remembers what came."""
+
+    transport: Any
+
+    def __init__(self) -> None:
+        self.got = b""
+        self.lost = False
+
+    def dataReceived(self, data: bytes) -> None:
+        """Remember it."""
+        self.got += data
+
+    def connectionLost(self, reason: object = None) -> None:
+        """Remember that."""
+        self.lost = True
+
+
+class FakeDialer:
+    """Connects to one host in memory."""
+
+    def __init__(self, net: Net) -> None:
+        self.net, self.dialled, self.host = net, list[tuple[str, bool]](), Peer()
+        self.waiting: Deferred[None] = succeed(None)
+
+    async def connect(self, host: str, factory: Any, *, private_network: bool) -> Any:
+        """Connect, when C{waiting} fires."""
+        self.dialled.append((host, private_network))
+        await self.waiting
+        protocol = factory.buildProtocol(None)
+        self.net.connect(protocol, self.host)
+        return protocol
+
+
+class ProxyCase(EgressCase):
+    """A session that may reach one host, and what connects for it."""
+
+    def setUp(self) -> None:
+        """Let it out."""
+        super().setUp()
+        self.net = Net()
+        self.dialer = FakeDialer(self.net)
+        self.access = self.opened("registry.example")
+
+    def connected(self, host: str = HOST, ticket: str | None = None) -> tuple[Peer, End]:
+        """A program in the sandbox, which has asked for a host."""
+        if ticket is None:
+            _, ticket = self.sync(self.sessions.open(self.session_in(PROJECT), ("registry.example",)))
+        program = Peer()
+        dialer: Any = self.dialer
+        end, _ = self.net.connect(program, ProxyConnection(self.sessions, dialer, self.clock))
+        end.write(f"AILERON-EGRESS {ticket}\r\nCONNECT {host} HTTP/1.1\r\n\r\n".encode())
+        self.net.run()
+        return program, end
+
+    @property
+    def host(self) -> Peer:
+        """The other end."""
+        return self.dialer.host
+
+    def say(self, end: Any, data: bytes) -> None:
+        """Send something."""
+        end.write(data)
+        self.net.run()
+
+
+class TunnelTests(ProxyCase):
+    """An admitted connection."""
+
+    def test_carried(self) -> None:
+        """After a hello by the host's name everything is carried both ways, and counted."""
+        program, end = self.connected()
+        self.assertEqual((program.got, self.dialer.dialled), (_OPENED, [(HOST, False)]))
+        self.say(end, _HELLO)
+        self.say(self.host.transport, server_hello())
+        self.say(end, _RAW)
+        self.assertEqual((self.host.got, program.got), (_HELLO + _RAW, _OPENED + server_hello()))
+        (host,) = self.sessions.hosts()
+        self.assertEqual((host.sent, host.received), (len(_HELLO + _RAW), len(server_hello())))
+        end.loseConnection()
+        self.net.run()
+        self.assertEqual((self.host.lost, len(self.access.tunnels)), (True, 0))
+
+    def test_host_leaves(self) -> None:
+        """The program gets what the host said last, and then the end."""
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.host.transport.write(server_hello() + b"bye")
+        self.host.transport.loseConnection()
+        self.net.run()
+        self.assertEqual((program.got, program.lost), (_OPENED + server_hello() + b"bye", True))
+
+    def test_nothing_before_the_hello(self) -> None:
+        """Nothing reaches the host before the hello is whole and names it."""
+        program, end = self.connected()
+        for at in range(len(_HELLO)):
+            self.assertEqual(self.host.got, b"")
+            self.say(end, _HELLO[at : at + 1])
+        self.assertEqual(self.host.got, _HELLO)
+        self.assertFalse(program.lost)
+
+    def blocked(self, data: bytes, why: str) -> None:
+        """Nothing of this reaches the host; it is on record, and the connection ends."""
+        program, end = self.connected()
+        self.say(end, data)
+        self.assertEqual((program.got, program.lost), (_OPENED + _ALERT, True))
+        self.assertEqual((self.host.got, self.host.lost), (b"", True))
+        self.assertEqual(self.recorded()[-1], ("egress.blocked", {"host": HOST, "project": PROJECT, "why": why}))
+        self.dialer.host = Peer()
+
+    def test_blocked(self) -> None:
+        """Another name, no name and no TLS are blocked."""
+        self.blocked(_OTHER, "names other.example")
+        self.blocked(record(message()), "has no server name (SNI)")
+        self.blocked(b"GET / HTTP/1.1\r\n\r\n", "is not TLS")
+
+    def test_hello_of_no_reply(self) -> None:
+        """What stands behind the hello waits until the host has answered."""
+        _, end = self.connected()
+        self.say(end, _HELLO + _RAW)
+        self.assertEqual(self.host.got, _HELLO)
+        self.say(self.host.transport, b"\x15\x03\x03\x00\x02\x02\x28")
+        self.assertEqual(self.host.got, _HELLO + _RAW)
+
+    @given(st.lists(st.integers(1, 30), min_size=1, max_size=8))
+    def test_second_hello(self, sizes: list[int]) -> None:
+        """A host that asks for another hello gets one by its own name only, in whatever pieces it comes."""
+        pieces = cycle(sizes)
+        for second, passes in ((_HELLO, True), (_OTHER, False)):
+            self.dialer.host, self.net.most = Peer(), lambda: BUFFER_BYTES
+            program, end = self.connected()
+            self.net.most = lambda: next(pieces)
+            compatible = record(b"\1", CHANGE_CIPHER_SPEC) + second
+            self.say(end, _HELLO + compatible)
+            self.assertEqual(self.host.got, _HELLO, "the second hello left before it was looked at")
+            self.say(self.host.transport, server_hello(RETRY))
+            self.assertEqual(self.host.got, _HELLO + (compatible if passes else b""))
+            self.assertEqual(program.lost, not passes)
+            end.loseConnection()
+            self.net.run()
+
+    def test_host_speaks_first(self) -> None:
+        """A host that speaks before it is asked is no TLS server: the connection ends."""
+        program, _ = self.connected()
+        self.say(self.host.transport, b"220 smtp.example")
+        self.assertEqual((program.got, program.lost), (_OPENED, True))
+
+    def test_pressure(self) -> None:
+        """Who sends faster than the other end reads is told to wait."""
+        _, end = self.connected()
+        self.say(end, _HELLO)
+        self.say(self.host.transport, server_hello())
+        self.host.transport.pauseProducing()
+        for _ in range(40):
+            self.say(end, bytes(BUFFER_BYTES))
+        self.assertLess(max(each.peak for each in self.net.ends if each is not end), 4 * BUFFER_BYTES)
+        self.host.transport.resumeProducing()
+        self.net.run()
+        self.assertEqual(len(self.host.got), len(_HELLO) + 40 * BUFFER_BYTES)
+
+    def test_cut(self) -> None:
+        """A session that ends takes its connections with it."""
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.sessions.end("session-1")
+        self.net.run()
+        self.assertEqual((program.lost, self.host.lost), (True, True))
+
+
+class RefusalTests(ProxyCase):
+    """Connections that are not admitted."""
+
+    def answered(self, host: str = HOST, ticket: str | None = None) -> str:
+        """The first line of the answer, behind which the connection ends."""
+        program, _ = self.connected(host, ticket)
+        self.assertTrue(program.lost)
+        return program.got.split(b"\r\n")[0].decode()
+
+    def test_refused(self) -> None:
+        """A host that is not allowed gets 403 with what to do, and nothing is dialled."""
+        said = "HTTP/1.1 403 Aileron: other.example:443 is not allowed: it waits for approval; see aileron egress list"
+        self.assertEqual(self.answered("other.example:443"), said)
+        self.assertEqual((self.dialer.dialled, self.sessions.pending()), ([], 1))
+
+    def test_ticket(self) -> None:
+        """A ticket that opens nothing gets 403, and nothing is put on record."""
+        before = self.recorded()
+        self.assertEqual(self.answered(ticket="guessed"), "HTTP/1.1 403 Aileron: the session has ended")
+        self.assertEqual((self.recorded(), self.dialer.dialled), (before, []))
+
+    def test_failures(self) -> None:
+        """A host that cannot be reached gets 502; one that leads to a forbidden address 403."""
+        self.dialer.waiting = fail(Unreachable())
+        self.assertEqual(self.answered(), f"HTTP/1.1 502 Aileron: {HOST} cannot be reached")
+        self.dialer.waiting = fail(EgressRefused("it leads astray"))
+        self.assertEqual(self.answered(), f"HTTP/1.1 403 Aileron: {HOST} is not allowed: it leads astray")
+
+    def test_unforeseen(self) -> None:
+        """Any other failure is logged, and gets 500."""
+        self.dialer.waiting = fail(ZeroDivisionError())
+        self.assertIn("HTTP/1.1 500 ", self.answered())
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_many(self) -> None:
+        """A session with too many connections gets 429."""
+        self.dialer.waiting = Deferred()
+        for _ in range(MOST_TUNNELS):
+            self.connected()
+        self.assertIn("HTTP/1.1 429 ", self.answered())
+
+    def test_left_early(self) -> None:
+        """Who leaves while it is connected takes the connection with it."""
+        self.dialer.waiting = Deferred()
+        _, end = self.connected()
+        self.assertEqual(len(self.access.tunnels), 1)
+        end.abortConnection()
+        for tunnel in tuple(self.access.tunnels):
+            tunnel.cut()
+        self.net.run()
+        self.assertEqual((len(self.access.tunnels), self.host.transport), (0, None))
+
+
+class TimeTests(ProxyCase):
+    """How long anything may take."""
+
+    def lasts(self, seconds: float, step: Callable[[], object] = lambda: None) -> Peer:
+        """A connection that is over after so many seconds, and not a second before."""
+        program = Peer()
+        dialer: Any = self.dialer
+        self.end, _ = self.net.connect(program, ProxyConnection(self.sessions, dialer, self.clock))
+        step()
+        self.clock.advance(seconds - 1)
+        self.net.run()
+        self.assertFalse(program.lost)
+        self.clock.advance(1)
+        self.net.run()
+        self.assertTrue(program.lost)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        return program
+
+    def ask(self, *more: bytes) -> None:
+        """Ask for the host, and say more."""
+        _, ticket = self.sync(self.sessions.open(self.session_in(PROJECT), ("registry.example",)))
+        self.say(self.end, f"AILERON-EGRESS {ticket}\r\nCONNECT {HOST} HTTP/1.1\r\n\r\n".encode())
+        for each in more:
+            self.say(self.end, each)
+
+    def test_head(self) -> None:
+        """Who says nothing is not waited for."""
+        self.lasts(HEAD_SECONDS)
+
+    def test_hello(self) -> None:
+        """Who is connected and sends no hello is not waited for."""
+        self.lasts(HEAD_SECONDS, self.ask)
+
+    def test_idle(self) -> None:
+        """A connection on which nothing passes ends; each byte counts, in either direction."""
+
+        def used() -> None:
+            self.ask(_HELLO)
+            self.clock.advance(IDLE_SECONDS - 1)
+            self.say(self.host.transport, server_hello())
+            self.clock.advance(IDLE_SECONDS - 1)
+            self.say(self.end, _RAW)
+
+        self.lasts(IDLE_SECONDS, used)
+
+    def test_total(self) -> None:
+        """Even one that is used ends some time."""
+
+        def used() -> None:
+            self.ask(_HELLO)
+            self.say(self.host.transport, server_hello())
+            for _ in range(MOST_SECONDS // 100 - 1):
+                self.clock.advance(100)
+                self.say(self.end, _RAW)
+
+        self.lasts(100, used)
+
+
+class DialerTests(EgressCase):
+    """L{Dialer}."""
+
+    def setUp(self) -> None:
+        """A reactor that connects nobody by itself."""
+        super().setUp()
+        self.reactor = MemoryReactorClock()
+        self.found: Deferred[Sequence[str]] = Deferred()
+        self.dialer = Dialer(self.reactor, lambda _: self.found, lambda: {7001})
+
+    def dial(self, *addresses: str, host: str = HOST, private: bool = False) -> Deferred[Any]:
+        """Dial a host that has these addresses."""
+        dialling = Deferred.fromCoroutine(self.dialer.connect(host, Factory.forProtocol(Peer), private_network=private))
+        self.found.callback(addresses)
+        return dialling
+
+    def test_checked_addresses(self) -> None:
+        """The very addresses that were judged are connected to; private ones among them are left out."""
+        dialling = self.dial("10.0.0.1", "127.0.0.1", "169.254.169.254", "93.184.215.14", "2606:2800:21f::1")
+        self.assertNoResult(dialling)
+        self.assertEqual([each[:2] for each in self.reactor.tcpClients], [("93.184.215.14", 443)])
+        factory = self.reactor.tcpClients[0][2]
+        factory.clientConnectionFailed(self.reactor.connectors[0], Failure(ConnectionRefusedError()))
+        self.assertEqual([each[:2] for each in self.reactor.tcpClients][1:], [("2606:2800:21f::1", 443)])
+        transport = StringTransport()
+        self.reactor.tcpClients[1][2].buildProtocol(None).makeConnection(transport)
+        self.assertIsInstance(self.successResultOf(dialling), Peer)
+
+    def test_private(self) -> None:
+        """A host with private addresses only is refused, unless private ones are meant."""
+        for addresses in (
+            ("10.0.0.1",),
+            ("127.0.0.1", "::1"),
+            ("::ffff:10.0.0.1",),
+            ("169.254.169.254",),
+            ("0.0.0.0",),
+        ):
+            self.found = Deferred()
+            self.failureResultOf(self.dial(*addresses), EgressRefused)
+        self.found = Deferred()
+        self.dial("169.254.169.254", "10.0.0.1", private=True)
+        self.assertEqual([each[0] for each in self.reactor.tcpClients], ["10.0.0.1"])
+
+    def test_itself(self) -> None:
+        """The daemon's own ports are never connected to, whatever is meant."""
+        self.failureResultOf(self.dial("127.0.0.1", "::1", host="local.example:7001", private=True), EgressRefused)
+
+    def test_unknown(self) -> None:
+        """A name without addresses, or that is not found in time, cannot be reached."""
+        self.failureResultOf(self.dial(), Unreachable)
+        self.found = Deferred()
+        dialling = Deferred.fromCoroutine(self.dialer.connect(HOST, Factory.forProtocol(Peer), private_network=False))
+        self.reactor.advance(10)
+        self.failureResultOf(dialling, Unreachable)
+
+
+class ListenerTests(EgressCase):
+    """L{ProxyListener}."""
+
+    def test_listen(self) -> None:
+        """It listens on loopback from the first session on, at a port that no sandbox is connected to."""
+        reactor, own = MemoryReactorClock(), set[int]()
+        dialer: Any = None
+        listener = ProxyListener(reactor, dialer, own)
+        listener.sessions = self.sessions
+        self.assertEqual(reactor.tcpServers, [])
+        for _ in range(2):
+            self.assertIn(listener.listen(), own)
+        self.assertEqual([each[3] for each in reactor.tcpServers], ["127.0.0.1"])
