@@ -39,8 +39,8 @@ npm install --silent --no-fund --no-audit --cache cache --registry {url}/npm/ de
 """
 # In the place of go, where that is not installed: a client that finds the proxy by the variables that go obeys.
 _GO = """
-{python} -c 'import os, sys, urllib.request as u; print(u.urlopen(sys.argv[1] + "/demo/@v/list").read().decode(), end="")' \
-  {url}/go
+{python} -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode(), end="")' \
+  {url}/go/demo/@v/list
 """
 _CARGO = """
 cargo init -q --vcs none --name user user && cd user && cargo add -q --registry local demo && cargo fetch -q \\
@@ -134,7 +134,7 @@ class PackageTests(EgressTestCase):
     """Programs that fetch."""
 
     async def test_package_managers(self) -> None:
-        """git, pip, npm and what stands for go fetch from hosts that the file allows the project, once it is trusted, and are counted."""
+        """git, pip, npm and what stands for go fetch from hosts that the trusted file allows, and are counted."""
         registries = await self.begin()
         finished = await self.inside((_INSTALL + _GO).format(url=registries.url, python=_PYTHON), registries)
         said = [f"installed by the proxy {name}" for name in ("git", "pip", "npm", "go")]

@@ -18,13 +18,17 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch import LaunchPlan
-from aileron.launch.sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
+from aileron.launch.sandbox import Sandbox, SandboxLayout, SandboxProject, WayOut, find_sandbox
 from aileron.launch.sandbox._processes import SandboxProcesses
 from aileron.launch.sandbox._sandbox import refuse_unable
 
 _SECRET = "ail_a_canary"
 _CONTINUE, _SEIZE, _TRACE_EXIT = 7, 0x4206, 0x40  # ptrace(2): who is killed stops before it ends
 _WAIT_ALL = 0x40000000
+
+
+async def _no_ticket() -> tuple[int, str]:
+    raise AssertionError("Nobody connects.")
 
 
 @define
@@ -107,7 +111,59 @@ class SandboxTests(SynchronousTestCase):
             self.assertIsNone(first.poll())
         self.assertEqual((self.reactor.closed, first.wait()), (1, -signal.SIGKILL))
 
-    def begin(self, runs: LaunchPlan) -> subprocess.Popen[bytes]:
+    def checked(self, answer: bytes, touch: str = "") -> tuple[bytes, str]:
+        """What a sandbox with a way out is told when it answers so, and what the user is.
+
+        :param touch: the launcher's socket outside that is reached all the same.
+        """
+        del self.lines[:]
+        way_out = WayOut(("npm", "a.example"), _no_ticket)
+        with (
+            self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777", way_out) as runs,
+            socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
+        ):
+            self.begin(runs, 2)
+            (forwarder,) = self.reactor.readers
+            question = json.loads(runs.argv[runs.argv.index("--") + 6])
+            self.assertEqual((set(question), question["proxy"]), ({"tcp", "udp", "network", "proxy"}, 3128))
+            self.assertEqual(runs.environment["HTTPS_PROXY"], "http://127.0.0.1:3128")
+            self.assertEqual(runs.environment["TOKEN"], _SECRET)
+            if touch == "tcp":
+                socket.create_connection(("127.0.0.1", question["tcp"])).close()
+            elif touch == "udp":
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outside:
+                    outside.sendto(b"x", ("127.0.0.1", question["udp"]))
+            for piece in (answer[:5], answer[5:]):
+                inside.send(piece)
+                forwarder.doRead()
+            inside.shutdown(socket.SHUT_WR)
+            if self.reactor.readers:
+                forwarder.doRead()
+            self.assertEqual(self.reactor.readers, [])
+            said = inside.recv(9)
+        return said, " ".join(self.lines)
+
+    def test_boundary(self) -> None:
+        """With a way out, the agent starts when it was shown that nothing else leads out, and the user is told so."""
+        closed: dict[str, list[str]] = {
+            name: [] for name in ("network", "tcp", "udp", "dns", "unix", "descriptors", "proxy")
+        }
+        told = "Sandbox: checked: TCP, UDP, DNS, Unix sockets and inherited descriptors lead nowhere but to Aileron. "
+        answer = json.dumps(closed).encode() + b"\n"
+        self.assertEqual(self.checked(answer), (b"\0", f"{told}Its proxy allows: npm, a.example."))
+        not_started = "Sandbox: the agent was not started, because its boundary could not be proven. "
+        open_ = json.dumps({**closed, "tcp": ["192.0.2.1 was reached"], "dns": ["a", "b"]}).encode() + b"\n"
+        for wrong, touch, why in (
+            (open_, "", "TCP: 192.0.2.1 was reached. DNS: a; b."),
+            (answer, "tcp", "TCP: a socket outside was reached."),
+            (answer, "udp", "UDP: a socket outside was reached."),
+            (b'{"tcp": []}\n', "", "the check did not end."),
+            (b"[[[[[]]]]]\n", "", "the check did not end."),
+            (answer[:-9], "", "the check did not end."),
+        ):
+            self.assertEqual(self.checked(wrong, touch), (b"", not_started + why))
+
+    def begin(self, runs: LaunchPlan, sockets: int = 1) -> subprocess.Popen[bytes]:
         """Do what a sandbox does as it begins; return its first process."""
         (forwarder,) = self.reactor.readers
         first = subprocess.Popen(["sleep", "60"])
@@ -117,7 +173,7 @@ class SandboxTests(SynchronousTestCase):
             socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
             socket.create_server(("127.0.0.1", 0)) as listening,
         ):
-            socket.send_fds(inside, [b"x"], [listening.fileno()])
+            socket.send_fds(inside, [b"x"], [listening.fileno()] * sockets)
             forwarder.doRead()
             self.assertEqual(inside.recv(1), b"\0")
         return first
