@@ -81,7 +81,8 @@ def chat_events(parts: Sequence[Part], number: int = 1, *, stop: str = "", usage
     ]
     events.append(choice({}, stop or ("tool_calls" if calls else "stop")))
     if usage:
-        counted = {"prompt_tokens": USED, "completion_tokens": USED, "prompt_tokens_details": {"cached_tokens": 1}}
+        counted: dict[str, Any] = {"prompt_tokens": USED, "completion_tokens": USED, "total_tokens": 2 * USED}
+        counted |= {"prompt_tokens_details": {"cached_tokens": 1}}
         events.append(event({**chunk, "choices": [], "usage": counted}))
     return [*events, b"data: [DONE]\n\n"]
 
@@ -92,7 +93,7 @@ def chat_document(parts: Sequence[Part], number: int = 1, *, stop: str = "") -> 
     text = "".join(part.text for part in parts if isinstance(part, Said))
     message = {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
     choice = {"index": 0, "message": message, "finish_reason": stop or ("tool_calls" if calls else "stop")}
-    counted = {"prompt_tokens": USED, "completion_tokens": USED}
+    counted = {"prompt_tokens": USED, "completion_tokens": USED, "total_tokens": 2 * USED}
     whole = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": number, "model": "m"}
     return json.dumps({**whole, "choices": [choice], "usage": counted}).encode()
 
@@ -152,7 +153,10 @@ def response(parts: Sequence[Part], number: int, status: str, tools: Sequence[An
     whole = {"id": f"resp_{number}", "object": "response", "created_at": number, "status": status, "model": "m"}
     whole |= {"output": output, "tools": list(tools), "tool_choice": "auto", "parallel_tool_calls": True}
     counted = {"input_tokens": USED, "output_tokens": USED, "total_tokens": 2 * USED}
-    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 1}}
+    details = {
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 1},
+    }
     return {**whole, "usage": None if status == "in_progress" else counted | details}
 
 

@@ -20,8 +20,8 @@ from .client import events_of
 from .provider import Called, Said, Thought, block, chat_call, event, item
 from .wires import CHAT, MESSAGES, READ, RESPONSES, SHIP, WIRES, Wire, open_exchange, results
 
-_values = (
-    st.none() | st.integers(-1, 3) | st.text(max_size=3) | st.just([]) | st.just({}) | st.just([{}]) | st.just(True)
+_values: st.SearchStrategy[Any] = st.one_of(
+    st.none(), st.integers(-1, 3), st.text(max_size=3), st.sampled_from([[], {}, [{}], True])
 )
 _CALL = Called("c1", "ship_update", '{"text":"x"}')
 
@@ -160,9 +160,9 @@ class UnfinishedTests(SynchronousTestCase):
         last = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]}
         more: dict[str, Any] = {wire.history: [*history[wire.name], last]}
         body = json.loads(wire.request("aileron_x", tool_choice={"type": "function", "name": "aileron_x"}, **more))
-        own = {"chat": chat_call, "messages": block, "responses": lambda part: item(part, 1)}[wire.name](_CALL)
+        own: dict[str, Any] = {"chat": chat_call(_CALL), "messages": block(_CALL), "responses": item(_CALL, 1)}
         theirs = history[wire.name][0] if wire is RESPONSES else {"id": "c", "type": "tool_use"}
-        rounds = [{"message": {"id": "r"}, "parts": [[True, own], [False, theirs]], "results": []}]
+        rounds = [{"message": {"id": "r"}, "parts": [[True, own[wire.name]], [False, theirs]], "results": []}]
         memory = Memory(("c",), json.dumps(rounds))
         with contextlib.suppress(InvalidRequest):
             exchange = open_exchange(wire, json.dumps(_changed(body, cut, value)).encode(), memories=[memory])

@@ -24,12 +24,12 @@ _blanks = re.compile(r"[ \t\n\r]*").match
 
 
 @contextmanager
-def expecting(otherwise: AileronError) -> Iterator[None]:
-    """Read what others wrote in the shape that their protocol says, and raise an error where it has another."""
+def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
+    """Read what others wrote in the shape that their protocol says, and raise this error where it has another."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError):
-        raise otherwise from None
+        raise otherwise(message) from None
 
 
 @frozen

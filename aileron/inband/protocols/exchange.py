@@ -27,7 +27,7 @@ from .events import EventReader, StreamEvent, read_object, write_event
 from .names import ToolNames
 
 ARGUMENTS = "arguments"
-_STRANGE = BrokenReply("The provider's response is not what its protocol says.")
+_sound = expecting(BrokenReply, "The provider's response is not what its protocol says.")
 _LAST = "\n\nThese tools cannot be called again in this reply. Go on with what you have."
 
 
@@ -132,25 +132,25 @@ class Exchange(ABC):
     def body(self) -> bytes:
         return self._document.render()
 
+    @_sound
     def feed(self, data: bytes) -> bytes:
         if self.streams and not self._names.ours:
             return data
         if self.streams:
-            with expecting(_STRANGE):
-                return b"".join(map(self._event, self._reader.feed(data)))
+            return b"".join(map(self._event, self._reader.feed(data)))
         self._hold(len(data))
         self._kept += data
         return b""
 
+    @_sound
     def end(self) -> Turn:
         now = self._round
         if not self._names.ours:
             return self._turn
-        with expecting(_STRANGE):
-            if self.streams:
-                self._late = b"".join(map(self._event, self._reader.end()))
-            else:
-                self._read_document(read_object(bytes(self._kept)))
+        if self.streams:
+            self._late = b"".join(map(self._event, self._reader.end()))
+        else:
+            self._read_document(read_object(bytes(self._kept)))
         if not now.stop:
             raise BrokenReply("The provider's response is not complete.")
         if now.stop not in self.complete_at or self._last:
@@ -160,6 +160,7 @@ class Exchange(ABC):
         self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_theirs, now.parts.values())))
         return self._turn
 
+    @_sound
     def answer(self, results: Sequence[CallResult], *, last: bool = False) -> None:
         found = {result.id: result for result in results}
         self._round.results = [found[call.id] for call in self._turn.calls]
@@ -190,6 +191,7 @@ class Exchange(ABC):
         keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))
         return Memory(keys, dump([self._remember(each) for each in rounds])) if self._rounds and keys else None
 
+    @_sound
     def finish(self) -> bytes:
         if not self._names.ours:
             return bytes(self._kept)

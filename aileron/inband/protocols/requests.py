@@ -18,7 +18,7 @@ from .names import ToolNames, choose_names
 
 Path: TypeAlias = tuple[str, ...]
 
-_STRANGE = InvalidRequest("The request's body is not what this protocol says.")
+_MALFORMED = "The request's body is not what this protocol says."
 
 
 @implementer(IProtocol)
@@ -67,17 +67,14 @@ class ClientRequest:
     def __init__(self, protocol: Protocol, document: Document) -> None:
         self._protocol = protocol
         self._document = document
-        with expecting(_STRANGE):
+        with expecting(InvalidRequest, _MALFORMED):
             self.keys = tuple(dict.fromkeys(protocol.keys(document)))
 
+    @expecting(InvalidRequest, _MALFORMED)
     def open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory] = ()) -> Exchange:
-        with expecting(_STRANGE):
-            return self._open(offered, memories)
-
-    def _open(self, offered: Sequence[OfferedTool], memories: Sequence[Memory]) -> Exchange:
         document = self._document
         if not isinstance(document.get("tools") or [], list):
-            raise _STRANGE
+            raise InvalidRequest(_MALFORMED)
         why_not = (self._protocol.why_not(document) or _only_required(document)) if offered else ""
         names = self._name(() if why_not else offered)
         for path in (*self._protocol.tool_names, *self._protocol.other_names) if names.up else ():
