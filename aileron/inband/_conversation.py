@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from itertools import count
 
 from attrs import define, field, frozen
 from twisted.internet.defer import CancelledError
@@ -16,7 +15,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest
-from aileron.http1 import RelayHandler, ResponseHead
+from aileron.http1 import UNTIL_CLOSE, RelayHandler, ResponseHead
 from aileron.interfaces import IInBandMemories
 
 from ._calls import SessionCalls
@@ -119,7 +118,7 @@ class Conversation:
         return exchange
 
     async def _go_on(self, client: InBandExchange, exchange: IExchange, calls: SessionCalls) -> None:
-        for number in count(1):
+        for number in range(1, MOST_TURNS + 2):
             head = await self._ask(client, exchange.body)
             if head.code != HTTPStatus.OK and number == 1:
                 await self._pass_on(client, head)
@@ -127,8 +126,6 @@ class Conversation:
             turn = await self._listen(client, exchange, head)
             if not turn.calls:
                 break
-            if number > MOST_TURNS:
-                raise BrokenReply("The model kept calling tools that it was offered no more.")
             with self._kept_alive(client, exchange):
                 results = await calls.run(turn, number, self._patience(exchange))
             exchange.answer(results, last=number == MOST_TURNS)
@@ -172,8 +169,12 @@ class Conversation:
             raise BrokenReply("There is no response to read.")
         client.reply.pass_on(upstream.raw_head)
         upstream.hear(client.reply.pass_on, raw=True)
-        await upstream.ended
-        client.reply.passed(keep=head.keep)
+        try:
+            await upstream.ended
+        except BrokenReply:
+            client.reply.cut(framed=head.length != UNTIL_CLOSE)
+        else:
+            client.reply.passed(keep=head.keep)
 
     def _patience(self, exchange: IExchange) -> float:
         if self.wait_seconds is not None:
