@@ -15,7 +15,7 @@ from aileron.inband._turns import Memory
 from . import provider
 from .provider import Called, Part, Said, Thought
 from .test_replies import converse, scripts, upstream
-from .wires import CHAT, MESSAGES, OURS, RESPONSES, Wire, open_exchange
+from .wires import CHAT, MESSAGES, OURS, RESPONSES, Wire, open_exchange, results
 
 
 def is_ours(part: Any) -> bool:
@@ -158,3 +158,80 @@ class MixedTests(SynchronousTestCase):
             self.assertEqual(sent["input"], [*mine, *answers])
         else:
             self.assertIn(sent["input"], ["And now?", [{"role": "user", "content": "And now?"}]])
+
+    def test_text_after_a_call(self) -> None:
+        """Responses: what the provider still lacks stays before a text that the client sends instead, in each round."""
+        rounds: list[list[Part]] = [[Called("c1", "read_ticket"), Called("c2", "bash")]]
+        _, memory = self._reply(RESPONSES, rounds, stream=True)
+        assert memory is not None
+        body = RESPONSES.request("bash", previous_response_id="resp_1", input="Never mind")
+        exchange = open_exchange(RESPONSES, body, memories=[memory])
+        lacking = {"type": "function_call_output", "call_id": "c1", "output": "ok 0"}
+        said = {"role": "user", "content": "Never mind"}
+        self.assertEqual(json.loads(exchange.body)["input"], [lacking, said])
+        for number in (2, 3):
+            _, turn = RESPONSES.serve(exchange, [Called(f"d{number}", "read_ticket")], number)
+            exchange.answer(results(turn))
+        sent = json.loads(exchange.body)["input"]
+        self.assertEqual(sent[:2], [lacking, said])
+        self.assertEqual([each["call_id"] for each in sent[2:]], ["d2", "d2", "d3", "d3"])
+
+    def test_conversation(self) -> None:
+        """Responses: of a conversation that the provider keeps it is sent the results and nothing again."""
+        exchange = open_exchange(RESPONSES, RESPONSES.request("bash", conversation="conv_1"))
+        for number in (1, 2):
+            calls = [Called(f"c{number}", "read_ticket"), *([Called("t", "bash")] if number == 2 else [])]
+            _, turn = RESPONSES.serve(exchange, [Said("x"), *calls], number)
+            exchange.answer(results(turn))
+            sent = json.loads(exchange.body)["input"]
+            self.assertEqual([each["call_id"] for each in sent], ["c1"])
+        answer = {"type": "function_call_output", "call_id": "t", "output": "done"}
+        body = RESPONSES.request("bash", conversation="conv_1", input=[answer])
+        again = open_exchange(RESPONSES, body, memories=remembered(RESPONSES, body, exchange.memory()))
+        self.assertEqual([each["call_id"] for each in json.loads(again.body)["input"]], ["c2", "t"])
+
+    def test_not_stored(self) -> None:
+        """Responses: where the provider stores nothing it is not referred to thinking that it did not seal."""
+        for store, kept in ((False, ["function_call"]), (True, ["reasoning", "function_call"])):
+            exchange = open_exchange(RESPONSES, RESPONSES.request(store=store))
+            events = RESPONSES.events([Thought("t", "s"), Called("c1", "read_ticket")])
+            exchange.feed(b"".join(events).replace(b', "encrypted_content": "s"', b""))
+            exchange.answer(results(exchange.end()))
+            sent = json.loads(exchange.body)["input"][1:]
+            self.assertEqual([each["type"] for each in sent], [*kept, "function_call_output"])
+
+    def test_changed_by_the_client(self) -> None:
+        """Messages: a message that the client changed is put back as the provider said it; Chat: it keeps its text."""
+        rounds: list[list[Part]] = [
+            [Thought("t", "sig"), Called("c1", "read_ticket")],
+            [Said("So"), Called("c2", "ship_update"), Called("c3", "bash")],
+        ]
+        _, memory = self._reply(MESSAGES, rounds, stream=True)
+        used = provider.block(Called("c3", "bash"))
+        answer = {"type": "tool_result", "tool_use_id": "c3", "content": "done c3"}
+        changed = [{"role": "assistant", "content": [used]}, {"role": "user", "content": [answer]}]
+        expected = [each for part in rounds for each in message_history(part, calls_of(part))]
+        self.assertEqual(self._sent(MESSAGES, changed, memory), expected)
+        _, memory = self._reply(CHAT, [[Said("A"), Called("c1", "read_ticket")], rounds[1]], stream=True)
+        message = {"role": "assistant", "content": "Short", "tool_calls": [provider.chat_call(Called("c3", "bash"))]}
+        first, result, second, *_ = self._sent(CHAT, [message], memory)
+        self.assertEqual((first["content"], result["content"], second["content"]), (None, "ok 0", "Short"))
+
+    def test_last_of_equal_keys(self) -> None:
+        """Chat: where a provider's identifiers repeat, the last message that has one is the one that is meant."""
+        _, memory = self._reply(CHAT, [[Called("call_0", "read_ticket"), Called("call_1", "bash")]], stream=False)
+        old = chat_history([Called("call_1", "bash")], [])
+        sent = self._sent(CHAT, [*old, {"role": "user", "content": "again"}, *old], memory)
+        self.assertEqual([len(each.get("tool_calls", ())) for each in sent], [1, 0, 2, 0])
+
+    def test_marks_stay(self) -> None:
+        """Messages: what the client adds to blocks, such as where its cache ends, stays, and nothing is added to it."""
+        rounds: list[list[Part]] = [[Said("So"), Called("c2", "ship_update"), Called("c3", "bash")]]
+        parts, memory = self._reply(MESSAGES, rounds, stream=True)
+        client = message_history(parts, calls_of(parts))
+        for block in (client[0]["content"][-1], client[1]["content"][-1]):
+            block["cache_control"] = {"type": "ephemeral"}
+        sent = self._sent(MESSAGES, client, memory)
+        marked = [b.get("id") or b.get("tool_use_id") for m in sent for b in m["content"] if "cache_control" in b]
+        self.assertEqual(marked, ["c3", "c3"])
+        self.assertEqual([b.get("tool_use_id") for b in sent[1]["content"]], ["c2", "c3"])

@@ -16,6 +16,7 @@ from .requests import Protocol, interleave, place_results
 
 _SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
 _CALLED, _STOPPED = "tool_calls", "stop"
+_A_PART = 1024  # bytes that a call takes, beside its arguments
 
 
 class ChatExchange(Exchange):
@@ -29,9 +30,9 @@ class ChatExchange(Exchange):
 
     def _event(self, event: StreamEvent) -> bytes:
         now, data = self._round, event.data
-        if "error" in data:
+        if data.get("error"):
             now.stop = "error"
-        if not data or "error" in data:
+        if not data or data.get("error"):
             return self._keep(event) if b"[DONE]" in event.raw else event.raw
         self._note(data)
         choice = next(iter(data.get("choices") or ()), None)
@@ -110,6 +111,7 @@ class ChatExchange(Exchange):
         found = parts.get(known.get(index, -1))
         named = identifier and (piece.get("function") or {}).get("name")
         if found is None or (named and found.value["id"] not in ("", identifier)):
+            self._hold(_A_PART)
             known[index] = len(parts)
             found = parts[len(parts)] = ReplyPart({"id": "", "type": "function"})
         found.value["id"] = found.value["id"] or identifier
@@ -153,8 +155,7 @@ class ChatExchange(Exchange):
     def _write_document(self) -> Mapping[str, Any]:
         message: dict[str, Any] = {}
         for each in self._all_rounds():
-            more = {key: value for key, value in each.message.items() if key != "content"}
-            accumulate(message, more)
+            accumulate(message, {key: value for key, value in each.message.items() if key != "content"})
         content = join_texts([each.message.get("content") for each in self._all_rounds()])
         calls = [self._rename(self._history(part)) for part in self._round.shown()]
         choice = self._ending(self._round.notes["choices"][0])

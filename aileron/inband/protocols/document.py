@@ -114,6 +114,10 @@ class Document:
         """Give a member another value, or add it at the end."""
         self._written[key] = text
 
+    def is_written(self, key: str) -> bool:
+        """Return whether a member has another value already."""
+        return key in self._written
+
     def append(self, key: str, *texts: str) -> None:
         """Append elements to the array that a member is; where it is none, it becomes one."""
         self._appended.setdefault(key, []).extend(texts)

@@ -232,6 +232,7 @@ class Exchange(ABC):
 
     def _keep(self, event: StreamEvent) -> bytes:
         """Hold an event for the end."""
+        self._hold(len(event.raw))
         self._round.held.append(event)
         return b""
 

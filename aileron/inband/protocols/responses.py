@@ -53,7 +53,7 @@ class ResponsesExchange(Exchange):
             return self._keep(event)
         index = data.get("output_index")
         if "item" in data:
-            self._hold(len(event.raw) if index in now.parts else 0)
+            self._hold(len(event.raw))
             self._take(int(index or 0), data["item"])
         part = None if index is None else now.parts.get(index)
         if part is None:
@@ -96,29 +96,18 @@ class ResponsesExchange(Exchange):
 
     def _reply(self, response: Mapping[str, Any]) -> dict[str, Any]:
         """Make what the provider says of a response true of the client's."""
-        tools = [tool for tool in response.get("tools") or () if tool.get("type") != "function" or not self._has(tool)]
+        ours = [*self._names.ours]
+        tools = [
+            tool for tool in response.get("tools") or () if tool.get("type") != "function" or tool["name"] not in ours
+        ]
         own = {"tools": [*map(self._rename, tools)]} if "tools" in response else {}
         for key in ("previous_response_id", "tool_choice"):
             if response.get(key) is not None and self._document.get(key) is not None:
                 own[key] = self._document.get(key)
         return {**response, **own, **self._first}
 
-    def _has(self, tool: Mapping[str, Any]) -> bool:
-        return tool.get("name") in self._names.ours
-
-    def _final(self) -> dict[str, Any]:
-        """Return the response as the client gets it, with the items of all rounds."""
-        last = self._round.notes
-        output, now = last.get("output"), self._round.shown()
-        final = self._reply(last) | ({"usage": self._sum()} if last.get("usage") else {})
-        if output is None or (not output and now):  # a provider that leaves it to the events
-            return final
-        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.shown()]
-        shown = [item for item in output if not self._is_ours(item)]
-        return final | {"output": [*map(self._rename, [*earlier, *shown])]}
-
     def _write_end(self, event: StreamEvent) -> bytes:
-        return self._number(event, {**event.data, "response": self._final()}) if event.data else event.raw
+        return self._number(event, {**event.data, "response": self._write_document()}) if event.data else event.raw
 
     def _read_document(self, data: Mapping[str, Any]) -> None:
         self._round.message["id"] = data.get("id")
@@ -130,7 +119,14 @@ class ResponsesExchange(Exchange):
             self._take(index, item)
 
     def _write_document(self) -> Mapping[str, Any]:
-        return self._final()
+        last = self._round.notes
+        output, now = last.get("output"), self._round.shown()
+        final = self._reply(last) | ({"usage": self._sum()} if last.get("usage") else {})
+        if output is None or (not output and now):  # a provider that leaves it to the events
+            return final
+        earlier = [part.value for each in self._all_rounds()[:-1] for part in each.shown()]
+        shown = [item for item in output if not self._is_ours(item)]
+        return final | {"output": [*map(self._rename, [*earlier, *shown])]}
 
     def _call(self, part: ReplyPart) -> tuple[str, str]:
         return str(part.value.get("call_id") or ""), str(part.value.get("name") or "")
@@ -238,11 +234,11 @@ def make_array(document: Document, before: Sequence[str] = ()) -> None:
     """Make the input an array, if it is a text, with some items before what it has."""
     start = "".join(f"{text}," for text in before)
     for span in document.find("input"):
-        if isinstance(span.value, str):
+        if isinstance(span.value, str) and not document.is_written("input"):
             document.write("input", f'[{start}{{"role":"user","content":{document.raw(span)}}}]')
-        elif span.value:
+        elif span.value and before:
             document.insert(span.start + 1, start)
-        else:
+        elif before:
             document.append("input", *before)
 
 
