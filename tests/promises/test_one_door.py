@@ -1,0 +1,238 @@
+"""Every way to an effect is known, found in the code itself, and leads through the one gate."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import Interface
+
+from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
+from aileron.api._sites import agent_routes, operator_routes
+from aileron.client import Daemon, InProcessClient
+from aileron.daemon import HomeActionFiles
+from aileron.home import Home, prepare
+from aileron.interfaces import IDecisions, IReconciliation, ISubmission
+from aileron.manifests import DirectoryCatalogue
+from aileron.mcp import plain_tools
+from aileron.testing import MemoryOperators, MemoryRecordKeys, example_session, example_signer
+from aileron.values import Run, RunQuery, RunState, utc
+from tests.api.case import LAUNCH_KEY, Site
+from tests.rules import Source, read_tree
+
+from .case import PromiseCase
+
+_PACKAGE = [each for each in read_tree(Path(__file__).parents[2], "aileron") if ".testing" not in each.name]
+_OUTSIDE = [each for each in _PACKAGE if not each.name.startswith("aileron.runner")]
+
+LEADS_TO_EFFECTS: Mapping[str, set[str]] = {
+    "submit": {"api.routes.run.run_action"},
+    "undo": {"api.routes.runs.undo_run"},
+    "decide": {"api.routes.grants.take_decision", "api.routes.sessions._deny_one"},
+    "approve_and_grant": {"api.routes.grants.take_decision", "api.routes.grants.make_grant"},
+    "run_again": {"api.routes.runs.resolve_run"},
+}
+"""The runner's methods that can lead to an effect, each with all that call it outside the runner."""
+
+LEADS_TO_NONE = {
+    "offering", "offering_after", "dry_run", "wait", "run", "runs", "most_used", "history", "withdraw",
+    "approval", "approvals", "pending", "precedents", "cards", "suggested", "edit", "settle", "find_out",
+}  # fmt: skip
+"""The others: they read, they end, or they put up for decision."""
+
+WAYS: Mapping[str, Mapping[str, str]] = {
+    # what serves requests
+    "agent_site": {"daemon._sites": "HTTP, for agents"},
+    "operator_site": {"daemon._sites": "HTTP, for the operator: the command line and the pages"},
+    "serve_in_band": {"daemon._sites": "in-band mode, before the gateway"},
+    "over_http": {"daemon._sites": "MCP over HTTP"},
+    "plain_tools": {"daemon._sites": "the tools of in-band mode"},
+    "in_band": {"daemon._sites": "the agent site's routes, by an in-band key"},
+    # what asks the agent site's routes
+    "InProcessClient": {"mcp._http_endpoint": "MCP over HTTP", "mcp._plain": "in-band mode"},
+    "Connections": {
+        "mcp._stdio": "MCP on standard streams",
+        "cli._drive": "the command line",
+        "client._connections": "the same, by HTTPS",
+    },
+}
+"""What makes a way to the runner, each with all that make it."""
+
+HANDED_ON = {"daemon._sites"}
+"""Who hands a part of the runner on, instead of calling it."""
+
+
+def mentions(source: Source) -> Iterator[tuple[str, ast.Attribute, ast.AST]]:
+    """Yield each attribute with the function in which it stands, and what it stands in."""
+
+    def walk(node: ast.AST, where: str) -> Iterator[tuple[str, ast.Attribute, ast.AST]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from walk(child, f"{where}.{child.name}")
+                continue
+            if isinstance(child, ast.Attribute):
+                yield where, child, node
+            yield from walk(child, where)
+
+    return walk(source.tree, source.name.removeprefix("aileron."))
+
+
+def calls(sources: list[Source], name: str) -> set[str]:
+    """The modules that call a function or method of this name."""
+    found = set()
+    for source in sources:
+        for node in source.nodes:
+            if isinstance(node, ast.Call) and name == getattr(node.func, "attr", getattr(node.func, "id", None)):
+                found.add(source.name.removeprefix("aileron."))
+    return found
+
+
+class CodeTests(SynchronousTestCase):
+    """What the code says."""
+
+    def test_runner(self) -> None:
+        """Each method of the runner's doors is one that leads to effects, or none, and who calls those is known."""
+        methods = {name for each in (ISubmission, IDecisions, IReconciliation) for name in _names(each)}
+        self.assertEqual(methods, LEADS_TO_EFFECTS.keys() | LEADS_TO_NONE)
+        parts = {"submission", "decisions", "reconciliation"}
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        handed_on = set()
+        for source in _OUTSIDE:
+            for where, node, around in mentions(source):
+                if node.attr in parts and not isinstance(around, ast.Attribute):
+                    handed_on.add(source.name.removeprefix("aileron."))
+                if node.attr in LEADS_TO_EFFECTS and getattr(node.value, "attr", "") in parts:
+                    found[node.attr].add(where)
+        self.assertEqual(dict(found), dict(LEADS_TO_EFFECTS))
+        self.assertEqual(handed_on, HANDED_ON)
+
+    def test_ways(self) -> None:
+        """Whatever makes a way to these doors is made where it is known to be."""
+        for name, makers in WAYS.items():
+            self.assertEqual(calls(_OUTSIDE, name), makers.keys(), name)
+
+    def test_agent_site(self) -> None:
+        """Of the agent site's routes one alone leads to effects, and none decides."""
+        leading = {where.rpartition(".")[2] for sites in LEADS_TO_EFFECTS.values() for where in sites}
+        served = {endpoint.route.__name__ for endpoint, _ in agent_routes().endpoints}
+        self.assertEqual(served & leading, {"run_action"})
+
+    def test_executor(self) -> None:
+        """Two methods have the executor act: for what needs no decision, and past the gate's last word."""
+        found = {where for source in _PACKAGE for where, node, _ in mentions(source) if node.attr == "carry_out"}
+        gated, ungated = "runner._scheduler.RunScheduler", "runner._submission.Submission"
+        self.assertEqual(found, {f"{gated}._carry_out", f"{ungated}._keep_and_finish"})
+        (scheduler,) = (each for each in _PACKAGE if each.name == "aileron.runner._scheduler")
+        asked = {(where, node.attr) for where, node, _ in mentions(scheduler) if "_gate" in ast.unparse(node.value)}
+        chain = {
+            ("_begin", "seen_before_effect"),
+            ("_open", "ready"),
+            ("_open", "verification"),
+            ("_carry_out", "spend"),
+        }
+        self.assertEqual({(f"{gated}.{method}", name) for method, name in chain} - asked, set())
+
+
+def _names(interface: type[Interface]) -> list[str]:
+    return [str(name) for name in interface.names()]
+
+
+class GateTests(PromiseCase):
+    """The same, tried: each way asks for the gated action, and nothing leaves before a decision."""
+
+    TOKEN, KEY = mint("ail_a_", bytes), mint("ail_i_", bytes)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.operators = MemoryOperators(self.vault, self.clock)
+        digests = map(token_digest, (self.TOKEN, "gateway", self.KEY))
+        token, gateway, key = digests
+        self.sync(self.store.sessions.open(example_session("agent-1"), token, gateway, (), key))
+        resource, self.routes = agent_site(self.dependencies())
+        self.agents = Site(self, resource, agent_routes())
+        self.operator = Site(self, operator_site(self.dependencies()), operator_routes())
+
+    def dependencies(self) -> Dependencies:
+        """All that the routes reach, over this runner."""
+        home = Home(Path(self.mktemp()).absolute())
+        prepare(home)
+        return Dependencies(
+            submission=self.runner.submission,
+            decisions=self.runner.decisions,
+            trust=self.runner.trust,
+            grants=self.runner.grants,
+            limits=self.runner.limits,
+            reconciliation=self.runner.reconciliation,
+            sessions=self.store.sessions,
+            audit=self.store.audit,
+            signer=example_signer(self.store, MemoryRecordKeys(self.vault), self.control, self.clock),
+            vault=self.vault,
+            bindings=self.bindings,
+            flags=self.store.flags,
+            usage=self.store.usage,
+            connectors=self.connectors,
+            operators=self.operators,
+            passkeys=self.passkeys,
+            action_files=HomeActionFiles(home, DirectoryCatalogue(str(home.actions), 0)),
+            launch_key_digest=token_digest(LAUNCH_KEY),
+            clock=self.clock,
+            ids=self.fresh_id,
+            randomness=bytes,
+            version="1",
+            started_at=utc(self.clock.seconds()),
+            review_url=lambda run_id: f"http://localhost:1/approvals/{run_id}",
+            instance="life",
+        )
+
+    def by_http(self, action: str) -> None:
+        """A program that speaks HTTP, as C{aileron-mcp} does."""
+        self.agents.ask("POST", f"/v1/actions/{action}/run", self.TOKEN, {"args": {"text": "hello"}})
+
+    def by_mcp_over_http(self, action: str) -> None:
+        """The daemon's own MCP server."""
+        daemon = Daemon(InProcessClient(self.routes, self.TOKEN, self.clock))
+        self.sync(daemon.run(action, {"text": "hello"}, "mcp", 0))
+
+    def in_band(self, action: str) -> None:
+        """In-band mode."""
+        tools = plain_tools(self.routes.in_band(), self.clock, lambda: 1, 300)
+        self.sync(tools.offered(self.KEY))
+        self.sync(tools.call(self.KEY, action, {"text": "hello"}, "in-band", 0))
+
+    def by_command_line(self, action: str) -> None:
+        """The operator, who runs an action and has not decided with that."""
+        token = self.operators.log_in()[0]
+        self.operator.ask("POST", f"/v1/actions/{action}/run", token, {"args": {"text": "hello"}})
+
+    def by_dry_run(self, action: str) -> None:
+        """A plan that is only shown."""
+        token = self.operators.log_in()[0]
+        self.operator.ask("POST", f"/v1/actions/{action}/dry-run", token, {"args": {"text": "hello"}})
+
+    def test_gated(self) -> None:
+        """By no way is anything sent before the decision; after it that call is, once."""
+        for number, way in enumerate((self.by_http, self.by_mcp_over_http, self.in_band, self.by_command_line)):
+            way("gated")
+            self.clock.advance(10)
+            (run,) = self.pending()
+            self.assertEqual((self.state(run), self.sent), ("pending_approval", number), way.__doc__)
+            self.approve(run)
+            self.assertEqual(self.sent, number + 1, way.__doc__)
+
+    def test_ungated(self) -> None:
+        """What needs no decision is sent at once by each of them, and by the plan that is shown never."""
+        for number, way in enumerate((self.by_http, self.by_mcp_over_http, self.in_band, self.by_command_line), 1):
+            way("open")
+            self.assertEqual(self.sent, number, way.__doc__)
+        for action in ("open", "gated"):
+            self.by_dry_run(action)
+        self.assertEqual((self.sent, self.pending()), (4, ()))
+
+    def pending(self) -> tuple[Run, ...]:
+        """What waits for a decision."""
+        return tuple(
+            each.run for each in self.sync(self.runner.decisions.approvals(RunQuery(states=(RunState.PENDING,)))).items
+        )
