@@ -190,11 +190,13 @@ def _make_gateway(
     reactor: Any, settings: GatewaySettings, store: Store, vault: Vault
 ) -> tuple[Gateway, Tally, Callable[[], Sequence[RelayedPath]]]:
     """Build the gateway, which takes requests once it is opened, the totals of it, and what tells its paths."""
-    from aileron.gateway import Tally, build, published
+    from aileron.gateway import Tally, ToolNotes, build, published
     from aileron.inband import published as published_in_band
 
     later = partial(reactor.callLater, _PAUSE_SECONDS)
-    tally = Tally(time.perf_counter, later, store.usage.note, reads=settings.accounting)
+    ids = fresh_ids(reactor)
+    tools = ToolNotes(store.audit, reactor, ids)
+    tally = Tally(time.perf_counter, later, store.usage.note, tools=tools, reads=settings.accounting)
     gateway = build(
         settings,
         reactor,
@@ -202,8 +204,8 @@ def _make_gateway(
         vault=vault,
         bindings=vault,
         flags=store.flags,
-        meters=tally,
-        ids=fresh_ids(reactor),
+        tally=tally,
+        ids=ids,
     )
     return gateway, tally, lambda: (*published(settings), *published_in_band())
 

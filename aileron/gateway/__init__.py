@@ -1,6 +1,7 @@
 """The LLM gateway: carries what an agent and its provider say to each other, as the bytes that it is.
 
-L{build} makes it; the agent site's channel asks it about each request; L{Tally} counts.  L{published} tells what it
+L{build} makes it; the agent site's channel asks it about each request; L{Tally} counts, and L{ToolNotes}
+tools.  L{published} tells what it
 takes.
 """
 
@@ -8,5 +9,6 @@ from ._build import build
 from ._gateway import Gateway
 from ._routes import published
 from ._tally import Tally
+from ._tool_notes import ToolNotes
 
-__all__ = ["Gateway", "Tally", "build", "published"]
+__all__ = ["Gateway", "Tally", "ToolNotes", "build", "published"]

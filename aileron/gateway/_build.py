@@ -7,7 +7,7 @@ from typing import cast
 
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVault
+from aileron.interfaces import IBindingFlags, IBindings, ISessions, IVault
 from aileron.values import GatewaySettings, Provider
 
 from ._destination import Destination
@@ -16,6 +16,8 @@ from ._gateway import Gateway
 from ._injection import Injection, LeakRecorder
 from ._pool import UpstreamPool
 from ._proxies import Proxies, read_proxies
+from ._tally import Tally
+from ._tool_watch import ToolWatch
 from ._unreachable import UpstreamUnreachable
 
 
@@ -27,7 +29,7 @@ def build(
     vault: IVault,
     bindings: IBindings,
     flags: IBindingFlags,
-    meters: IMeters,
+    tally: Tally,
     ids: Callable[[], str],
 ) -> Gateway:
     """Build the gateway to all providers of C{settings}. It neither listens nor connects before it is asked.
@@ -40,8 +42,9 @@ def build(
         {each.name: _destination(each, proxies, settings, reactor) for each in settings.providers},
         sessions=sessions,
         vault=vault,
-        meters=meters,
+        meters=tally,
         injection=Injection(bindings, LeakRecorder(flags, clock, ids).tell),
+        tools=ToolWatch(settings, tally.tools, clock),
         clock=clock,
     )
 

@@ -17,6 +17,7 @@ from aileron.http1 import (
     Chunked,
     Malformed,
     ResponseHead,
+    Tee,
     UntilClose,
     announced,
     end_to_end,
@@ -59,6 +60,7 @@ class UpstreamExchange:
         "_begin",
         "_begun",
         "_buffer",
+        "_collects",
         "_held",
         "_keep",
         "_partial",
@@ -100,7 +102,7 @@ class UpstreamExchange:
         self._partial = b""
         self._answer: Body | None = None
         self._screen: SecretFilter | None = None
-        self._begun = self._spoiled = self._reusable = self._slow = self._held = False
+        self._begun = self._spoiled = self._reusable = self._slow = self._held = self._collects = False
 
     # the client's side: see RelayedExchange ---------------------------------------------------------------------------
 
@@ -136,7 +138,7 @@ class UpstreamExchange:
             self.upstream.write(data)
             if self._uploaded > MOST_KEPT_BYTES:
                 self._forget_request()
-        elif self._uploaded > MOST_WAITING_BYTES and not self.over:
+        elif self._uploaded > MOST_WAITING_BYTES and not (self.over or self._collects):
             self.upstream_is_slow()
 
     def start(self) -> None:
@@ -156,6 +158,16 @@ class UpstreamExchange:
         if former is not None:
             former.count(self, 0)
         self._count()
+
+    def watch(self, read: Callable[[bytes, bool], None], *, holds: bool) -> None:
+        """Hand the request's body to a reader too, as L{Tee} does; to be called before L{open}.
+
+        :param holds: whether L{open} waits for all of it, however long; the reader bounds that.
+        """
+        self._collects, body = holds, self._request
+        self.upstream_has_caught_up()  # what the client sends from now on comes later
+        self._request = body and Tee(body, read)
+        read(self._buffer.whole(), body is None)
 
     def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
         """Put the head before everything that the client sends; it may give way at once.

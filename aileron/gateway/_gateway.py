@@ -35,6 +35,7 @@ from ._refusals import Refusal, answer
 from ._routes import RelayTo, RouteTable, routes
 from ._secret_filter import SecretFilter
 from ._terms import RelayTerms
+from ._tool_watch import ToolWatch
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -118,6 +119,7 @@ class Gateway:
         vault: IVault,
         meters: IMeters,
         injection: Injection,
+        tools: ToolWatch,
         clock: IReactorTime,
     ) -> None:
         """Make it; L{open} sets it going.
@@ -126,7 +128,7 @@ class Gateway:
         """
         self._settings = settings
         self._destinations = destinations
-        self._sessions, self._meters, self._injection = sessions, meters, injection
+        self._sessions, self._meters, self._injection, self._tools = sessions, meters, injection, tools
         self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
         self._table = RouteTable(routes(settings))
@@ -150,6 +152,7 @@ class Gateway:
         self._looking.stop()
         for exchange in self._silence.watched():
             exchange.fail(NetworkError(_STOPPING), 502, Ending.CUT)
+        self._tools.read_rest()
         for destination in self._destinations.values():
             destination.pool.close()
 
@@ -228,7 +231,16 @@ class Gateway:
             exchange.fail(hindrance, to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
-        elif provider.credential is not None:
+        elif provider.name in self._tools.providers or (session is not None and session.notes_tools):
+            self._silence.watch(exchange)  # the body may have to come first
+            go = partial(self._go, exchange, asked, session)
+            head = asked.onward.with_length(exchange.length)
+            self._tools.watch(exchange, provider, session, head=head, go=go)
+        else:
+            self._go(exchange, asked, session)
+
+    def _go(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        if asked.to.provider.credential is not None:
             Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_answer_failed, exchange)
         else:
             self._send(exchange, asked, asked.onward.with_length(exchange.length))

@@ -13,6 +13,7 @@ from aileron.interfaces import IMeter, IMeters, ITotals
 from aileron.values import Ending, GatewayTotals, Histogram, Provider, Traffic, Usage
 
 from ._body_sample import PLAIN_BYTES, Allowance, BodySample
+from ._tool_notes import ToolNotes
 
 ADDED_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 WAIT_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -134,9 +135,18 @@ class Tally:
     """The counts of the providers that were called; what each call used is noted for its session and day.
 
     :ivar reading: of copies of answers.
+    :ivar tools: counts those that providers were asked to run.
     """
 
-    def __init__(self, clock: Callable[[], float], later: Later, note: Note, *, reads: bool = True) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        later: Later,
+        note: Note,
+        *,
+        tools: ToolNotes,
+        reads: bool = True,
+    ) -> None:
         """Begin at nought.
 
         :param clock: seconds, never set back.
@@ -144,6 +154,7 @@ class Tally:
         :param note: called with each call of a session that ended, and the usage of other calls; it must not block.
         :param reads: whether answers are read for the tokens that they cost.
         """
+        self.tools = tools
         self._clock = clock
         self._reads = reads
         self._providers: dict[str, TrafficCounts] = {}
@@ -157,7 +168,8 @@ class Tally:
         return _Meter((counts, session_id), self._clock, self.reading, reads=inference and self._reads)
 
     def snapshot(self) -> GatewayTotals:
-        return GatewayTotals({name: counts.traffic() for name, counts in sorted(self._providers.items())})
+        providers = {name: counts.traffic() for name, counts in sorted(self._providers.items())}
+        return GatewayTotals(providers, self.tools.counts())
 
 
 class UsageReading:

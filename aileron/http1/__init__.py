@@ -3,7 +3,7 @@
 Whatever two parsers could read differently raises L{Malformed} (RFC 9112, sections 5 and 6).
 """
 
-from ._bodies import Body, Chunked, ChunkedContent, Fixed, UntilClose, announced, unchunked
+from ._bodies import Body, Chunked, ChunkedContent, Fixed, Tee, UntilClose, announced, unchunked
 from ._fields import CHUNKED, Malformed, end_to_end
 from ._heads import UNTIL_CLOSE, RequestHead, ResponseHead, parse_request, parse_response, read_response_prefix
 from ._relay import HeadCache, RelayClient, RelayedExchange, RelayHandler, Route
@@ -23,6 +23,7 @@ __all__ = [
     "RequestHead",
     "ResponseHead",
     "Route",
+    "Tee",
     "UntilClose",
     "announced",
     "end_to_end",

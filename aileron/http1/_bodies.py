@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 from typing import Protocol
@@ -181,6 +182,23 @@ class UntilClose:
 
     def take(self, data: bytes) -> int:
         return -1
+
+
+class Tee:
+    """A body that is handed to a reader as well.
+
+    :param read: given each piece, framing included, and whether it is the last one.
+    """
+
+    __slots__ = ("_body", "_read")
+
+    def __init__(self, body: Body, read: Callable[[bytes, bool], None]) -> None:
+        self._body, self._read = body, read
+
+    def take(self, data: bytes) -> int:
+        end = self._body.take(data)
+        self._read(data if end < 0 else data[:end], end >= 0)
+        return end
 
 
 def announced(length: int) -> Body | None:

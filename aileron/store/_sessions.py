@@ -46,6 +46,7 @@ _COLUMNS = {
     "ends_at": MOMENT.or_null(),
     "ending": enum(SessionEnding).or_null(),
     "in_band": FLAG,
+    "notes_tools": FLAG,
 }
 SESSIONS = Table("sessions", Session, _COLUMNS)
 _WRITTEN = Table(

@@ -130,6 +130,7 @@ from ._places import (
     misplaced,
     variables_in,
 )
+from ._provider_tools import TOOL_KINDS, ProviderTool, ToolCount, ToolKind, ToolRule, ToolRules
 from ._queries import MOST_PAGE_BYTES, AuditQuery, DailyWait, Page, RunQuery
 from ._reviews import (
     NOT_YET,
@@ -228,6 +229,7 @@ __all__ = [
     "READ",
     "ROW",
     "SEMVER",
+    "TOOL_KINDS",
     "UNKNOWN_MEDIA_TYPE",
     "WRITE",
     "Action",
@@ -323,6 +325,7 @@ __all__ = [
     "Process",
     "Progress",
     "Provider",
+    "ProviderTool",
     "Record",
     "RelayedPath",
     "Request",
@@ -346,6 +349,10 @@ __all__ = [
     "StandingGrant",
     "Step",
     "StepRow",
+    "ToolCount",
+    "ToolKind",
+    "ToolRule",
+    "ToolRules",
     "Traffic",
     "Transition",
     "TrustItem",

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from aileron.addresses import read_origin
 
+from ._provider_tools import ToolCount, ToolRules
 from ._vault import Scope
 
 GATEWAY = "gateway://"
@@ -45,6 +46,7 @@ class Provider:
     :ivar prefix: where the gateway serves it whole, such as C{/openai}.
     :ivar credential: name of the binding whose key takes the place of the agent's; L{None}: the agent's own goes there.
     :ivar source: who said C{base_url}.
+    :ivar provider_tools: rules for the tools that it runs itself; L{None}: those of the gateway.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Provider:
     dialect: Dialect = Dialect.OPENAI
     credential: str | None = None
     source: UpstreamSource = UpstreamSource.DEFAULT
+    provider_tools: ToolRules | None = None
 
     @property
     def fqn(self) -> str:
@@ -104,6 +107,7 @@ class GatewaySettings:
     :ivar max_body_bytes: of a request; L{None}: whatever the provider takes.
     :ivar ca_certificates: PEM, trusted beside the system's roots.
     :ivar accounting: whether answers are read for the tokens that they cost.
+    :ivar provider_tools: rules for the tools that providers run themselves.
     :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
     """
 
@@ -112,7 +116,12 @@ class GatewaySettings:
     max_body_bytes: int | None = None
     ca_certificates: str = ""
     accounting: bool = True
+    provider_tools: ToolRules = field(factory=ToolRules)
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def tool_rules(self, provider: Provider) -> ToolRules:
+        """Return the rules for the tools that this provider runs."""
+        return self.provider_tools if provider.provider_tools is None else provider.provider_tools
 
     def bound_by(self, fqn: str) -> Provider | None:
         """Return the provider that C{gateway://<name>} binds a credential to; L{None}: there is none."""
@@ -237,9 +246,11 @@ class GatewayTotals:
     """All of it.
 
     :ivar providers: by name; those that were called.
+    :ivar tools: that providers were asked to run, as far as requests were read for them.
     """
 
     providers: Mapping[str, Traffic] = field(factory=dict)
+    tools: tuple[ToolCount, ...] = ()
 
 
 @frozen

@@ -64,6 +64,7 @@ class Session:
     :ivar ends_at: when it ends in any case; L{None}: it has no such time.
     :ivar ending: why it ended; L{None}: it lives, or was ended.
     :ivar in_band: whether it has an in-band key.
+    :ivar notes_tools: whether the tools that providers run for it are noted, whatever the configuration says.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Session:
     ends_at: datetime | None = None
     ending: SessionEnding | None = None
     in_band: bool = False
+    notes_tools: bool = False
 
     @property
     def live(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.address import IPv4Address
@@ -19,14 +19,15 @@ from twisted.web.resource import Resource
 from zope.interface import implementer
 
 from aileron.api import GuardedSite, SiteRules
-from aileron.gateway import Gateway
+from aileron.gateway import Gateway, ToolNotes
 from aileron.gateway._destination import Destination
 from aileron.gateway._dialler import Forwarding
 from aileron.gateway._injection import Injection, SecretLeak
 from aileron.gateway._pool import UpstreamPool
-from aileron.interfaces import IMeter, IMeters
+from aileron.gateway._tool_watch import ToolWatch
+from aileron.interfaces import IAudit, IMeter, IMeters
 from aileron.testing import MemoryBindings, MemoryVault, example_session
-from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Ending, GatewaySettings, Provider, Session
+from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Ending, Event, GatewaySettings, Provider, Session
 from tests.gateway.net import End, Net
 
 HOST = "localhost:7001"
@@ -186,6 +187,17 @@ class KnownKeys:
         return self.in_store.get(gateway_digest)
 
 
+class Recorded:
+    """Keeps the events that are to be put on record."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    async def append(self, *events: Event) -> None:
+        """See L{IAudit}."""
+        self.events += events
+
+
 class Ours(Resource):
     """The site's own resources."""
 
@@ -231,6 +243,8 @@ class GatewayCase(SynchronousTestCase):
         self.vault = MemoryVault()
         self.bindings = MemoryBindings(self.vault)
         self.echoes: list[SecretLeak] = []
+        self.audit = Recorded()
+        self.notes = ToolNotes(cast(IAudit, self.audit), self.clock, lambda: f"id{len(self.audit.events)}")
         self.places = {provider.name: Place(self.net) for provider in self.settings.providers}
         self.pools = {name: UpstreamPool(place, self.clock) for name, place in self.places.items()}
         self.gateway = self._gateway()
@@ -256,6 +270,7 @@ class GatewayCase(SynchronousTestCase):
             vault=self.vault,
             meters=self.meters,
             injection=Injection(self.bindings, self.echoes.append),
+            tools=ToolWatch(self.settings, self.notes, self.clock),
             clock=self.clock,
         )
 

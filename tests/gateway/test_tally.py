@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from hashlib import sha256
+from typing import cast
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,9 +13,11 @@ from zope.interface.verify import verifyObject
 
 from aileron.gateway._body_sample import PLAIN_BYTES
 from aileron.gateway._tally import MOST_PACKED, MOST_UNREAD, Tally
-from aileron.interfaces import IMeter, IMeters, ITotals
+from aileron.gateway._tool_notes import ToolNotes
+from aileron.interfaces import IAudit, IMeter, IMeters, ITotals
 from aileron.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic, Usage
 from tests.gateway import answers
+from tests.gateway.case import Recorded
 from tests.gateway.test_usage import CHAT, MANY
 
 
@@ -31,7 +34,9 @@ class TallyCase(SynchronousTestCase):
 
     def made(self, *, reads: bool = True) -> Tally:
         """A tally that notes where the test looks."""
-        return Tally(self.clock.seconds, self.waiting.append, lambda *call: self.noted.append(call), reads=reads)
+        tools = ToolNotes(cast(IAudit, Recorded()), self.clock, lambda: "id")
+        later = self.waiting.append
+        return Tally(self.clock.seconds, later, lambda *call: self.noted.append(call), tools=tools, reads=reads)
 
     def call(
         self,

@@ -1,0 +1,149 @@
+"""Reads requests for the tools that their provider is to run: beside the relay to note them, or before it to refuse."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import Forbidden, ResourceLimitExceeded
+from aileron.http1 import CHUNKED, ChunkedContent
+from aileron.values import GatewaySettings, Provider, ProviderTool, Session, ToolKind, ToolRule, ToolRules
+
+from ._exchange import UpstreamExchange
+from ._tool_notes import ToolNotes
+from ._tool_scan import ToolScan
+
+MOST_HELD_BYTES = 8 * 1024 * 1024
+"""Of a request that is read before it is sent."""
+
+MOST_QUEUED_BYTES = 16 * 1024 * 1024
+"""Of all requests together, that went on and are still to be read."""
+
+_UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
+_TOOL = "{provider} was asked to run a tool itself ({tools})"
+_NOT_READ = "The request cannot be read: it is compressed, or no JSON"
+_TOO_LONG = f"The request is longer than {MOST_HELD_BYTES // 2**20} MiB, of which it has to be read"
+_REFUSED = "{why}. gateway.provider_tools in config.yaml refuses that, and nothing was sent."
+_coded = re.compile(rb"\r\n(?i:content[-_]encoding):(?![ \t]*+(?i:identity)?[ \t]*+\r)").search
+
+
+class _Reading:
+    """One request that is read."""
+
+    def __init__(self, exchange: UpstreamExchange, rules: ToolRules, tell: Callable[..., None], *, coded: bool) -> None:
+        """Begin.
+
+        :param tell: notes tools, and whether they were C{refused}.
+        :param coded: whether the request is compressed or so.
+        """
+        self._exchange, self._rules, self._tell = exchange, rules, tell
+        self._scan = ToolScan()
+        self._scan.unreadable = coded
+        self._content = ChunkedContent() if exchange.length == CHUNKED else None
+        self._length = 0
+
+    def _read(self, data: bytes, *, last: bool) -> None:
+        self._length += len(data)
+        self._scan.feed(data if self._content is None else self._content.take(data))
+        if last:
+            self._scan.finish()
+
+    def _under(self, rule: ToolRule) -> list[ProviderTool]:
+        found = (*self._scan.found, *([_UNREADABLE] if self._scan.unreadable else ()))
+        return [tool for tool in found if self._rules.rule(tool.kind) is rule]
+
+    def note(self, data: bytes | None, last: bool) -> None:
+        """Read a piece, and note at the end what the request asks for.
+
+        :param data: L{None}: it was not kept, so that the request cannot be read.
+        """
+        self._scan.unreadable |= data is None
+        self._read(data or b"", last=last)
+        if last:
+            self._tell(self._under(ToolRule.NOTE), refused=False)
+
+    def decide(self, provider: str, go: Callable[[], None], data: bytes, last: bool) -> None:
+        """Read a piece, and refuse the request as soon as that is clear, or have it sent at its end."""
+        if self._exchange.over:
+            return
+        self._read(data, last=last)
+        refused = self._under(ToolRule.REFUSE)
+        if self._length > MOST_HELD_BYTES and not refused:
+            self._tell([_UNREADABLE], refused=True)
+            self._exchange.fail(ResourceLimitExceeded(_REFUSED.format(why=_TOO_LONG)), 413)
+        elif refused:
+            self._tell(refused, refused=True)
+            tools = ", ".join(str(tool) for tool in refused if tool != _UNREADABLE)
+            why = _TOOL.format(provider=provider, tools=tools) if tools else _NOT_READ
+            self._exchange.fail(Forbidden(_REFUSED.format(why=why)), self._exchange.refusal)
+        elif last:
+            self._tell(self._under(ToolRule.NOTE), refused=False)
+            go()
+
+
+class ToolWatch:
+    """Reads the requests for which there is a rule, as the rule wants it.
+
+    :ivar providers: names of those for which there is one whatever the session.
+    """
+
+    def __init__(self, settings: GatewaySettings, notes: ToolNotes, clock: IReactorTime) -> None:
+        self._settings, self._notes, self._clock = settings, notes, clock
+        self.providers = frozenset(each.name for each in settings.providers if settings.tool_rules(each).kinds)
+        self._queue: deque[tuple[_Reading, bytes | None, bool]] = deque()
+        self._queued_bytes = 0
+
+    def watch(
+        self,
+        exchange: UpstreamExchange,
+        provider: Provider,
+        session: Session | None,
+        *,
+        head: bytes,
+        go: Callable[[], None],
+    ) -> None:
+        """Have a request read that was just begun.
+
+        :param head: as it goes to the provider.
+        :param go: sends it; called at once, or when it has come whole and is not refused.
+        """
+        rules, session_id = self._settings.tool_rules(provider), None if session is None else session.id
+        if session is not None and session.notes_tools:
+            rules = rules.noting()
+        tell = partial(self._notes.note, provider.name, session_id)
+        reading = _Reading(exchange, rules, tell, coded=_coded(head) is not None)
+        if not exchange.length:
+            go()
+        elif rules.refuses:
+            exchange.watch(partial(reading.decide, provider.name, go), holds=True)
+        else:
+            exchange.watch(partial(self._put_off, reading), holds=False)
+            go()
+
+    def read_rest(self) -> None:
+        """Read at once what is still to be read."""
+        while self._queue:
+            self._read_one()
+
+    def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
+        """Have a piece read in a turn of its own: it is on its way by then."""
+        fits = self._queued_bytes + len(data) <= MOST_QUEUED_BYTES
+        self._queued_bytes += len(data) if fits else 0
+        self._queue.append((reading, data if fits else None, last))
+        if len(self._queue) == 1:
+            self._clock.callLater(0, self._read_some)
+
+    def _read_some(self) -> None:
+        if self._queue:
+            self._read_one()
+        if self._queue:
+            self._clock.callLater(0, self._read_some)
+
+    def _read_one(self) -> None:
+        reading, data, last = self._queue.popleft()
+        self._queued_bytes -= len(data or b"")
+        reading.note(data, last)
