@@ -92,6 +92,7 @@ class Daemon(BothSites):
         leased: bool = False,
         minutes: int | None = None,
         in_band: bool = False,
+        notes_tools: bool = False,
     ) -> OpenedSession:
         """Open a session.  Both arguments are claims, and shown as such.
 
@@ -99,9 +100,11 @@ class Daemon(BothSites):
         :param leased: whether it ends when L{hold_lease} is called no more.
         :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
         :param in_band: whether it gets a key for in-band mode.
-        :raises AnswerNotUnderstood: the daemon gave it none, as one of an earlier version.
+        :param notes_tools: whether the tools that providers run for it are noted.
+        :raises AnswerNotUnderstood: the daemon gave it no key for in-band mode, as one of an earlier version.
         """
-        said = {"client": client or None, "lease": leased or None, "minutes": minutes, "in_band": in_band or None}
+        flags = {"client": client, "lease": leased, "in_band": in_band, "notes_tools": notes_tools}
+        said = {"minutes": minutes, **{name: flag or None for name, flag in flags.items()}}
         more: dict[str, JSON] = {name: value for name, value in said.items() if value is not None}
         body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir, **more}
         answer = await self._client.ask("POST", "v1", "sessions", body=body)

@@ -12,11 +12,14 @@ from aileron.addresses import read_certificates
 from aileron.credentials import DEFAULT_KIND
 from aileron.values import (
     BUILT_IN_PROVIDERS,
+    TOOL_KINDS,
     ChannelSettings,
     Dialect,
     GatewaySettings,
     NoticeSettings,
     Provider,
+    ToolRule,
+    ToolRules,
     UpstreamSource,
 )
 
@@ -111,6 +114,24 @@ def _credential(node: Node, name: str, line: int) -> str:
     return match_text(node, _CREDENTIAL, line, problem)[1]
 
 
+def _provider_tools(node: Node, name: str, line: int) -> ToolRules:
+    """Return one rule for every kind of tool, or what is said of each kind, and of C{others}."""
+    from yaml import ScalarNode
+
+    if isinstance(node, ScalarNode):
+        return ToolRules.all(_tool_rule(node, name, line))
+    said = read_keys(node, name, dict.fromkeys((*TOOL_KINDS, "others"), Key(_tool_rule, "", "")))
+    others = said.pop("others", ToolRule.OFF)
+    return ToolRules({kind: said.get(kind, others) for kind in TOOL_KINDS})
+
+
+def _tool_rule(node: Node, name: str, line: int) -> ToolRule:
+    text = scalar(node, "str") or scalar(node, "bool")  # to YAML, off is false
+    if text not in set(ToolRule):
+        raise NotConfig(f"{name} must be one of: {', '.join(ToolRule)}", line)
+    return ToolRule(text)
+
+
 def _certificates(node: Node, name: str, line: int) -> str:
     """Return the certificates alone, without anything else that the file holds."""
     text = scalar(node, "str") or ""
@@ -126,17 +147,20 @@ def _certificates(node: Node, name: str, line: int) -> str:
 
 
 _DEFAULT = GatewaySettings()
+_OF_TOOLS = "`off`, `note` or `refuse`, for all tools that {} or for each kind"
 _OF_PROVIDER: Keys = {
     "base_url": Key(base_url, "URL that is put before every path", f"known for {', '.join(_BUILT_IN)}, else required"),
     "prefix": Key(_prefix, "path under which the gateway serves it", "a slash and the name"),
     "dialect": Key(_dialect, "whose API it speaks, `openai` or `anthropic`", "that of its name, else `openai`"),
     "credential": Key(_credential, "`vault:` and a binding, whose key replaces the agent's", "the agent's own key"),
+    "provider_tools": Key(_provider_tools, _OF_TOOLS.format("it runs itself"), "that of the gateway"),
 }
 _OF_GATEWAY: Keys = {
     "silence_seconds": Key(WholeNumber(86_400), "seconds of silence until an exchange ends", _DEFAULT.silence_seconds),
     "max_body_bytes": Key(WholeNumber(2**40), "bytes that a request may have", "the provider decides"),
     "ca_certificates": Key(_certificates, "certificates in PEM that are trusted too", "the system's alone"),
     "accounting": Key(switch, "whether finished answers are read for the tokens that they cost", _DEFAULT.accounting),
+    "provider_tools": Key(_provider_tools, _OF_TOOLS.format("providers run themselves"), "`off`"),
     "providers": Section(_providers, _OF_PROVIDER, ".<name>"),
 }
 GATEWAY = section(_gateway, _OF_GATEWAY)

@@ -75,12 +75,12 @@ class Launcher:
         :raises OSError: the agent could not be started.
         """
         prepared = prepare(agent, invocation, self.interpreter)
-        facts = await self.ensure_daemon()
+        facts, notes_tools = await self.ensure_daemon(), enclose is not None and through_gateway
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[LaunchPlan]:
             key = session.in_band_key if agent.in_band else session.gateway_key
-            gateway = facts.gateway(key) if through_gateway else None
+            gateway = facts.gateway(key, notes_tools=notes_tools) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 plan = prepared.plan(facts.url, session.token, gateway, directory)
                 write_files(plan)
@@ -97,6 +97,7 @@ class Launcher:
                 invocation.directory,
                 leased=self.lease is not None,
                 in_band=agent.in_band,
+                notes_tools=notes_tools,
             )
             code: int | None = None
             try:

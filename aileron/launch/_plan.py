@@ -16,6 +16,10 @@ from .agent import Agent
 from .registration import GatewayAccess, Invocation, McpServer, Register, Upstream
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
+NOTES_TOOLS = (
+    "aileron: the gateway notes tools that the provider runs itself, such as web search: no sandbox stops these. "
+    "To refuse them, set gateway.provider_tools in config.yaml."
+)
 _OURS = "AILERON_"
 
 
@@ -31,9 +35,9 @@ class DaemonFacts:
     launch_key: str = field(repr=False)
     upstreams: Mapping[str, Upstream] | None = None
 
-    def gateway(self, key: str) -> GatewayAccess | None:
+    def gateway(self, key: str, *, notes_tools: bool = False) -> GatewayAccess | None:
         """Return the gateway for a session with this gateway key; L{None} if the daemon has none."""
-        return None if self.upstreams is None else GatewayAccess(self.url, key, self.upstreams)
+        return None if self.upstreams is None else GatewayAccess(self.url, key, self.upstreams, notes_tools)
 
 
 @frozen
@@ -97,7 +101,7 @@ class Preparation:
         return LaunchPlan(
             argv=(self.programs.agent, *ours.arguments, *arguments),
             environment={**theirs, **ours.variables},
-            notes=ours.notes,
+            notes=(*ours.notes, NOTES_TOOLS) if gateway is not None and gateway.notes_tools else ours.notes,
             directory=directory if ours.files else None,
             files=ours.files,
         )

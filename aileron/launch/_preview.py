@@ -49,7 +49,13 @@ class LaunchPreview:
 
 
 def preview_launch(
-    agent: Agent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
+    agent: Agent,
+    invocation: Invocation,
+    facts: DaemonFacts,
+    interpreter: str,
+    *,
+    through_gateway: bool = True,
+    sandboxed: bool = False,
 ) -> LaunchPreview:
     """Describe what a launch would do; nothing is started, opened or written.
 
@@ -57,7 +63,7 @@ def preview_launch(
     :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
     """
     key = IN_BAND_KEY_STAND_IN if agent.in_band else GATEWAY_KEY_STAND_IN
-    gateway = facts.gateway(key) if through_gateway else None
+    gateway = facts.gateway(key, notes_tools=sandboxed) if through_gateway else None
     prepared = prepare(agent, invocation, interpreter)
     return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
 

@@ -72,11 +72,13 @@ class GatewayAccess:
     :ivar url: the daemon's site for agents.
     :ivar key: ties the traffic to the session, and is worth nothing elsewhere.
     :ivar upstreams: by the provider's name, as far as they are known.
+    :ivar notes_tools: whether it notes the tools that providers run for this session.
     """
 
     url: str
     key: str = field(repr=False)
     upstreams: Mapping[str, Upstream] = field(factory=dict)
+    notes_tools: bool = False
 
     @property
     def url_with_key(self) -> str:

@@ -271,7 +271,7 @@ class SessionsContract(_RecordCase):
 
     def test_ending(self) -> None:
         """Whether it is leased, when it ends in any case, and why it ended are kept."""
-        session = evolve(example_session(), leased=True, ends_at=NOON + timedelta(hours=1))
+        session = evolve(example_session(), leased=True, notes_tools=True, ends_at=NOON + timedelta(hours=1))
         self.do(self.sessions.open(session, _digest("t"), _digest("g"), ()))
         self.assertEqual(self.do(self.sessions.get(session.id)), session)
         ended = self.do(self.sessions.end(session.id, None, (), SessionEnding.ORPHANED))

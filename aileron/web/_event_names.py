@@ -108,6 +108,8 @@ EVENTS: Mapping[str, EventName] = {
             "egress.denied": "Host denied",
             "egress.blocked": "Connection blocked: another server name",
             "egress.ended": "Network access ended",
+            "gateway.tool_noted": "Tool run by the provider",
+            "gateway.tool_refused": "Tool of the provider refused",
         },
     ),
     **_named(

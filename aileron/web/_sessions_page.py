@@ -30,6 +30,7 @@ from ._blocks import (
     quiet,
     table,
 )
+from ._gateway_page import draw_tools
 from ._parts import Visit
 from ._runs_page import runs_table
 from ._texts import COST, STATES, count, dollars, process, segment
@@ -148,6 +149,8 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
     hosts = () if deps.egress is None else deps.egress.hosts()
     tally, used = await deps.sessions.tally(session_id), await deps.usage.of_sessions([session_id])
+    counted = () if deps.totals is None else deps.totals.snapshot().tools
+    tools = [each for each in counted if each.session_id == session_id]
     return page(
         f"{session.agent}, session",
         f"{session.agent}: {count(len(found.items), 'call', 'calls')}",
@@ -156,6 +159,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
         facts(_about(session, tally, used.get(session_id))),
         *draw_hosts([each for each in hosts if each.session_id == session_id]),
+        *(draw_tools(tools, watched=True) if tools or session.notes_tools else ()),
         tags.h2("Calls"),
         quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",
         draw_timeline(lanes, deps.now()) if lanes else "",

@@ -9,7 +9,7 @@ from twisted.web.template import Tag, tags
 from aileron.api import Dependencies
 from aileron.values import ChannelState, OperatorSession, visible
 
-from ._blocks import Cell, Part, act, answer, chip, facts, heading, page, quiet, table
+from ._blocks import Cell, Part, act, answer, chip, facts, heading, link, page, quiet, table
 from ._parts import Fragment, Visit, template, titled
 from ._texts import moment
 
@@ -57,6 +57,8 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
         quiet("Locking the vault ends every login, including this one. Pending approvals are kept."),
         tags.h2("Audit log"),
         facts(_record(deps)),
+        tags.h2("Tools that providers run"),
+        quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "Gateway")),
         tags.h2("Notifications"),
         *_notifications(deps),
         tags.h2("Logins"),

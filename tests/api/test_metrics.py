@@ -19,7 +19,17 @@ from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.interfaces import ITotals
 from aileron.testing import scripted_offer
-from aileron.values import Ending, GatewayTotals, Histogram, LongTurns, Traffic, Usage
+from aileron.values import (
+    Ending,
+    GatewayTotals,
+    Histogram,
+    LongTurns,
+    ProviderTool,
+    ToolCount,
+    ToolKind,
+    Traffic,
+    Usage,
+)
 
 from .case import LAUNCH_KEY, ApiCase, Site
 from .test_guard import routes
@@ -50,7 +60,9 @@ class FixedTotals:
     """Totals of a busy provider and an idle one."""
 
     def snapshot(self) -> GatewayTotals:
-        return GatewayTotals({"anthropic": IDLE, "openai": BUSY})
+        mcp = ProviderTool(ToolKind.REMOTE_MCP, "mcp.example.com")
+        tools = [ToolCount("openai", session, mcp, refused, 2) for session in ("a", None) for refused in (True, False)]
+        return GatewayTotals({"anthropic": IDLE, "openai": BUSY}, tuple(tools))
 
 
 class CountedCase(ApiCase):
@@ -84,11 +96,15 @@ class TotalsTests(CountedCase):
         self.assertEqual((busy["name"], busy["requests"], busy["under_way"], busy["untold"]), ("openai", 7, 1, 1))
         self.assertEqual((busy["cached_tokens"], busy["sent_bytes"], busy["received_bytes"]), (1000, 300, 9000))
         self.assertEqual((busy["answers"]["4xx"], busy["endings"]["cut"]), (1, 2))
+        tools = [{"provider": "openai", "kind": "remote_mcp", "requests": 8, "refused": 4}]
+        self.assertEqual(totals["provider_tools"], tools)
         self.assertIn("totals", self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json["gateway"])
         self.assertNotIn("gateway", self.agents.ask("GET", "/v1/status", self.agent_token()).json)
         self.build(totals=None)
         totals = self.operator.ask("GET", "/v1/status", self.operator_token()).json["gateway"]["totals"]
-        self.assertEqual(totals, {"requests": 0, "input_tokens": 0, "output_tokens": 0, "providers": []})
+        self.assertEqual(
+            totals, {"requests": 0, "input_tokens": 0, "output_tokens": 0, "providers": [], "provider_tools": []}
+        )
 
     def test_sessions(self) -> None:
         """A session that called shows its own calls as they are stored, to itself too; any other shows none.

@@ -19,6 +19,8 @@ from aileron.values import (
     Process,
     Provider,
     RunState,
+    ToolRule,
+    ToolRules,
     UpstreamSource,
     VaultState,
     timestamp,
@@ -49,8 +51,12 @@ class HealthTests(ApiCase):
     def test_status_upstreams(self) -> None:
         """Operator and launch key learn where the gateway relays to; an agent does not."""
         moved = Provider("x", "http://127.0.0.1:1/v2", "/x/y", Dialect.OPENAI, "api_key/x/d", UpstreamSource.CONFIG)
+        moved = evolve(moved, provider_tools=ToolRules())
         environment = (("https_proxy", "http://u:canary@proxy.test:3128/"), ("no_proxy", "10.0.0.0/8, .x.test,::1"))
-        self.build(gateway=GatewaySettings(providers=(OPENAI, moved), environment=environment))
+        settings = GatewaySettings(
+            (OPENAI, moved), environment=environment, provider_tools=ToolRules.all(ToolRule.NOTE)
+        )
+        self.build(gateway=settings)
         told = [
             self.operator.ask("GET", "/v1/status", self.operator_token()).json["gateway"],
             self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json["gateway"],
@@ -61,8 +67,8 @@ class HealthTests(ApiCase):
             self.assertEqual(
                 each["providers"],
                 [
-                    {**openai, "credential": False, "source": "default"},
-                    {**other, "credential": True, "source": "config"},
+                    {**openai, "credential": False, "source": "default", "provider_tools": "note"},
+                    {**other, "credential": True, "source": "config", "provider_tools": "off"},
                 ],
             )
             self.assertEqual(
@@ -99,6 +105,16 @@ class SessionTests(ApiCase):
             )
             self.assertEqual((heard.json["state"], heard.json["exit_code"]), ("ended", 3))
         self.assertEqual(self.events(), ["session.started", "session.ended"])
+
+    def test_notes_tools(self) -> None:
+        """A launcher may have the tools that providers run noted for its session; that is shown, and on record."""
+        told = []
+        for wish in ({"notes_tools": True}, {"notes_tools": False}, {}):
+            opened = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "a", **wish}).json
+            shown = self.agents.ask("GET", f"/v1/sessions/{opened['id']}", opened["token"]).json
+            page = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery(limit=1))))
+            told.append((shown["notes_tools"], page.items[0].event.payload.get("notes_tools")))
+        self.assertEqual(told, [(True, True), (False, None), (False, None)])
 
     def test_claims_and_process(self) -> None:
         """Beside what an agent claims stands the process that was seen, for the operator and on record, or none."""

@@ -414,5 +414,10 @@ class CommandTests(CommandCase):
         says = "LLM traffic to openai goes to https://evil.test (at /openai, set by AILERON_OPENAI_BASE_URL)."
         self.assertIn("unset AILERON_OPENAI_BASE_URL", notes[says])
         self.assertIn("unset it", notes["The gateway uses the proxy http://p.test:1 (HTTPS_PROXY)."])
+        self.assertFalse([says for says in notes if "run tools themselves" in says])
+        for rules, offered in ((("off", "off"), True), (("off", "note"), False)):
+            both = [{**UPSTREAMS["providers"][0], "provider_tools": rule} for rule in rules]
+            self.site.answer("GET", "/v1/status", {"gateway": {**UPSTREAMS, "providers": both}})
+            self.assertEqual("run tools themselves" in self.texts("--offline"), offered)
         self.site.answer("GET", "/v1/status", {"gateway": UPSTREAMS})
         self.assertIn("LLM traffic to anthropic goes to https://api.anthropic.com", self.texts("--offline"))

@@ -213,6 +213,9 @@ class LookingTests(ServedCase):
         self.site.answer("GET", "/v1/status", {"gateway": {"totals": answered("traffic")}})
         out = self.command("gateway")[1]
         self.assertIn("claude    3      1            6 in, 7 out  8       2xx: 1     complete: 1, cut: 1", out)
+        tools = [{"provider": "openai", "kind": "web_search", "requests": 1234, "refused": 2}]
+        self.site.answer("GET", "/v1/status", {"gateway": {"totals": {**answered("traffic"), "provider_tools": tools}}})
+        self.assertIn("openai was asked to run web_search: 1 234 requests (refused: 2)", self.command("gateway")[1])
         self.site.answer("GET", "/v1/status", {})
         self.assertEqual(self.command("gateway")[1], "No LLM traffic yet.\n")
 

@@ -17,7 +17,18 @@ from aileron.daemon._keys import NotConfig
 from aileron.daemon._settings import DaemonSettings, GatewayEnvironment
 from aileron.errors import InvalidRequest
 from aileron.home import Home
-from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Dialect, GatewaySettings, PendingLimits, Provider, UpstreamSource
+from aileron.values import (
+    ANTHROPIC,
+    CHATGPT,
+    OPENAI,
+    Dialect,
+    GatewaySettings,
+    PendingLimits,
+    Provider,
+    ToolKind,
+    ToolRules,
+    UpstreamSource,
+)
 from tests.daemon.test_config import ConfigCase
 
 _WHOLE = """\
@@ -50,6 +61,49 @@ class GatewayCase(ConfigCase):
     def read(self, text: str) -> GatewaySettings:
         """What a configuration says of the gateway."""
         return read_config(text).gateway
+
+
+class ProviderToolsTests(GatewayCase):
+    """Rules for the tools that providers run."""
+
+    def test_rules(self) -> None:
+        """One rule is for every kind; a provider's own takes the place of the gateway's, also where it is off."""
+        found = self.read(
+            "gateway:\n  provider_tools: note\n  providers:\n"
+            "    openai: {provider_tools: off}\n    anthropic: {provider_tools: {remote_mcp: refuse, others: note}}\n"
+            "    chatgpt: {provider_tools: {web_search: 'refuse'}}\n    groq: {base_url: 'https://groq.example'}\n"
+        )
+        words = {each.name: str(found.tool_rules(each)) for each in found.providers}
+        others = "web_search: note, web_fetch: note, code_execution: note, computer_use: note, file_search: note"
+        self.assertEqual(
+            words,
+            {
+                "openai": "off",
+                "anthropic": f"remote_mcp: refuse, {others}, image_generation: note, other: note",
+                "chatgpt": "web_search: refuse",
+                "groq": "note",
+            },
+        )
+        self.assertEqual([found.tool_rules(each).refuses for each in found.providers], [False, True, True, False])
+
+    def test_unreadable(self) -> None:
+        """What cannot be read falls under the strictest rule of all."""
+        for said, rule in (
+            ("off", "off"),
+            ("note", "note"),
+            ("{web_search: note}", "note"),
+            ("{other: refuse}", "refuse"),
+        ):
+            found = self.read(f"gateway: {{provider_tools: {said}}}")
+            self.assertEqual(found.provider_tools.rule(ToolKind.UNREADABLE).value, rule)
+        self.assertEqual(str(self.read("gateway: {}").provider_tools.noting()), "note")
+        self.assertFalse(ToolRules().kinds)
+
+    def test_faults(self) -> None:
+        """Anything else is refused, with its line."""
+        for said in ("true", "deny", "[]", "{unreadable: note}", "{remote_mcp: yes}", "{remote_mcp: {}}", "1"):
+            fault = self.assertRaises(NotConfig, self.read, f"gateway:\n  provider_tools: {said}\n")
+            self.assertEqual(fault.line, 2)
 
 
 class GatewayTests(GatewayCase):

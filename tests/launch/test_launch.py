@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,8 +15,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.client import Daemon, DaemonClient, DaemonFault, Lease
 from aileron.client._sites import LEASE_PAUSE_SECONDS
 from aileron.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
-from aileron.launch import Bell, DaemonFacts, Invocation, Launcher, Upstream, find_agents
+from aileron.launch import Bell, DaemonFacts, Enclose, Invocation, Launcher, LaunchPlan, Upstream, find_agents
 from aileron.launch._bell import LOOK_SECONDS
+from aileron.launch._plan import NOTES_TOOLS
 from aileron.launch._process import Deliver
 from aileron.testing import ScriptedSite
 from aileron.values import Fault, to_json
@@ -81,12 +82,16 @@ class LaunchCase(SynchronousTestCase):
             lease=self.lease,
         )
 
-    def launch(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
+    def launch(
+        self, *, through_gateway: bool = True, enclose: Enclose | None = None, **environment: str
+    ) -> Deferred[int]:
         """Launch the agent."""
         launcher = self.launcher()
         parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
         invocation = Invocation(("run", "hi"), parent, "/project")
-        coroutine = launcher.launch(find_agents()["opencode"], invocation, through_gateway=through_gateway)
+        coroutine = launcher.launch(
+            find_agents()["opencode"], invocation, through_gateway=through_gateway, enclose=enclose
+        )
         launching = Deferred.fromCoroutine(coroutine)
         self.addCleanup(self.abandon, launching)
         self.machine.advance(0)
@@ -98,9 +103,11 @@ class LaunchCase(SynchronousTestCase):
         launching.cancel()
         launching.cancel()
 
-    def running(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
+    def running(
+        self, *, through_gateway: bool = True, enclose: Enclose | None = None, **environment: str
+    ) -> Deferred[int]:
         """Launch it, as far as the process."""
-        launching = self.launch(through_gateway=through_gateway, **environment)
+        launching = self.launch(through_gateway=through_gateway, enclose=enclose, **environment)
         self.site.answer(201, OPENED)
         self.assertNoResult(launching)
         return launching
@@ -343,6 +350,22 @@ class LeaseTests(SynchronousTestCase):
 
 class LaunchedTests(LaunchCase):
     """A whole launch."""
+
+    def test_notes_tools(self) -> None:
+        """Only a session in a sandbox, with the gateway, has the tools of providers noted, and says so."""
+
+        def enclose(plan: LaunchPlan, _url: str) -> AbstractContextManager[LaunchPlan]:
+            return nullcontext(plan)
+
+        for through, walls, notes in ((True, enclose, True), (False, enclose, False), (True, None, False)):
+            self.site.asked.clear()
+            self.said.clear()
+            launching = self.running(through_gateway=through, enclose=walls)
+            self.assertEqual(self.site.asked[0].body.get("notes_tools"), notes or None)
+            self.assertEqual(NOTES_TOOLS in self.said, notes)
+            self.machine.exit(0)
+            self.site.answer(200, {"id": "S"})
+            self.successResultOf(launching)
 
     def test_lease(self) -> None:
         """A session is opened with a lease, held while the agent runs, and let go; at its end it is summed up."""

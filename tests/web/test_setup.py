@@ -23,6 +23,11 @@ from aileron.values import (
     PasskeyRule,
     Predicate,
     PredicateKind,
+    ProviderTool,
+    ToolCount,
+    ToolKind,
+    ToolRule,
+    ToolRules,
     Traffic,
     Usage,
     VaultState,
@@ -44,7 +49,14 @@ class _Counted:
     def snapshot(self) -> GatewayTotals:
         added = Histogram((0.001, 0.01), (7, 0, 2))
         usage = Usage(1234, 56)
-        return GatewayTotals({"openai": Traffic(begun=10, answers={"2xx": 8, "5xx": 1}, usage=usage, added=added)})
+        traffic = Traffic(begun=10, answers={"2xx": 8, "5xx": 1}, usage=usage, added=added)
+        mcp, search = ProviderTool(ToolKind.REMOTE_MCP, "mcp.example.com"), ProviderTool(ToolKind.WEB_SEARCH)
+        tools = (
+            ToolCount("openai", "session-1", mcp, False, 3),
+            ToolCount("openai", None, mcp, False, 4),
+            ToolCount("openai", None, search, True, 1),
+        )
+        return GatewayTotals({"openai": traffic}, tools)
 
 
 class ActionPagesTests(WebCase):
@@ -121,6 +133,23 @@ class GatewayPageTests(WebCase):
         self.assertEqual(len(charts), 2)
         self.assertIn("2xx 8, 5xx 1", charts[0]["aria-label"])
         self.assertIn("up to 1 ms 7, longer 2", charts[1]["aria-label"])
+
+    def test_provider_tools(self) -> None:
+        """Without a rule it says what can be set; else the rules, and what was asked for by kind and host."""
+        text = read(self.fragment("/gateway").text).text
+        self.assertIn("To note or refuse them, set gateway.provider_tools in config.yaml.", text)
+        rules = ToolRules({ToolKind.WEB_SEARCH: ToolRule.REFUSE})
+        self.build(totals=_Counted(), gateway=evolve(self.deps.gateway, provider_tools=rules))
+        text = read(self.fragment("/gateway").text).text
+        for part in ("web_search: refuse", "openairemote_mcpmcp.example.comSent7", "openaiweb_search–Refused1"):
+            self.assertIn(part, text)
+        self.assertNotIn("To note or refuse them", text)
+        self.agent("session-1")
+        text = read(self.fragment("/sessions/session-1").text).text
+        self.assertIn("openairemote_mcpmcp.example.comSent3", text)
+        self.assertNotIn("Refused", text)
+        self.agent("session-2")
+        self.assertNotIn("Tools that providers run", self.fragment("/sessions/session-2").text)
 
     def test_proxies(self) -> None:
         """Of a proxy the host is shown, and however it is written no user and no password."""

@@ -81,6 +81,7 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
             "lease": BOOLEAN,
             "minutes": _MINUTES,
             "in_band": BOOLEAN,
+            "notes_tools": {**BOOLEAN, "description": "Whether tools that providers run for it are noted"},
         },
     ),
     answers={201: _OPENED},
@@ -100,6 +101,8 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     lasts: dict[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
     if session.in_band:
         lasts["in_band"] = True
+    if session.notes_tools:
+        lasts["notes_tools"] = True
     event = _event(context, deps, "session.started", session, **claims, peer=peer, **lasts)
     token, gateway_key, *in_band_key = map(token_digest, keys.values())
     await deps.sessions.open(session, token, gateway_key, (event,), *in_band_key)
@@ -190,8 +193,8 @@ def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
     ends = context.received.ends
     peer = None if ends is None else deps.process_behind(*ends)
-    in_band = context.body.get("in_band") is True
-    return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at, in_band=in_band)
+    flags = {name: context.body.get(name) is True for name in ("in_band", "notes_tools")}
+    return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at, **flags)
 
 
 def _refuse_stranger(context: RequestContext, deps: Dependencies) -> None:

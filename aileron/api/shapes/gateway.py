@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import cast
 
@@ -18,6 +18,7 @@ from aileron.values import (
     GatewayTotals,
     Member,
     Provider,
+    ToolKind,
     Traffic,
     UpstreamSource,
     Usage,
@@ -41,6 +42,7 @@ UPSTREAMS: dict[str, Schema] = {
                 "base_url": TEXT,
                 "prefix": TEXT,
                 "credential": {**BOOLEAN, "description": "Whether its key comes from the vault"},
+                "provider_tools": {**TEXT, "description": "off, note, refuse, or the rules of some kinds"},
                 "source": {"enum": [each.value for each in UpstreamSource], "description": "Who said base_url"},
             }
         )
@@ -52,12 +54,16 @@ UPSTREAMS: dict[str, Schema] = {
 def upstreams_json(settings: GatewaySettings) -> dict[str, JSON]:
     """Every provider, and what the environment says of proxies without user and password."""
     return {
-        "providers": [to_json(each) for each in settings.providers],
+        "providers": [
+            {**to_json(each), "provider_tools": str(settings.tool_rules(each))} for each in settings.providers
+        ],
         "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
     }
 
 
-ANSWERS.differ(Provider, dialect=OMITTED, credential=Member(write=lambda name: name is not None))
+ANSWERS.differ(
+    Provider, dialect=OMITTED, provider_tools=OMITTED, credential=Member(write=lambda name: name is not None)
+)
 
 
 def proxy_shown(variable: str, text: str) -> str:
@@ -90,7 +96,8 @@ _PROVIDER = made_of(
     },
     COST,
 )
-TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER)})
+_TOOL = made_of({"provider": TEXT, "kind": {"enum": list(ToolKind)}, "requests": COUNT, "refused": COUNT})
+TOTALS = made_of({**CALLS, "providers": list_of(_PROVIDER), "provider_tools": list_of(_TOOL)})
 
 
 def totals(deps: Dependencies) -> GatewayTotals:
@@ -103,7 +110,19 @@ def totals_json(counted: GatewayTotals) -> dict[str, JSON]:
     providers: list[dict[str, JSON]] = [
         {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
     ]
-    return {**{name: sum(cast("int", each[name]) for each in providers) for name in CALLS}, "providers": providers}
+    sums = {name: sum(cast("int", each[name]) for each in providers) for name in CALLS}
+    return {**sums, "providers": providers, "provider_tools": list(_tools_json(counted))}
+
+
+def _tools_json(counted: GatewayTotals) -> Iterator[JSON]:
+    """Yield how many requests asked for each kind of tool, and how many of these were refused; no session, no host."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for each in counted.tools:
+        found = sums.setdefault((each.provider, each.tool.kind.value), [0, 0])
+        found[0] += each.requests
+        found[1] += each.requests if each.refused else 0
+    for (provider, kind), (requests, refused) in sorted(sums.items()):
+        yield {"provider": provider, "kind": kind, "requests": requests, "refused": refused}
 
 
 async def session_traffic(deps: Dependencies, *session_ids: str) -> Mapping[str, Mapping[str, JSON]]:

@@ -282,6 +282,7 @@ COMPONENTS: Mapping[str, Schema] = {
             state={"enum": ["running", "quiet", "ended", "orphaned", "expired"]},
             leased=_says("whether it ends when whoever launched it is gone"),
             ends_at=_says("when it ends in any case"),
+            notes_tools=_says("whether the tools that providers run for it are noted"),
             paused={**BOOLEAN, **_says("whether nothing of it begins now")},
         ),
         {"gateway": made_of(CALLS, {"cached_tokens": CACHED, **COST}), "summary": _SUMMARY},

@@ -320,7 +320,9 @@ def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tu
 
     found, sandbox = live_discovery(cli.home), options["sandbox"]
     facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
-    described = preview_launch(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
+    described = preview_launch(
+        agent, invocation, facts, sys.executable, through_gateway=through_gateway, sandboxed=sandbox
+    )
     if options["as_json"]:
         about: dict[str, JSON] = {
             "agent": agent.name,

@@ -23,11 +23,23 @@ _EXCEPTIONS = "no_proxy"
 @_options.as_json
 @pass_cli
 def gateway(cli: CliContext, as_json: bool) -> None:
-    """Show LLM traffic through the gateway: calls, tokens, responses and endings of each provider."""
+    """Show LLM traffic through the gateway.
+
+    Calls, tokens, responses and endings of each provider; also the tools that providers were asked to run, if these are
+    noted or refused.
+    """
     found = cli.running()
     totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
     answer = {**totals, "items": totals.get("providers", [])}
     listed(as_json, answer, _TITLES, map(_row, answer["items"]), "No LLM traffic yet.")
+    if not as_json:
+        for tool in totals.get("provider_tools", ()):
+            say("{provider} was asked to run {kind}: {requests} (refused: {refused})", **_tool(tool))
+
+
+def _tool(tool: Mapping[str, Any]) -> Mapping[str, object]:
+    requests = tool["requests"]
+    return {**tool, "requests": f"{_group(requests)} request{'' if requests == 1 else 's'}"}
 
 
 def _row(provider: Mapping[str, Any]) -> tuple[object, ...]:

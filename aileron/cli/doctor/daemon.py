@@ -161,5 +161,12 @@ def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFi
                 f"The gateway uses the proxy {value} ({variable.upper()}).",
                 f"If you did not set this, unset it, then restart: {_AGAIN}",
             )
+    tools = [each.get("provider_tools") for each in status.get("gateway", {}).get("providers", ())]
+    if tools and set(tools) <= {"off"}:
+        yield remark(
+            "Providers may run tools themselves, such as web search or remote MCP servers: no approval, no sandbox and "
+            "no record sees these.",
+            "To note or refuse them, set gateway.provider_tools in config.yaml, then: aileron config trust",
+        )
     for name in status.get("notifications", {}).get("failing", ()):
         yield wrong(f"Notifications by {name} are failing.", "See why: aileron notification list")
