@@ -16,13 +16,13 @@ import attrs
 from twisted.internet.threads import deferToThread
 
 from tests.attacks.sandboxed import SandboxTestCase
+from tests.extent import seldom
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished
 from tests.functional.reactor import until
 from tests.functional.registries import Registries
 from tests.functional.script import Call, Say
-from tests.installed import seldom
 
 _PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 _PROVEN = "checked: TCP, UDP, DNS, Unix sockets and inherited descriptors lead nowhere but to Aileron"

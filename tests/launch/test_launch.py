@@ -354,7 +354,7 @@ class LaunchedTests(LaunchCase):
     def test_notes_tools(self) -> None:
         """Only a session in a sandbox, with the gateway, has the tools of providers noted, and says so."""
 
-        def enclose(plan: LaunchPlan, _url: str) -> AbstractContextManager[LaunchPlan]:
+        def enclose(plan: LaunchPlan, _url: str, _session: str) -> AbstractContextManager[LaunchPlan]:
             return nullcontext(plan)
 
         for through, walls, notes in ((True, enclose, True), (False, enclose, False), (True, None, False)):

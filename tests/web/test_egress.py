@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from aileron.api._shapes import Egress
+from aileron.api._dependencies import Egress
 from aileron.values import Actor, EgressDecision, EgressHost, EgressState, Session, utc
 from tests.api.case import NOW
 

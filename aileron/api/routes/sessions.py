@@ -193,8 +193,18 @@ def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
     ends = context.received.ends
     peer = None if ends is None else deps.process_behind(*ends)
-    flags = {name: context.body.get(name) is True for name in ("in_band", "notes_tools")}
-    return Session(deps.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at, **flags)
+    in_band, notes_tools = (context.body.get(name) is True for name in ("in_band", "notes_tools"))
+    return Session(
+        deps.ids(),
+        *claims,
+        started_at=now,
+        seen_at=now,
+        peer=peer,
+        leased=leased,
+        ends_at=ends_at,
+        in_band=in_band,
+        notes_tools=notes_tools,
+    )
 
 
 def _refuse_stranger(context: RequestContext, deps: Dependencies) -> None:
