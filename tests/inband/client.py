@@ -169,6 +169,8 @@ def read_response(stream: bytes) -> Heard:
             assert heard.id in ("", data["response"]["id"]), "another response"
             heard.id = data["response"]["id"]
             assert not any("ship" in str(tool) for tool in data["response"]["tools"]), "a tool of ours"
+        assert number > 1 or kind in ("response.created", "response.in_progress", "response.output_item.added")
+        assert number < 2 or kind not in ("response.created", "response.in_progress"), "begun again"
         if kind == "response.output_item.added":
             assert data["output_index"] == len(items)
             items[data["output_index"]], text[data["output_index"]] = data["item"], ""

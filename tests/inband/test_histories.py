@@ -217,6 +217,21 @@ class MixedTests(SynchronousTestCase):
         first, result, second, *_ = self._sent(CHAT, [message], memory)
         self.assertEqual((first["content"], result["content"], second["content"]), (None, "ok 0", "Short"))
 
+    def test_nothing_said_at_last(self) -> None:
+        """Messages: where the last response had no content the client's message stays, since none may be empty."""
+        _, memory = self._reply(MESSAGES, [[Thought("t", "sig"), Called("c1", "read_ticket")], []], stream=True)
+        client = message_history([Thought("t", "sig")], [])
+        self.assertIsNotNone(memory)
+        self.assertEqual(self._sent(MESSAGES, client, memory), client)
+
+    def test_calls_left_out(self) -> None:
+        """Chat: where the client leaves out some of its calls, ours come before those that it kept."""
+        rounds: list[list[Part]] = [[Called("c1", "bash"), Called("c2", "ship_update"), Called("c3", "bash")]]
+        _, memory = self._reply(CHAT, rounds, stream=True)
+        message, result, *_ = self._sent(CHAT, chat_history([Called("c3", "bash")], []), memory)
+        self.assertEqual([call["id"] for call in message["tool_calls"]], ["c2", "c3"])
+        self.assertEqual(result["tool_call_id"], "c2")
+
     def test_last_of_equal_keys(self) -> None:
         """Chat: where a provider's identifiers repeat, the last message that has one is the one that is meant."""
         _, memory = self._reply(CHAT, [[Called("call_0", "read_ticket"), Called("call_1", "bash")]], stream=False)

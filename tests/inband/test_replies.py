@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -146,6 +147,30 @@ class OneReplyTests(SynchronousTestCase):
             for response in (data["response"] for data in told if "response" in data):
                 self.assertEqual(response["tools"], own)
                 self.assertEqual(response["id"], "resp_1")
+
+    def test_output_left_to_the_events(self) -> None:
+        """Responses: where a provider's last event lists no items, the client's lists none either."""
+        for instead in (b'"output": null', b'"output": []'):
+            exchange = open_exchange(RESPONSES, RESPONSES.request())
+            _, turn = RESPONSES.serve(exchange, [Said("a"), Called("c1", "read_ticket")])
+            exchange.answer(results(turn))
+            *events, last = RESPONSES.events([Said("b")], 2)
+            exchange.feed(b"".join(events))
+            whole = re.sub(rb'"output": \[.*?\], "tools"', instead + b', "tools"', last)
+            self.assertNotEqual(whole, last)
+            exchange.feed(whole)
+            exchange.end()
+            ((_, data),) = events_of(exchange.finish())
+            self.assertIn(data["response"]["output"], (None, []))
+
+    def test_namespace(self) -> None:
+        """Responses: a function of that name in a namespace of the client's is the client's."""
+        exchange = open_exchange(RESPONSES, RESPONSES.request("bash"))
+        events = b"".join(RESPONSES.events([Called("c1", "ship_update")]))
+        sent = exchange.feed(events.replace(b'"name": "ship_update"', b'"namespace": "crm", "name": "ship_update"'))
+        self.assertEqual(exchange.end().calls, ())
+        heard = RESPONSES.read(exchange, sent + exchange.finish())
+        self.assertEqual(heard.calls, [Called("c1", "ship_update")])
 
     def test_another_kind_of_block(self) -> None:
         """Messages: blocks of tools that the provider runs, citations and what is not known go back to it whole."""

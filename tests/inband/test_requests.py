@@ -251,7 +251,8 @@ class NextRequestTests(SynchronousTestCase):
             after = self._next(wire, [Called("c1", "read_ticket")], last=True, own=("bash",))
             self.assertEqual([*map(name_of, after["tools"])], ["bash"])
             self.assertIn("cannot be called again", json.dumps(after[wire.history]))
-            alone = self._next(wire, [Called("c1", "read_ticket")], last=True)
+            choice = {"type": "auto", "disable_parallel_tool_use": True} if wire is MESSAGES else "auto"
+            alone = self._next(wire, [Called("c1", "read_ticket")], last=True, tool_choice=choice)
             self.assertEqual(len(alone["tools"]), 2)
             self.assertEqual(alone["tool_choice"], {"type": "none"} if wire is MESSAGES else "none")
 

@@ -325,11 +325,12 @@ class OddProviderTests(SynchronousTestCase):
     def test_text_at_the_end(self) -> None:
         """Text in the chunk that says why the model stopped is not held back with it."""
         exchange = open_exchange(CHAT, CHAT.request())
-        sent = exchange.feed(self._chunk({"role": "assistant", "content": "Hi"}, "stop"))
+        chunk = self._chunk({"role": "assistant", "content": "Hi"}, "stop")
+        sent = exchange.feed(chunk.replace(b'"created"', b'"usage": {"completion_tokens": 3}, "created"'))
         self.assertIn(b"Hi", sent)
         exchange.end()
         heard = CHAT.read_stream(sent + exchange.finish())
-        self.assertEqual((heard.parts, heard.stop), ([Said("Hi")], "stop"))
+        self.assertEqual((heard.parts, heard.stop, heard.used), ([Said("Hi")], "stop", 3))
 
     def test_reasoning(self) -> None:
         """Fields that OpenAI has not, such as reasoning, reach the client as they came, and go back whole."""
