@@ -116,10 +116,15 @@ class Sites:
         )
         site, self._agent_routes = api.agent_site(self._parts)
         in_band = _make_in_band(reactor, self._gateway, self._agent_routes.in_band(), store, services.runner)
-        most, rules = most_connections(allow_descriptors()), api.SiteRules()
-        self._agent_site = api.GuardedSite(site, rules, reactor, most_connections=most, taker=in_band)
+        self._agent_site = self._guard_agents(site, in_band)
         pages = api.operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
-        self._operator_site = api.GuardedSite(pages, rules, reactor)
+        self._operator_site = api.GuardedSite(pages, api.SiteRules(), reactor)
+
+    def _guard_agents(self, site: Any, in_band: InBandHandler) -> Any:
+        from aileron.api import GuardedSite, SiteRules
+
+        most = most_connections(allow_descriptors())
+        return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=in_band)
 
     async def look_at_leases(self) -> None:
         """End the sessions that nobody stands behind any more; to be called now and then.

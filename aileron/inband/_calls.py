@@ -21,15 +21,15 @@ class ITool(Protocol):
 
     @property
     def name(self) -> str:
-        """C{[a-zA-Z0-9_]}, at most 64 characters."""
+        """The name: C{[a-zA-Z0-9_]}, at most 64 characters."""
 
     @property
     def description(self) -> str:
-        """What a model reads of it."""
+        """The description that a model reads."""
 
     @property
     def input_schema(self) -> Mapping[str, JSON]:
-        """JSON Schema of its arguments."""
+        """The JSON Schema of its arguments."""
 
 
 class IToolAnswer(Protocol):
@@ -37,15 +37,15 @@ class IToolAnswer(Protocol):
 
     @property
     def text(self) -> str:
-        """What a model reads."""
+        """The text that a model reads."""
 
     @property
     def is_error(self) -> bool:
-        """Whether it says why there is no result."""
+        """True where it says why there is no result."""
 
     @property
     def pending(self) -> object | None:
-        """What it waits for, where it waits for a person."""
+        """The run that waits for a person, where one does."""
 
 
 class IAgentTools(Protocol):

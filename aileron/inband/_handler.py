@@ -54,7 +54,7 @@ def published() -> tuple[RelayedPath, ...]:
 
 @frozen
 class InBandParts:
-    """What in-band mode works with.
+    """The collaborators of in-band mode.
 
     :ivar tools: of agents' sessions.
     :ivar ids: fresh ULIDs.
@@ -70,7 +70,7 @@ class InBandParts:
 
 @define
 class InBandState:
-    """What all requests have in common.
+    """The state that all requests share.
 
     :ivar protocols: by the names of their routes.
     """

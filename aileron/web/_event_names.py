@@ -110,6 +110,8 @@ EVENTS: Mapping[str, EventName] = {
             "egress.ended": "Network access ended",
             "gateway.tool_noted": "Tool run by the provider",
             "gateway.tool_refused": "Tool of the provider refused",
+            "in_band.turn": "Actions called in LLM traffic",
+            "in_band.warned": "In-band mode warning",
         },
     ),
     **_named(

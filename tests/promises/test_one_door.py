@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -65,8 +66,9 @@ HANDED_ON = {"daemon._sites"}
 """Who hands a part of the runner on, instead of calling it."""
 
 
-def mentions(source: Source) -> Iterator[tuple[str, ast.Attribute, ast.AST]]:
-    """Yield each attribute with the function in which it stands, and what it stands in."""
+@cache
+def mentions(source: Source) -> tuple[tuple[str, ast.Attribute, ast.AST], ...]:
+    """List each attribute with the function in which it stands, and what it stands in."""
 
     def walk(node: ast.AST, where: str) -> Iterator[tuple[str, ast.Attribute, ast.AST]]:
         for child in ast.iter_child_nodes(node):
@@ -77,7 +79,7 @@ def mentions(source: Source) -> Iterator[tuple[str, ast.Attribute, ast.AST]]:
                 yield where, child, node
             yield from walk(child, where)
 
-    return walk(source.tree, source.name.removeprefix("aileron."))
+    return tuple(walk(source.tree, source.name.removeprefix("aileron.")))
 
 
 def calls(sources: list[Source], name: str) -> set[str]:

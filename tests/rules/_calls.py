@@ -9,7 +9,7 @@ from ._source import Source
 
 _EXECUTOR = "aileron.runner._executor"
 _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
-_HOLDS_A_CONNECTOR = ("aileron.runner", "aileron.inband")
+_HOLDS_A_CONNECTOR = ("aileron.runner",)
 _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")
 _PUTS_KEYS_IN = "aileron.gateway._injection"
 _OPENS_CHANNELS = "aileron.notices._channels"
