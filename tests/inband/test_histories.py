@@ -86,7 +86,7 @@ class MixedTests(SynchronousTestCase):
         found: list[Any] = json.loads(exchange.body)[wire.history][1:]
         return found
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(rounds=scripts(), stream=st.booleans())
     def test_chat(self, rounds: list[list[Part]], stream: bool) -> None:
         """Chat: each round is a message of its own, and all its results follow in the order of the calls."""
@@ -100,7 +100,7 @@ class MixedTests(SynchronousTestCase):
             message["content"] = message["content"] or None
         self.assertEqual(sent, expected)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(rounds=scripts(), stream=st.booleans())
     def test_messages(self, rounds: list[list[Part]], stream: bool) -> None:
         """Messages: blocks come in the provider's order, results first in the message after, thinking as it was."""
@@ -118,7 +118,7 @@ class MixedTests(SynchronousTestCase):
         if rounds[-1]:
             self.assertEqual(sent, expected)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(rounds=scripts(), stream=st.booleans(), ids=st.booleans())
     def test_responses(self, rounds: list[list[Part]], stream: bool, ids: bool) -> None:
         """Responses: items come in the provider's order, with identifiers if the client sends some."""
@@ -158,6 +158,18 @@ class MixedTests(SynchronousTestCase):
             self.assertEqual(sent["input"], [*mine, *answers])
         else:
             self.assertIn(sent["input"], ["And now?", [{"role": "user", "content": "And now?"}]])
+
+    def test_told_back(self) -> None:
+        """Responses: where the provider repeats which response it continued, the client reads the one that it named."""
+        _, memory = self._reply(RESPONSES, [[Called("c1", "read_ticket")], [Said("x")]], stream=True)
+        assert memory is not None
+        body = RESPONSES.request("bash", previous_response_id="resp_1", stream=False)
+        exchange = open_exchange(RESPONSES, body, memories=[memory])
+        exchange.feed(
+            RESPONSES.document([Said("y")], 3).replace(b'{"id"', b'{"previous_response_id": "resp_2", "id"', 1)
+        )
+        exchange.end()
+        self.assertEqual(json.loads(exchange.finish())["previous_response_id"], "resp_1")
 
     def test_text_after_a_call(self) -> None:
         """Responses: what the provider still lacks stays before a text that the client sends instead, in each round."""

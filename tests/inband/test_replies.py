@@ -96,7 +96,7 @@ def meaning(parts: Sequence[Any]) -> list[Any]:
 class OneReplyTests(SynchronousTestCase):
     """Each protocol, streamed and at once."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(wire=st.sampled_from(WIRES), rounds=scripts(), stream=st.booleans(), step=st.integers(0, 50))
     def test_one_reply(self, wire: Wire, rounds: list[list[Part]], stream: bool, step: int) -> None:
         """However many rounds it took and wherever the bytes were cut, the client reads all that was said to it."""
@@ -109,7 +109,7 @@ class OneReplyTests(SynchronousTestCase):
         for name in OURS - {"aileron_own"}:
             self.assertNotIn(f'"{name}"'.encode(), reply.replace(b'\\"', b""))
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(wire=st.sampled_from(WIRES), rounds=scripts())
     def test_at_once(self, wire: Wire, rounds: list[list[Part]]) -> None:
         """A text reaches the client in the call in which it came from the provider."""

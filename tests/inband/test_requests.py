@@ -38,7 +38,7 @@ def name_of(tool: Any) -> str:
 class OfferTests(SynchronousTestCase):
     """What is added, and what stays."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(
         wire=st.sampled_from(WIRES),
         more=st.dictionaries(st.text(max_size=5), _values, max_size=4),
@@ -117,7 +117,7 @@ class OfferTests(SynchronousTestCase):
         with self.assertRaisesRegex(InvalidRequest, "background"):
             open_exchange(RESPONSES, RESPONSES.request(background=True))
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(
         wire=st.sampled_from(WIRES), body=st.binary(max_size=20) | st.text('{}[]",:1 a', max_size=12).map(str.encode)
     )
@@ -184,7 +184,7 @@ class NameTests(SynchronousTestCase):
                 exchange.warnings, ("The client's tool aileron_own is shown to the model as agent_aileron_own.",)
             )
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(
         offered=st.sets(st.text("ab_", min_size=1, max_size=3) | st.just("aileron_a") | st.just("a" * 48), max_size=4),
         own=st.lists(

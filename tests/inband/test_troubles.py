@@ -118,7 +118,7 @@ class UnfinishedTests(SynchronousTestCase):
             self.assertEqual(exchange.end().calls, ())
             self.assertEqual(wire.read(exchange, sent + exchange.finish()).parts, [Said("Hi")])
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(
         wire=st.sampled_from(WIRES),
         number=st.integers(0, 60),
@@ -148,7 +148,7 @@ class UnfinishedTests(SynchronousTestCase):
                 exchange.finish()
             exchange.fail("no")
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(wire=st.sampled_from(WIRES), cut=st.integers(0, 60), value=_values)
     def test_a_request_of_another_shape(self, wire: Wire, cut: int, value: Any) -> None:
         """Whatever shape a request has, nothing but a refusal comes of it."""
