@@ -68,7 +68,7 @@ class ProviderRefused(ExternalApiError):
 
 
 @define(eq=False)
-class Conversation:
+class ReplyLoop:
     """One request and its reply.
 
     :ivar identify: finds whose calls the model may make; L{None}: no live session has this key.

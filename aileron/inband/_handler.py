@@ -19,7 +19,7 @@ from aileron.interfaces import IAudit, IInBandMemories, ISessions
 from aileron.values import JSON, RelayedPath
 
 from ._calls import IAgentTools, SessionCalls
-from ._conversation import Conversation, ProviderRequest
+from ._conversation import ProviderRequest, ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply
 from ._turns import IProtocol
@@ -120,7 +120,7 @@ class InBandRoute:
         )
 
     def _converse(self, exchange: InBandExchange, body: bytes) -> Coroutine[Deferred[Any], Any, None]:
-        conversation = Conversation(
+        conversation = ReplyLoop(
             protocol=self.state.protocols[self.name],
             provider=self.provider,
             identify=self._identify,

@@ -21,7 +21,7 @@ _NO_NAME = re.compile(r"[^\w.+-]")
 
 
 @frozen
-class _Dialect:
+class _ApiVariables:
     """The variables by which programs of one provider's API are told where it is, and its key.
 
     :ivar addresses: each may count; those that the user has not set are set all the same.
@@ -37,8 +37,8 @@ class _Dialect:
 
 
 _DIALECTS = (
-    _Dialect("openai", ("OPENAI_BASE_URL", "OPENAI_API_BASE"), "/inband/openai/v1", "OPENAI_API_KEY", "/v1"),
-    _Dialect("anthropic", ("ANTHROPIC_BASE_URL",), "/inband/anthropic", "ANTHROPIC_API_KEY"),
+    _ApiVariables("openai", ("OPENAI_BASE_URL", "OPENAI_API_BASE"), "/inband/openai/v1", "OPENAI_API_KEY", "/v1"),
+    _ApiVariables("anthropic", ("ANTHROPIC_BASE_URL",), "/inband/anthropic", "ANTHROPIC_API_KEY"),
 )
 
 
@@ -92,7 +92,7 @@ def _find_kept(environment: Mapping[str, str], gateway: GatewayAccess) -> Iterat
             yield each.provider, routing.explain_elsewhere(set_elsewhere[0], each.provider)
 
 
-def _note(through: list[_Dialect], kept: Mapping[str, str]) -> Iterator[str]:
+def _note(through: list[_ApiVariables], kept: Mapping[str, str]) -> Iterator[str]:
     if through:
         names = " and ".join(each.provider for each in through)
         yield (
