@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from bench import audit, commands, endurance, gateway, mcp, requests, table
+from bench import audit, commands, endurance, gateway, in_band, mcp, requests, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
@@ -17,6 +17,7 @@ PARTS: Mapping[str, Callable[[float], None]] = {
     "endurance": endurance.report,
     "gateway": gateway.report,
     "gateway-endurance": gateway.endure,
+    "in-band": in_band.report,
 }
 USUAL = ("requests", "store", "commands")
 """What runs where no part is named: the rest takes minutes."""

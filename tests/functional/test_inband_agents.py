@@ -65,7 +65,7 @@ class OpenCodeTests(InBandAgentsCase):
         self.assertEqual(used, ["read", "read"])
         results = llm.script.of(GPT)[-1].tool_results
         self.assertEqual(sum("what it says" in each for each in results), 2)
-        self.assertEqual(sum('"ts"' in each for each in results), 2)  # those of its own reply, and of the mixed turn
+        self.assertEqual(sum('"ts"' in each for each in results), 3)
         self.assertNotIn("post_note", finished.stdout)
         self.assertEqual(llm.script.of(GPT)[-1].headers["authorization"], f"Bearer {KEY}")
 
