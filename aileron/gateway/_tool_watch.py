@@ -23,6 +23,9 @@ MOST_HELD_BYTES = 8 * 1024 * 1024
 MOST_QUEUED_BYTES = 16 * 1024 * 1024
 """Of all requests together, that went on and are still to be read."""
 
+_PIECE_BYTES = 512  # what keeping a piece takes besides
+_PAUSE_SECONDS, _MOST_AT_ONCE = 0.004, 8
+
 _UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
 _TOOL = "{provider} was asked to run a tool itself ({tools})"
 _NOT_READ = "The request cannot be read: it is compressed, or no JSON"
@@ -46,6 +49,11 @@ class _Reading:
         self._content = ChunkedContent() if exchange.length == CHUNKED else None
         self._length = 0
 
+    @property
+    def unreadable(self) -> bool:
+        """True if it turned out that the request cannot be read."""
+        return self._scan.unreadable
+
     def _read(self, data: bytes, *, last: bool) -> None:
         self._length += len(data)
         self._scan.feed(data if self._content is None else self._content.take(data))
@@ -61,8 +69,10 @@ class _Reading:
 
         :param data: L{None}: it was not kept, so that the request cannot be read.
         """
-        self._scan.unreadable |= data is None
-        self._read(data or b"", last=last)
+        if data is None:
+            self._scan.unreadable = True
+        else:
+            self._read(data, last=last)
         if last:
             self._tell(self._under(ToolRule.NOTE), refused=False)
 
@@ -94,7 +104,7 @@ class ToolWatch:
     def __init__(self, settings: GatewaySettings, notes: ToolNotes, clock: IReactorTime) -> None:
         self._settings, self._notes, self._clock = settings, notes, clock
         self.providers = frozenset(each.name for each in settings.providers if settings.tool_rules(each).kinds)
-        self._queue: deque[tuple[_Reading, bytes | None, bool]] = deque()
+        self._queue: deque[tuple[_Reading, bytes, bool]] = deque()
         self._queued_bytes = 0
 
     def watch(
@@ -130,20 +140,23 @@ class ToolWatch:
             self._read_one()
 
     def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
-        """Have a piece read in a turn of its own: it is on its way by then."""
-        fits = self._queued_bytes + len(data) <= MOST_QUEUED_BYTES
-        self._queued_bytes += len(data) if fits else 0
-        self._queue.append((reading, data if fits else None, last))
+        """Have a piece read once it is on its way, and so are those that came with it."""
+        size = len(data) + _PIECE_BYTES
+        if reading.unreadable or self._queued_bytes + size > MOST_QUEUED_BYTES:
+            reading.note(None, last)
+            return
+        self._queued_bytes += size
+        self._queue.append((reading, data, last))
         if len(self._queue) == 1:
-            self._clock.callLater(0, self._read_some)
+            self._clock.callLater(_PAUSE_SECONDS, self._read_some)
 
     def _read_some(self) -> None:
-        if self._queue:
+        for _ in range(min(len(self._queue), _MOST_AT_ONCE)):
             self._read_one()
         if self._queue:
-            self._clock.callLater(0, self._read_some)
+            self._clock.callLater(_PAUSE_SECONDS, self._read_some)
 
     def _read_one(self) -> None:
         reading, data, last = self._queue.popleft()
-        self._queued_bytes -= len(data or b"")
+        self._queued_bytes -= len(data) + _PIECE_BYTES
         reading.note(data, last)

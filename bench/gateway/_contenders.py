@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from string import Template
@@ -60,10 +61,10 @@ class Contender:
     missing: str = ""
 
 
-def ours(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
-    """The daemon with an unlocked vault; the home is made once."""
-    directory = pinned.directory / "home"
-    home = Home(directory) if directory.exists() else Home.furnished(directory, pinned.directory / CERTIFICATE)
+def ours(pinned: Pinned, upstream: Upstream, rule: str = "off") -> AbstractContextManager[Server]:
+    """The daemon with an unlocked vault; the home is made once for each rule for provider tools."""
+    directory = pinned.directory / f"home-{rule}"
+    home = Home(directory) if directory.exists() else Home.furnished(directory, pinned.directory / CERTIFICATE, rule)
     return home.serving(upstream, pinned.core)
 
 
@@ -126,6 +127,7 @@ def contenders() -> list[Contender]:
     return [
         Contender(DIRECT, direct),
         Contender("ours", ours, about=f"Twisted {version('Twisted')}"),
+        Contender("noting", partial(ours, rule="note"), about="ours, which reads each request for provider tools"),
         Contender("copier", copier, about="the least that Python takes: it copies, and reads nothing"),
         _peer("go", go, lambda: _said("go", "version"), "install Go"),
         _peer("nginx", nginx, lambda: _said(_nginx(), "-v"), "install nginx"),

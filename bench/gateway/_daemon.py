@@ -17,7 +17,7 @@ from ._tools import Upstream
 
 _AILERON = Path(sys.executable).parent / "aileron"
 _PASSPHRASE = b"seven quiet lamps over the harbour\n"
-_CONFIG = "gateway:\n  ca_certificates: |\n{certificate}"
+_CONFIG = "gateway:\n  provider_tools: '{rule}'\n  ca_certificates: |\n{certificate}"
 
 
 @frozen
@@ -27,14 +27,14 @@ class Home:
     directory: Path
 
     @classmethod
-    def furnished(cls, directory: Path, certificate: Path) -> Home:
-        """With a vault, and an authority that upstreams may be known by; no daemon runs."""
+    def furnished(cls, directory: Path, certificate: Path, rule: str) -> Home:
+        """With a vault, an authority that upstreams may be known by, and a rule for provider tools; no daemon runs."""
         home = cls(directory)
         directory.mkdir()
         home._aileron("vault", "init")
         config = directory / "aileron/config.yaml"
         lines = certificate.read_text().splitlines()
-        config.write_text(_CONFIG.format(certificate="".join(f"    {line}\n" for line in lines)))
+        config.write_text(_CONFIG.format(rule=rule, certificate="".join(f"    {line}\n" for line in lines)))
         config.chmod(0o600)
         home._aileron("config", "trust", "--yes")
         home._stop()
