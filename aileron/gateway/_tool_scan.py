@@ -26,7 +26,9 @@ _OPENING, _CLOSING = frozenset(b"{["), frozenset(b"}]")
 _LITERAL = rb"[-+.0-9EINaefilnrstuy]"
 
 _token = re.compile(rb"[ \t\r\n]*+(?:([][{}:,\"])|(" + _LITERAL + rb"++)|\Z)").match
-_member = re.compile(rb'[ \t\r\n,]*+"([ !#-\[\]-~]{0,40}+)"[ \t\r\n]*+:').match  # as most are written
+_NAME = rb'[ \t\r\n]*+"([ !#-\[\]-~]{0,40}+)"[ \t\r\n]*+:'  # as most are written
+_first_member = re.compile(_NAME).match
+_next_member = re.compile(rb"[ \t\r\n]*+," + _NAME).match
 _uninteresting = re.compile(rb"(?:[ \t\r\n,:]++|" + _LITERAL + rb'++|"[^"\\]{0,64}+")*').match
 _string = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*', re.DOTALL).match
 
@@ -97,12 +99,16 @@ class ToolScan:
 
     def _begin(self, data: bytes, position: int) -> int:
         """Pass over a byte order mark, which may come in pieces."""
-        end = position + len(_BOM) - len(self._mark)
-        self._mark += data[position:end]
-        if self._mark == _BOM or not _BOM.startswith(self._mark):
-            self._step = self._between
-            self.feed(self._mark.removeprefix(_BOM))
-        return end
+        end = min(len(data), position + len(_BOM) - len(self._mark))
+        mark = self._mark + data[position:end]
+        if mark != _BOM and _BOM.startswith(mark):
+            self._mark = mark
+            return end
+        self._step = self._between
+        if mark == _BOM:
+            return end
+        self.feed(self._mark)
+        return position
 
     def _end(self, data: bytes, position: int) -> int:
         if data[position:].strip(b" \t\r\n"):
@@ -112,9 +118,11 @@ class ToolScan:
     def _between(self, data: bytes, position: int) -> int:
         """Read the next token of an array or object that may name tools."""
         level = self._levels[-1]
-        if level.name is None and not level.array and (member := _member(data, position)):
-            level.name, level.awaits = member[1].decode("ascii").lower(), True
-            return member.end()
+        if not level.awaits:
+            member = (_first_member if level.name is None else _next_member)(data, position)
+            if member is not None:
+                level.name, level.awaits = member[1].decode("ascii").lower(), True
+                return member.end()
         token = _token(data, position)
         if token is None:
             raise _NotJson
