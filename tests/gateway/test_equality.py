@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 from random import Random
 
+from attrs import evolve
+
+from aileron.values import ToolRule, ToolRules
 from tests.gateway.case import GatewayCase, Line, Peer, Place
 from tests.gateway.net import Net
 from tests.gateway.streams import Stream, Turn, stream
@@ -54,7 +57,12 @@ class FollowingPlace(Place):
 
 
 class EqualityTests(GatewayCase):
-    """Random streams, cut at random, by ends that sometimes do not read."""
+    """Random streams, cut at random, by ends that sometimes do not read.
+
+    :cvar streams: how many.
+    """
+
+    streams = STREAMS
 
     def setUp(self) -> None:
         """Have a provider that follows a script."""
@@ -65,7 +73,7 @@ class EqualityTests(GatewayCase):
 
     def test_streams(self) -> None:
         """Both sides hear every byte, in its order, and no other, over all streams."""
-        for seed in range(FIRST_SEED, FIRST_SEED + STREAMS):
+        for seed in range(FIRST_SEED, FIRST_SEED + self.streams):
             random = Random(seed)
             self.follow(stream(random), random, f"seed {seed}")
 
@@ -103,3 +111,15 @@ class EqualityTests(GatewayCase):
             end.resumeProducing()
         self.place.peers = [peer for peer in self.place.peers if not peer.lost]
         self.net.run()
+
+
+class NotedTests(EqualityTests):
+    """The same where requests are read for provider tools."""
+
+    settings = evolve(GatewayCase.settings, provider_tools=ToolRules.all(ToolRule.NOTE))
+    streams = STREAMS // 6
+
+    def tearDown(self) -> None:
+        """Know that they were read."""
+        self.clock.advance(1)
+        self.assertTrue(self.notes.counts())
