@@ -19,10 +19,8 @@ from twisted.internet.interfaces import (
     IStreamClientEndpoint,
 )
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
-from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.web.http import PotentialDataLoss
-from zope.interface import implementer
 
 from aileron.addresses import (
     SYSTEM_BUNDLES,
@@ -34,7 +32,7 @@ from aileron.addresses import (
 from aileron.outgoing import GuardedConnection, GuardedEndpoint, NotConnected, is_response_done
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable
-from ._conversation import AskForTls, StartTlsEndpoint
+from ._conversation import AskForTls, TlsEndpoint
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -146,25 +144,7 @@ class ConnectionOpener:
         endpoint = kind(self.reactor, address, origin.port, timeout=_CONNECT_SECONDS)
         if origin.scheme in ("http", "ssh"):
             return endpoint
-        verifier, ask = self.tls(origin.host), connection.ask_for_tls
-        if ask is not None:
-            return StartTlsEndpoint(endpoint, verifier, self.reactor, ask)
-        return _TlsEndpoint(endpoint, verifier, self.reactor)
-
-
-@implementer(IStreamClientEndpoint)
-@frozen
-class _TlsEndpoint:
-    """Puts TLS, by which the peer is verified, between a protocol and what connects it."""
-
-    endpoint: IStreamClientEndpoint
-    creator: IOpenSSLClientConnectionCreator
-    clock: IReactorTime
-
-    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        secure = TLSMemoryBIOFactory(self.creator, True, protocolFactory, clock=self.clock)
-        connecting: Deferred[Any] = self.endpoint.connect(secure)
-        return connecting.addCallback(lambda tls: tls.wrappedProtocol)
+        return TlsEndpoint(endpoint, self.tls(origin.host), self.reactor, connection.ask_for_tls)
 
 
 def verifying(bundles: Iterable[str] = SYSTEM_BUNDLES) -> Callable[[str], IOpenSSLClientConnectionCreator]:

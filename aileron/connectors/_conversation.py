@@ -160,26 +160,30 @@ It raises L{Rejected} where the server does not offer TLS, as after somebody on 
 
 @implementer(IStreamClientEndpoint)
 @frozen
-class StartTlsEndpoint:
-    """Connects in the clear, asks for TLS, and only then lets a protocol speak.
+class TlsEndpoint:
+    """Puts TLS, by which the server is verified, between a protocol and what connects it.
 
     :ivar creator: verifies the server.
+    :ivar ask: is said before, on a connection in the clear; L{None}: TLS comes first.
     """
 
     endpoint: IStreamClientEndpoint
     creator: IOpenSSLClientConnectionCreator
     clock: IReactorTime
-    ask: AskForTls
+    ask: AskForTls | None
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        return Deferred.fromCoroutine(self._connect(protocolFactory))
+        secure = TLSMemoryBIOFactory(self.creator, True, protocolFactory, clock=self.clock)
+        if self.ask is not None:
+            return Deferred.fromCoroutine(self._ask_and_secure(self.ask, secure))
+        connecting: Deferred[Any] = self.endpoint.connect(secure)
+        return connecting.addCallback(lambda tls: tls.wrappedProtocol)
 
-    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
+    async def _ask_and_secure(self, ask: AskForTls, secure: TLSMemoryBIOFactory) -> IProtocol:
         plain = Factory.forProtocol(lambda: LineConversation(_MOST_BYTES_BEFORE_TLS))
         conversation: Any = await self.endpoint.connect(plain)
         try:
-            await self.ask(conversation)
-            secure = TLSMemoryBIOFactory(self.creator, True, factory, clock=self.clock)
+            await ask(conversation)
             return conversation.become_tls(secure)  # type: ignore[no-any-return]
         except BaseException:
             conversation.transport.abortConnection()
