@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from aileron.home import running_pid
+from tests.functional.commands import fork_daemons
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished, Running
 
@@ -28,8 +29,6 @@ _WITHOUT_RIGHTS = f"{_GIVE_UP}\nos.execv(sys.argv[1], sys.argv[1:])"
 class AttackTestCase(OperatedTestCase):
     """A user's programs, and those of an attacker who is the same user; neither has any rights beyond a user's."""
 
-    executes_daemons = True
-
     def start(self, command: Command) -> Running:
         """Start a process without a root's rights."""
         return super().start(command.behind(sys.executable, "-I", "-c", _WITHOUT_RIGHTS))
@@ -37,6 +36,8 @@ class AttackTestCase(OperatedTestCase):
     def confine(self) -> None:
         """The rights of a thread are its own, and of what is started there."""
         exec(_GIVE_UP, {})
+        if not self.executes_daemons:
+            fork_daemons("without rights")
 
     async def attack(self, source: str, *arguments: str, seconds: float = 60, **environment: str) -> Any:
         """What a Python program of the attacker's prints as JSON, run in the project beside the agent."""

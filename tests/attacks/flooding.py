@@ -121,6 +121,8 @@ class Said:
 class FloodTestCase(AttackTestCase):
     """A user who goes on working while programs of the attacker's flood a site; none has many descriptors."""
 
+    executes_daemons = True
+
     def start(self, command: Command) -> Running:
         """Start a process."""
         return super().start(command.behind(sys.executable, "-I", "-c", _FEW_DESCRIPTORS))

@@ -51,6 +51,8 @@ def config(url: str) -> str:
 class GatewayKeyTests(AttackTestCase):
     """An agent in a session of its own, whose calls get the user's key."""
 
+    executes_daemons = True
+
     def setUp(self) -> Any:
         """Begin."""
         super().setUp()

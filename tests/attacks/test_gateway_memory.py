@@ -84,6 +84,7 @@ class _Silent(Protocol):
 class GatewayMemoryTests(AttackTestCase):
     """A daemon whose gateway leads to a provider of the attacker's, and to one of the user's."""
 
+    executes_daemons = True
     timeout = 300
 
     async def test_unanswered(self) -> None:

@@ -107,6 +107,8 @@ _BEFORE_US = ("types.py", "importlib/__init__.py", "aileron/__init__.py")
 class ReadersTests(AttackTestCase):
     """Looking into the daemon."""
 
+    executes_daemons = True
+
     async def test_daemon(self) -> None:
         """Memory, environment, descriptors, maps and directory of the daemon are closed, and to a debugger too.
 
@@ -143,6 +145,8 @@ class ReadersTests(AttackTestCase):
 
 class HandedOnTests(AttackTestCase):
     """What a command hands to a child that has just begun, and is not closed yet."""
+
+    executes_daemons = True
 
     async def snatched(self, option: str, command: Command) -> tuple[Finished, object]:
         """How the command ended, and what became of opening the descriptor that C{option} names to its child."""
@@ -185,6 +189,8 @@ class HandedOnTests(AttackTestCase):
 class CoreTests(AttackTestCase):
     """Making a process dump its memory."""
 
+    executes_daemons = True
+
     async def test_no_core(self) -> None:
         """A process that was made like the daemon leaves no core, whatever kills it."""
         signals = (signal.SIGABRT, signal.SIGQUIT, signal.SIGSEGV)
@@ -196,6 +202,7 @@ class CoreTests(AttackTestCase):
 class PoisonCase(AttackTestCase):
     """Modules that somebody put where the user's commands are started."""
 
+    executes_daemons = True
     as_processes = True
 
     def poison(self, directory: Path, names: tuple[str, ...]) -> Path:

@@ -39,16 +39,22 @@ _thread = threading.local()
 _EXECUTE = subprocess.Popen
 
 
-def fork_daemons() -> None:
-    """Have commands in this thread fork the daemons that they start; see `tests.functional.forkserver`."""
-    _thread.forks = True
+def fork_daemons(manner: str = "") -> None:
+    """Have commands in this thread fork the daemons that they start; see `tests.functional.forkserver`.
+
+    :param manner: names what this thread hands on to what it starts.
+    """
+    _thread.forks = manner
 
 
 def _popen(arguments: Sequence[str], **options: Any) -> Any:
-    if SERVE not in arguments or not getattr(_thread, "forks", False):
+    manner = getattr(_thread, "forks", None)
+    if SERVE not in arguments or manner is None:
         return _EXECUTE(arguments, **options)
     given = {name: options[name] for name in ("cwd", "env", "pass_fds")}
-    return ForkServer.lend().start(arguments[arguments.index(SERVE) :], output=options["stdout"].fileno(), **given)
+    return ForkServer.lend(manner).start(
+        arguments[arguments.index(SERVE) :], output=options["stdout"].fileno(), **given
+    )
 
 
 vars(daemon_process)["subprocess"] = SimpleNamespace(**{**vars(subprocess), "Popen": _popen})

@@ -40,7 +40,7 @@ _PRELOADED = (
 class ForkServer:
     """Starts daemons for this process, and ends with it."""
 
-    _shared: "ClassVar[ForkServer | None]" = None
+    _shared: ClassVar[dict[str, "ForkServer"]] = {}
 
     def __init__(self) -> None:
         theirs, self._orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -50,11 +50,11 @@ class ForkServer:
         atexit.register(self._orders.close)
 
     @classmethod
-    def lend(cls) -> "ForkServer":
-        """The one of this process."""
-        if cls._shared is None:
-            cls._shared = cls()
-        return cls._shared
+    def lend(cls, manner: str) -> "ForkServer":
+        """The one of this process for what a thread of that manner starts; it was started in such a thread."""
+        if manner not in cls._shared:
+            cls._shared[manner] = cls()
+        return cls._shared[manner]
 
     def start(
         self,
