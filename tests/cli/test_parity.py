@@ -13,6 +13,7 @@ from aileron.errors import NotFound
 from tests.api.case import ApiCase
 from tests.cli.daemon import PASSPHRASE, RUN, SESSION, ServedCase, approval
 from tests.cli.test_binding import FQN, MOVED, NAME, PATH, binding
+from tests.cli.test_egress import host
 from tests.cli.test_trust import item
 
 PAGE = Path(__file__).parents[2] / "doc" / "cli.md"
@@ -54,6 +55,7 @@ SAMPLES = {
     "POST /v1/bindings/{name}/replace": Sample(("binding", "replace", NAME), answers=("s3cret",)),
     "POST /v1/bindings/{name}/rebind": Sample(("binding", "rebind", NAME, "--yes"), first={PATH: binding(**MOVED)}),
     "DELETE /v1/bindings/{name}": Sample(("binding", "revoke", NAME)),
+    "POST /v1/egress/{host_id}/decision": Sample(("egress", "allow", "H1"), first={"/v1/egress": {"items": [host(1)]}}),
     "POST /v1/caps": Sample(("cap", "set", "--per-hour", "3")),
     "DELETE /v1/caps": Sample(("cap", "remove", "--per-hour")),
     "DELETE /v1/grants/{grant_id}": Sample(("grant", "revoke", "G1")),
