@@ -103,7 +103,9 @@ class EgressFile:
         """
         before = self._look()
         if before.errors or (before.candidate is not None and not self._is_trusted(before.candidate)):
-            raise Conflict(f"{NAME} was changed, and is not trusted as it is now. Read it: aileron config trust")
+            raise Conflict(
+                f"{NAME} is not trusted as it is now, so nothing was added to it. Read it first: aileron config trust."
+            )
         data = (before.data or b"") + _entry(project, host)
         after = _read(data, self._path)
         if after.candidate is None or not any(rule.covers(project, host) for rule in after.rules):

@@ -10,7 +10,7 @@ import re
 
 from attrs import field, frozen
 
-from aileron.addresses import read_host_and_port
+from aileron.addresses import read_address, read_host_and_port
 from aileron.values import EGRESS_LINE
 
 MOST_HEAD_BYTES = 16 * 1024
@@ -68,6 +68,8 @@ def read_head(data: bytes) -> ConnectRequest | None:
         host = read_host_and_port(request[2].decode("ascii").lower())
     except ValueError:
         raise HeadRefused(400, "The request names no proper host and port") from None
+    if read_address(host.rpartition(":")[0].strip("[]")) is not None:
+        raise HeadRefused(403, "Aileron's proxy connects to names, which TLS can say, and to no IP address")
     return ConnectRequest(ticket[1].decode("ascii"), host, rest)
 
 

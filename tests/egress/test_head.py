@@ -34,6 +34,8 @@ class HeadTests(SynchronousTestCase):
         self.assertEqual(self.refused(_TICKET + b"GET http://a.example/ HTTP/1.1\r\n\r\n"), 405)
         for target in (b"a.example", b"a.example:0", b"a.example:99999", b"user@a.example:443", b"a..example:443"):
             self.assertEqual(self.refused(_TICKET + b"CONNECT " + target + b" HTTP/1.1\r\n\r\n"), 400, target)
+        for target in (b"127.0.0.1:443", b"[::1]:443"):
+            self.assertEqual(self.refused(_TICKET + b"CONNECT " + target + b" HTTP/1.1\r\n\r\n"), 403, target)
         for line in (b"CONNECT a.example:443", b"CONNECT a.example:443 HTTP/2", b"\0", b""):
             self.assertEqual(self.refused(_TICKET + line + b"\r\n\r\n"), 400, line)
         self.assertEqual(self.refused(b"AILERON-EGRESS a b\r\nCONNECT a.example:443 HTTP/1.1\r\n\r\n"), 400)
@@ -48,7 +50,7 @@ class HeadTests(SynchronousTestCase):
         try:
             read_head(_TICKET + data)
         except HeadRefused as refused:
-            self.assertIn(refused.status, (400, 405, 431))
+            self.assertIn(refused.status, (400, 403, 405, 431))
 
     def test_refusal(self) -> None:
         """A refusal says why in its first line and in its body."""
