@@ -62,7 +62,7 @@ class EgressCase(RunnerCase):
         kept = self.session(session_id)
         return Session(kept.id, kept.agent, project, kept.started_at, kept.seen_at)
 
-    def recorded(self, *but: str) -> list[tuple[str, Mapping[str, JSON]]]:
+    def records_of_egress(self, *but: str) -> list[tuple[str, Mapping[str, JSON]]]:
         """What is on record of network access, oldest first."""
         return [(each.type, each.payload) for each in self.events_of_egress() if each.type not in but]
 

@@ -134,10 +134,16 @@ class AddingTests(EgressCase):
         for before in (None, self.entry("a.example")):
             if before is not None:
                 self.put(before)
-            with self.assertRaises(ZeroDivisionError), self.file.adding(PROJECT, HOST):
-                raise ZeroDivisionError
+            self.interrupt()
             self.assertEqual(self.path.read_text() if self.path.exists() else None, before)
-        with self.assertRaises(ZeroDivisionError), self.file.adding(PROJECT, HOST):
-            self.path.write_text("# theirs\n")
-            raise ZeroDivisionError
+        self.interrupt("# theirs\n")
         self.assertEqual(self.path.read_text(), "# theirs\n")
+
+    def interrupt(self, meanwhile: str | None = None) -> None:
+        """Begin to add an entry, and do not trust it; somebody else may write the file before that."""
+        adding = self.file.adding(PROJECT, HOST)
+        adding.__enter__()
+        if meanwhile is not None:
+            self.path.write_text(meanwhile)
+        error = ZeroDivisionError()
+        self.assertFalse(adding.__exit__(ZeroDivisionError, error, None))

@@ -16,7 +16,8 @@ class HeadTests(SynchronousTestCase):
 
     def refused(self, data: bytes) -> int:
         """The status of its refusal."""
-        return self.assertRaises(HeadRefused, read_head, data).status
+        status: int = self.assertRaises(HeadRefused, read_head, data).status
+        return status
 
     def test_connect(self) -> None:
         """A ticket and a CONNECT are read once the head is whole; what stands behind it is kept."""

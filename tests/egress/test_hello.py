@@ -29,7 +29,8 @@ class HelloTests(SynchronousTestCase):
 
     def refused(self, data: bytes) -> str:
         """Why it is refused."""
-        return self.assertRaises(HelloRefused, read_hello, data).why
+        why: str = self.assertRaises(HelloRefused, read_hello, data).why
+        return why
 
     def test_real(self) -> None:
         """The hello of a real client names its server once it is whole, and not before."""

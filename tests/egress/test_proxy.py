@@ -144,7 +144,9 @@ class TunnelTests(ProxyCase):
         self.say(end, data)
         self.assertEqual((program.got, program.lost), (_OPENED + _ALERT, True))
         self.assertEqual((self.host.got, self.host.lost), (b"", True))
-        self.assertEqual(self.recorded()[-1], ("egress.blocked", {"host": HOST, "project": PROJECT, "why": why}))
+        self.assertEqual(
+            self.records_of_egress()[-1], ("egress.blocked", {"host": HOST, "project": PROJECT, "why": why})
+        )
         self.dialer.host = Peer()
 
     def test_blocked(self) -> None:
@@ -223,9 +225,9 @@ class RefusalTests(ProxyCase):
 
     def test_ticket(self) -> None:
         """A ticket that opens nothing gets 403, and nothing is put on record."""
-        before = self.recorded()
+        before = self.records_of_egress()
         self.assertEqual(self.answered(ticket="guessed"), "HTTP/1.1 403 Aileron: the session has ended")
-        self.assertEqual((self.recorded(), self.dialer.dialled), (before, []))
+        self.assertEqual((self.records_of_egress(), self.dialer.dialled), (before, []))
 
     def test_failures(self) -> None:
         """A host that cannot be reached gets 502; one that leads to a forbidden address 403."""
@@ -342,7 +344,8 @@ class DialerTests(EgressCase):
         factory.clientConnectionFailed(self.reactor.connectors[0], Failure(ConnectionRefusedError()))
         self.assertEqual([each[:2] for each in self.reactor.tcpClients][1:], [("2606:2800:21f::1", 443)])
         transport = StringTransport()
-        self.reactor.tcpClients[1][2].buildProtocol(None).makeConnection(transport)
+        other: Any = self.reactor.tcpClients[1][2]
+        other.buildProtocol(None).makeConnection(transport)
         self.assertIsInstance(self.successResultOf(dialling), Peer)
 
     def test_private(self) -> None:

@@ -34,14 +34,14 @@ class SessionsTests(EgressCase):
         why: str = self.fails(self.sessions.admit(access, host), EgressRefused).why
         return why
 
-    def shown(self, host: str = HOST) -> EgressHost:  # type: ignore[override]
+    def listed(self, host: str = HOST) -> EgressHost:
         """The host as the operator sees it."""
         (found,) = [each for each in self.sessions.hosts() if each.host == host]
         return found
 
     def answer(self, decision: EgressDecision, host: str = HOST) -> EgressHost:
         """Decide about a host as it is shown."""
-        shown = self.shown(host)
+        shown = self.listed(host)
         return self.sync(self.sessions.decide(shown.id, decision, shown.state, OPERATOR))
 
     def test_words(self) -> None:
@@ -52,26 +52,26 @@ class SessionsTests(EgressCase):
         self.assertFalse(self.sync(self.sessions.admit(access, "registry.npmjs.org:443")))
         connected = {"project": PROJECT, "host": HOST, "basis": "Registry.Example"}
         self.assertEqual(
-            self.recorded()[:2],
+            self.records_of_egress()[:2],
             [
                 ("egress.opened", {"allow": ["npm", "Registry.Example"], "project": PROJECT}),
                 ("egress.connected", connected),
             ],
         )
-        self.assertEqual((len(self.recorded()), self.shown().times, self.shown().state), (3, 2, _ALLOWED))
+        self.assertEqual((len(self.records_of_egress()), self.listed().times, self.listed().state), (3, 2, _ALLOWED))
 
     def test_bad_words(self) -> None:
         """A word that is neither preset nor host lets nobody out."""
         session = self.session_in(PROJECT)
         for word in ("nmp", "a..example", "10.0.0.1", "[::1]:443", "a.example:0"):
             self.fails(self.sessions.open(session, (word,)), ValueError)
-        self.assertEqual(self.recorded(), [])
+        self.assertEqual(self.records_of_egress(), [])
 
     def test_file(self) -> None:
         """What the project's file allows is connected to, also at a private address where the file says so."""
         self.put(self.entry("registry.example", more="private_network = true\n"))
         self.assertTrue(self.sync(self.sessions.admit(self.opened(), HOST)))
-        self.assertEqual(self.shown().basis, "egress.toml")
+        self.assertEqual(self.listed().basis, "egress.toml")
         other = self.opened(session_id="session-2", project="/work/other")
         self.assertIn("waits for approval", self.refused(other))
 
@@ -82,7 +82,7 @@ class SessionsTests(EgressCase):
         self.sync(self.sessions.admit(access, HOST))
         self.put(self.entry("registry.example") + "\n", trusted=False)
         self.assertIn("waits for approval", self.refused(access))
-        self.assertIs(self.shown().state, _PENDING)
+        self.assertIs(self.listed().state, _PENDING)
 
     def test_refused(self) -> None:
         """A host that nothing allows is refused, waits for the operator, and is on record once, whatever the tries."""
@@ -90,8 +90,8 @@ class SessionsTests(EgressCase):
         for _ in range(3):
             self.assertIn("waits for approval", self.refused(access))
         refused = ("egress.refused", {"host": HOST, "project": PROJECT, "basis": ""})
-        self.assertEqual(self.recorded("egress.opened"), [refused])
-        self.assertEqual((self.shown().state, self.shown().times), (_PENDING, 3))
+        self.assertEqual(self.records_of_egress("egress.opened"), [refused])
+        self.assertEqual((self.listed().state, self.listed().times), (_PENDING, 3))
         self.assertEqual([self.sessions.pending(each) for each in (None, "session-1", "session-2")], [1, 1, 0])
 
     def test_at_once(self) -> None:
@@ -100,7 +100,7 @@ class SessionsTests(EgressCase):
         both = [Deferred.fromCoroutine(self.sessions.admit(access, HOST)) for _ in range(2)]
         for each in both:
             self.failureResultOf(each, EgressRefused)
-        self.assertEqual(len(self.recorded("egress.opened")), 1)
+        self.assertEqual(len(self.records_of_egress("egress.opened")), 1)
 
     def test_bounded(self) -> None:
         """More hosts than the operator would read are refused without being asked about."""
@@ -130,7 +130,9 @@ class SessionsTests(EgressCase):
         self.assertEqual(self.file.problems(), ())
         later = self.opened(session_id="session-2", project=f"{PROJECT}/part")
         self.assertFalse(self.sync(self.sessions.admit(later, HOST)))
-        self.assertEqual([each for each, _ in self.recorded("egress.opened")][:2], ["egress.refused", "egress.allowed"])
+        self.assertEqual(
+            [each for each, _ in self.records_of_egress("egress.opened")][:2], ["egress.refused", "egress.allowed"]
+        )
 
     def test_deny(self) -> None:
         """Denied, a host is not asked about again in this session, and what was open to it is cut."""
@@ -148,11 +150,11 @@ class SessionsTests(EgressCase):
     def test_compare_and_set(self) -> None:
         """A decision about a host that stands otherwise than it was shown changes nothing."""
         self.refused(self.opened())
-        seen = self.shown()
+        seen = self.listed()
         self.answer(EgressDecision.DENY)
         error = self.fails(self.sessions.decide(seen.id, EgressDecision.ALWAYS, seen.state, OPERATOR), Conflict)
         self.assertEqual(error.details, {"state": "denied"})
-        self.assertEqual((self.shown().state, self.path.exists()), (_DENIED, False))
+        self.assertEqual((self.listed().state, self.path.exists()), (_DENIED, False))
         self.fails(self.sessions.decide("nobody's", EgressDecision.DENY, _PENDING, OPERATOR), NotFound)
 
     def test_not_on_record(self) -> None:
@@ -161,20 +163,20 @@ class SessionsTests(EgressCase):
         self.refused(access, "a.example:443")
         self.refuse()
         self.assertIn("audit log cannot be written", self.refused(access))
-        shown = self.shown("a.example:443")
+        shown = self.listed("a.example:443")
         decided = self.sessions.decide(shown.id, EgressDecision.SESSION, shown.state, OPERATOR)
         self.fails(decided, StoreUnavailable)
         self.relent()
-        self.assertIs(self.shown("a.example:443").state, _PENDING)
+        self.assertIs(self.listed("a.example:443").state, _PENDING)
         self.sync(self.sessions.admit(access, HOST))
 
     def test_locked(self) -> None:
         """While the vault is locked nothing is always allowed, and the file is as it was."""
         self.refused(self.opened())
         self.vault.lock()
-        shown = self.shown()
+        shown = self.listed()
         self.fails(self.sessions.decide(shown.id, EgressDecision.ALWAYS, shown.state, OPERATOR), VaultLocked)
-        self.assertEqual((self.shown().state, self.path.exists()), (_PENDING, False))
+        self.assertEqual((self.listed().state, self.path.exists()), (_PENDING, False))
 
     def test_paused(self) -> None:
         """While everything, or the session, is paused, no connection begins."""
@@ -213,8 +215,8 @@ class SessionsTests(EgressCase):
             self.sessions.end("session-1")
         self.sync(self.sessions.stop())
         passed = {"hosts": [{"host": HOST, "sent": 10, "received": 2000}]}
-        self.assertEqual(self.recorded()[-1], ("egress.ended", passed))
-        self.assertEqual([each for each, _ in self.recorded()].count("egress.ended"), 1)
+        self.assertEqual(self.records_of_egress()[-1], ("egress.ended", passed))
+        self.assertEqual([each for each, _ in self.records_of_egress()].count("egress.ended"), 1)
         self.assertEqual((tunnel.is_cut, self.sessions.hosts()), (True, ()))
         self.assertIn("the session has ended", self.refused(access))
 
@@ -224,7 +226,7 @@ class SessionsTests(EgressCase):
         for why in ("is not TLS", "is not TLS", "names a.example"):
             self.sessions.block(access, HOST, why)
         self.sync(self.sessions.stop())
-        blocked = [payload["why"] for type_, payload in self.recorded() if type_ == "egress.blocked"]
+        blocked = [payload["why"] for type_, payload in self.records_of_egress() if type_ == "egress.blocked"]
         self.assertEqual(blocked, ["is not TLS", "names a.example"])
 
     def test_order(self) -> None:

@@ -204,7 +204,7 @@ class BoundaryTests(EgressTestCase):
                     command.arguments,
                     env=command.environment,
                     cwd=command.directory,
-                    stdin=inherited,
+                    stdin=inherited.fileno(),
                     capture_output=True,
                     text=True,
                     timeout=60,

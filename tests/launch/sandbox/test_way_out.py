@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionRefusedError
 from twisted.internet.testing import MemoryReactorClock, StringTransport
@@ -23,15 +25,15 @@ class WayOutTests(SynchronousTestCase):
         async def dial() -> tuple[int, str]:
             return await self.asked
 
-        factory = WayOut(("npm",), dial).factory(self.reactor)
-        self.inside = factory.buildProtocol(None)  # type: ignore[arg-type]
+        factory: Any = WayOut(("npm",), dial).factory(self.reactor)
+        self.inside = factory.buildProtocol(None)
         self.program, self.proxy = StringTransport(), StringTransport()
         self.inside.makeConnection(self.program)
 
     def reach(self) -> None:
         """Have the proxy answer at the port that the daemon said."""
         self.asked.callback((4711, "a-ticket"))
-        (client,) = self.reactor.tcpClients
+        client: Any = self.reactor.tcpClients[0]
         self.assertEqual(client[:2], ("127.0.0.1", 4711))
         self.outside = client[2].buildProtocol(None)
         self.outside.makeConnection(self.proxy)
@@ -59,7 +61,8 @@ class WayOutTests(SynchronousTestCase):
     def test_no_proxy(self) -> None:
         """Where the proxy does not answer, the program is told."""
         self.asked.callback((4711, "a-ticket"))
-        self.reactor.tcpClients[0][2].clientConnectionFailed(None, Failure(ConnectionRefusedError()))
+        outside: Any = self.reactor.tcpClients[0][2]
+        outside.clientConnectionFailed(None, Failure(ConnectionRefusedError()))
         self.failed()
 
     def test_left(self) -> None:
@@ -71,7 +74,8 @@ class WayOutTests(SynchronousTestCase):
         """A ticket that is not needed any more is not handed in."""
         self.asked.callback((4711, "a-ticket"))
         self.inside.connectionLost(Failure(ConnectionDone()))
-        outside = self.reactor.tcpClients[0][2].buildProtocol(None)
+        factory: Any = self.reactor.tcpClients[0][2]
+        outside = factory.buildProtocol(None)
         outside.makeConnection(self.proxy)
         self.assertEqual((self.proxy.value(), self.proxy.disconnecting), (b"", True))
 
