@@ -21,8 +21,8 @@ from aileron.values import (
     LoadError,
     TrustKind,
     digest_of_bytes,
+    read_egress,
     read_egress_host,
-    read_egress_words,
 )
 
 NAME = "egress.toml"
@@ -178,7 +178,7 @@ def _read_entry(entry: FileTable) -> ProjectRule:
         entry.fault("private_network", "cannot be set for presets; give them an entry of their own")
     found = {host for word in hosts if (host := _read_host(entry, word))}
     if not unknown:
-        found.update(read_egress_words(presets))
+        found.update(read_egress(presets))
     entry.close()
     return ProjectRule(PurePosixPath(project or "/nowhere"), frozenset(found), private_network)
 

@@ -29,7 +29,7 @@ from aileron.values import (
     Event,
     Session,
     TrustKind,
-    read_egress_words,
+    read_egress,
     utc,
 )
 
@@ -128,7 +128,7 @@ class EgressSessions:
         :raises Conflict: too many connections are being opened.
         :raises StoreUnavailable: it could not be put on record.
         """
-        named = read_egress_words(words)
+        named = read_egress(words)
         access = self._open.get(session.id)
         if access is None or access.words != named:
             event = self._event("egress.opened", session.id, allow=list(words), project=session.working_dir)

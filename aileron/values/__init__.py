@@ -68,16 +68,8 @@ from ._connectors import (
     UploadPart,
 )
 from ._converter import FALLBACK, INLINE, OMITTED, OWN, JsonConverter, Member, from_json, to_json
-from ._egress import (
-    EGRESS_LINE,
-    EGRESS_PRESETS,
-    EgressDecision,
-    EgressHost,
-    EgressState,
-    read_egress_host,
-    read_egress_words,
-)
-from ._faults import ADVICE, Advice, Fault, what_then, what_was_kept
+from ._egress import EGRESS_LINE, EGRESS_PRESETS, EgressDecision, EgressHost, EgressState, read_egress, read_egress_host
+from ._faults import ADVICE, Fault, what_then, what_was_kept
 from ._gateway import (
     ANTHROPIC,
     BASE_URL_VARIABLES,
@@ -121,15 +113,7 @@ from ._json import (
     writer,
 )
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
-from ._places import (
-    MOST_PATTERN_CHARACTERS,
-    UrlTemplate,
-    UrlVariable,
-    compile_pattern,
-    fill,
-    misplaced,
-    variables_in,
-)
+from ._places import MOST_PATTERN_CHARACTERS, UrlTemplate, UrlVariable, compile_pattern, fill, misplaced, variables_in
 from ._provider_tools import TOOL_KINDS, ProviderTool, ToolCount, ToolKind, ToolRule, ToolRules
 from ._queries import MOST_PAGE_BYTES, AuditQuery, DailyWait, Page, RunQuery
 from ._reviews import (
@@ -235,7 +219,6 @@ __all__ = [
     "Action",
     "ActionFile",
     "Actor",
-    "Advice",
     "Approval",
     "ApprovalRule",
     "Ask",
@@ -394,8 +377,8 @@ __all__ = [
     "misplaced",
     "place",
     "plain",
+    "read_egress",
     "read_egress_host",
-    "read_egress_words",
     "regular_base64",
     "schema_problem",
     "set_apart",

@@ -91,7 +91,7 @@ def read_egress_host(text: str) -> str:
     return host
 
 
-def read_egress_words(words: Iterable[str]) -> dict[str, str]:
+def read_egress(words: Iterable[str]) -> dict[str, str]:
     """Read presets and hosts: each host with its port, and the word that it comes from.
 
     :raises ValueError: a word is neither, as a whole sentence.

@@ -20,7 +20,7 @@ from aileron.cli.daemon.process import run_child, start
 from aileron.cli.vault.unlocking import refuse_lost
 from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery, load_ports
-from aileron.values import BUILT_IN_PROVIDERS, EGRESS_PRESETS, JSON, read_egress_words
+from aileron.values import BUILT_IN_PROVIDERS, EGRESS_PRESETS, JSON, read_egress
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
@@ -164,7 +164,7 @@ def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
         raise click.UsageError("--egress requires --sandbox: without it the agent has the whole network.")
     words = tuple(filter(None, (each.strip() for each in text.split(","))))
     try:
-        read_egress_words(words)
+        read_egress(words)
     except ValueError as error:
         raise click.UsageError(f"--egress: {error}") from None
     if not words:
