@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import Body, Chunked, Fixed, Malformed, unchunked
+from aileron.http1 import Body, Chunked, ChunkedContent, Fixed, Malformed, unchunked
 
 CHUNKS = st.lists(st.binary(min_size=1, max_size=40), max_size=6)
 CUTS = st.lists(st.integers(0, 400), max_size=8)
@@ -47,6 +47,8 @@ class BodyTests(SynchronousTestCase):
         self.assertEqual(unchunked(framed), b"".join(chunks))
         self.assertEqual(end_of(Chunked(), pieces(framed + after, cuts)), len(framed))
         self.assertEqual(end_of(Chunked(), pieces(framed[:-1], cuts)), -1)
+        reading = ChunkedContent()
+        self.assertEqual(b"".join(map(reading.take, pieces(framed, cuts))), b"".join(chunks))
 
     def test_alone(self) -> None:
         """Chunks that come each in a piece of its own are followed like any, however their sizes are written."""
