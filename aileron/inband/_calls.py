@@ -3,68 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import IAudit
+from aileron.interfaces import IAgentTools, IAudit
 from aileron.values import JSON, Actor, Event, Session, compact, utc
 
 from ._turns import CallResult, ModelCall, OfferedTool, Turn
-
-
-class ITool(Protocol):
-    """A tool as the daemon has it for its agents."""
-
-    @property
-    def name(self) -> str:
-        """The name: C{[a-zA-Z0-9_]}, at most 64 characters."""
-
-    @property
-    def description(self) -> str:
-        """The description that a model reads."""
-
-    @property
-    def input_schema(self) -> Mapping[str, JSON]:
-        """The JSON Schema of its arguments."""
-
-
-class IToolAnswer(Protocol):
-    """The answer of a tool."""
-
-    @property
-    def text(self) -> str:
-        """The text that a model reads."""
-
-    @property
-    def is_error(self) -> bool:
-        """True where it says why there is no result."""
-
-    @property
-    def pending(self) -> object | None:
-        """The run that waits for a person, where one does."""
-
-
-class IAgentTools(Protocol):
-    """The tools of agents' sessions, asked for with a session's in-band key."""
-
-    async def offered(self, key: str) -> Sequence[ITool]:
-        """Return the tools in a stable order.
-
-        :raises Unauthorized: the session has ended.
-        """
-
-    async def call(
-        self, key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
-    ) -> IToolAnswer:
-        """Call one.  Every answer is a result; cancelling ends the wait, never a run.
-
-        :param idempotency_key: the same call with the same key is the same run.
-        :param wait_seconds: how long it may wait for a person.
-        """
 
 
 @frozen

@@ -15,10 +15,10 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
 from aileron.http1 import RelayClient, RelayHandler, RequestHead, Route, parse_request
-from aileron.interfaces import IAudit, IInBandMemories, ISessions
+from aileron.interfaces import IAgentTools, IAudit, IInBandMemories, ISessions
 from aileron.values import JSON, RelayedPath
 
-from ._calls import IAgentTools, SessionCalls
+from ._calls import SessionCalls
 from ._conversation import ProviderRequest, ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply

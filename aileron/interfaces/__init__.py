@@ -8,12 +8,13 @@ from ._connectors import ICatalogue, IConfigFile, IConnector, IConnectors
 from ._governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from ._operators import IOperators, IPasskeyBook
 from ._runner import IDecisions, ISubmission
-from ._services import IAgentRoutes, IMcp, IMeter, IMeters, INotifier, ITotals
+from ._services import IAgentRoutes, IAgentTools, IMcp, IMeter, IMeters, INotifier, ITotals
 from ._store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IUsage, IWatermarks
 from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
     "IAgentRoutes",
+    "IAgentTools",
     "IAudit",
     "IBindingFlags",
     "IBindings",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from zope.interface import Interface
 
-from aileron.values import ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider
+from aileron.values import JSON, ChannelState, Ending, GatewayTotals, McpReply, McpRequest, Provider
 
 
 class IAgentRoutes(Interface):
@@ -27,6 +28,30 @@ class IAgentRoutes(Interface):
         :param path: segments, as they are before any encoding.
         :param body: JSON, or empty.
         :param prefer_seconds: as C{Prefer: wait}; L{None}: not said.
+        """
+
+
+class IAgentTools(Interface):
+    """The tools of agents' sessions, for who speaks to their models by another protocol than MCP.
+
+    Each is asked with what the agent's routes know the session by.
+    """
+
+    async def offered(key: str) -> Sequence[Any]:
+        """Return the tools in a stable order, each with its C{name}, C{description} and C{input_schema}.
+
+        :raises Unauthorized: nobody has this key, or the session has ended.
+        """
+
+    async def call(
+        key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
+    ) -> Any:
+        """Call one.  Every answer is a result, with its C{text}, whether it C{is_error}, and what is C{pending}.
+
+        Cancelling ends the wait, never a run.
+
+        :param idempotency_key: the same call with the same key is the same run.
+        :param wait_seconds: how long it may wait for a person.
         """
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 
 from attrs import define, evolve, field
 from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
 
 from aileron.client import Daemon, DaemonError, DaemonFault, InProcessClient
 from aileron.errors import InternalError, Unauthorized
-from aileron.interfaces import IAgentRoutes
+from aileron.interfaces import IAgentRoutes, IAgentTools
 from aileron.values import JSON
 
 from ._definitions import STATUS_TOOL, ToolDefinition, own_definitions, read_definitions
@@ -22,6 +23,7 @@ from ._texts import ToolResult, read_status_call, render_error, render_form, ren
 _UNAUTHORIZED = 401
 
 
+@implementer(IAgentTools)
 @define
 class PlainTools:
     """The tools of all agents' sessions.

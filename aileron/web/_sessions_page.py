@@ -228,6 +228,7 @@ def _about(session: Session, tally: SessionTally, used: UsageSum | None) -> Iter
     yield "Last seen", session.seen_at
     yield "Ended", session.ended_at
     yield "Ends", _ends(session)
+    yield "In-band mode", "yes" if session.in_band else None
     yield "Calls", tally.calls
     yield "Approved", tally.approvals
     yield "Denied", tally.denials

@@ -235,6 +235,8 @@ class LaunchTests(CommandCase):
             (("nobody",), 2, "opencode"),
             (("--json", "opencode"), 2, "--json requires --print"),
             (("opencode",), 1, "AILERON_VAULT_PASSPHRASE is set"),
+            (("--in-band", "--no-gateway", "sh"), 2, "--in-band needs the gateway"),
+            (("--in-band", "sh"), 1, "AILERON_VAULT_PASSPHRASE is set"),
         ):
             code, out, err = self.command("launch", *arguments)
             self.assertEqual((code, out, says in err, "canary" in err), (expected, "", True, False), err)
@@ -253,6 +255,9 @@ class LaunchTests(CommandCase):
         self.assertNotIn("canary", out)
         self.assertNotIn("AILERON_LISTED_ACTIONS", out)
         self.assertIn("AILERON_LISTED_ACTIONS", self.command("launch", "--lean", "--print", "opencode")[1])
+        out = self.command("launch", "--in-band", "--print", f"{programs}/opencode", "hi")[1]
+        self.assertIn("/s/<the session's in-band key>/inband/openai/v1", out)
+        self.assertNotIn("<the session's token>", out)
         code, out, err = self.command("launch", "--print", "--json", "opencode")
         self.assertEqual((code, json.loads(out)["agent"], json.loads(out)["daemon"]), (0, "opencode", False))
         self.assertEqual((self.home.secrets.exists(), self.home.discovery.exists()), (False, False))

@@ -1,6 +1,6 @@
 """Clients of in-band mode: the official SDKs, in the three protocols, streamed and not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,6 +12,7 @@ from tests.functional.script import Turn
 from tests.functional.sdks import Api, Sdk
 
 WEATHER = "weather"
+HELLO: Sequence[Any] = ({"role": "user", "content": "hello"},)
 _PLACE = {
     "type": "object",
     "properties": {"place": {"type": "string"}},
@@ -65,7 +66,12 @@ class Client:
         :param own: the client's own tools; L{None}: the one for the weather.
         """
         given = {"model": "m", "tools": self.tools() if own is None else list(own)}
-        return getattr(self, f"_{self.protocol}")(api.client, list(history), given)
+        ways = {"chat": self._chat, "responses": self._responses, "messages": self._messages}
+        return ways[self.protocol](api.client, list(history), given)
+
+    def asking(self, history: Sequence[Any] = HELLO) -> Callable[[Api], Said]:
+        """The same, as a function of the client's API."""
+        return lambda api: self.ask(api, history)
 
     def results(self, said: Said, text: str) -> list[Any]:
         """The client's results of its own calls, for the history."""
@@ -124,7 +130,6 @@ def _plain_call(call: Any) -> dict[str, Any]:
 CLIENTS = tuple(
     Client(protocol, streams) for protocol in ("chat", "responses", "messages") for streams in (True, False)
 )
-HELLO: Sequence[Any] = ({"role": "user", "content": "hello"},)
 
 
 @attrs.frozen

@@ -55,7 +55,7 @@ class OpenCodeTests(InBandAgentsCase):
         """An action, a tool of its own, both in one turn, an action: it does its own part, and sees no other."""
         (self.home.project / "there.txt").write_text("what it says")
         look = Call("read", {"filePath": str(self.home.project / "there.txt")})
-        turns = [NOTE, look, Calls((NOTE, look)), NOTE, Say("all done")]
+        turns: list[Turn] = [NOTE, look, Calls((NOTE, look)), NOTE, Say("all done")]
         llm = await self.begin(GPT, turns)
         finished = await self.run_command(self.run_agent())
         await self.assert_ended(finished)

@@ -1,15 +1,17 @@
 """The official SDKs in in-band mode: a program that knows nothing of actions has a model that uses them."""
 
 import json
+from functools import partial
 from itertools import count
 from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from tests.functional.inband import CLIENTS, HELLO, WEATHER, Client, InBandTestCase, each_client
+from tests.functional.llm import ScriptedLLM
 from tests.functional.operated import SHIP, kinds
 from tests.functional.reactor import until
-from tests.functional.script import Call, Calls, Received, Refuse, Say, found
+from tests.functional.script import Call, Calls, Received, Refuse, Say, Turn, found
 from tests.functional.sdks import Api
 
 NOTE, SHIPPING = Call("post_note", SHIP), Call("ship_update", SHIP)
@@ -23,7 +25,12 @@ def status_of(received: Received) -> dict[str, Any]:
     return {"approval_id": found(r"approval_id: (\S+)", received), "wait_seconds": 20}
 
 
-def failing(api: Api, client: Client) -> str:
+def asked_since(llm: ScriptedLLM, before: int) -> bool:
+    """Whether the model was asked more often than that."""
+    return len(llm.script.received) > before
+
+
+def failing(client: Client, api: Api) -> str:
     """The words of what goes wrong."""
     try:
         client.ask(api, HELLO)
@@ -113,14 +120,14 @@ class TurnsTests(InBandTestCase):
 
     async def test_provider_refuses(self) -> None:
         """A provider's refusal is its own error, before anything ran unchanged, and later one that is not retried."""
-        turns = [Refuse(429, "slowly"), NOTE, Refuse(429, "slowly")]
+        turns: list[Turn] = [Refuse(429, "slowly"), NOTE, Refuse(429, "slowly")]
         llm = await self.begin([*each_client(*turns)])
         session = await self.in_band()
         for client in CLIENTS:
             sdk = self.sdk(session, client)
-            problem = await sdk.problem(lambda api, client=client: client.ask(api, HELLO))
+            problem = await sdk.problem(client.asking())
             self.assertEqual((type(problem).__name__, problem.status_code), ("RateLimitError", 429), client)
-            why = await sdk.use(lambda api, client=client: failing(api, client), retries=2)
+            why = await sdk.use(partial(failing, client), retries=2)
             # Its helper for streams does not repeat what an error says.
             self.assertIn("response.completed" if client == Client("responses", True) else "slowly", why)
         self.assertEqual(len(llm.script.received), len(turns) * len(CLIENTS))
@@ -157,7 +164,7 @@ class ApprovalTests(InBandTestCase):
         for client in CLIENTS:
             asking = Deferred.fromCoroutine(self.ask(session, client, wait=1))
             before = len(llm.script.received)
-            await until(self.reactor, lambda before=before: len(llm.script.received) > before + 1, 30, "it is pending")
+            await until(self.reactor, partial(asked_since, llm, before + 1), 30, "it is pending")
             await self.decide("approve")
             self.assertEqual((await asking).text, DONE.text, client)
             pending, status = llm.script.received[-1].tool_results
@@ -182,7 +189,7 @@ class ApprovalTests(InBandTestCase):
         llm = await self.begin([SHIPPING] * len(STREAMING))
         session = await self.in_band()
         for number, client in enumerate(STREAMING, 1):
-            asking = self.sdk(session, client).use(lambda api, client=client: self.gone(api, client))
+            asking = self.sdk(session, client).use(partial(self.gone, client))
             await asking
             (approval,) = await self.waiting()
             self.assertEqual(len(llm.script.received), number)
@@ -190,10 +197,10 @@ class ApprovalTests(InBandTestCase):
             self.assertEqual(len(self.workspace.messages), number)
         self.assertEqual(len(llm.script.received), len(STREAMING))
 
-    def gone(self, api: Api, client: Client) -> None:
+    def gone(self, client: Client, api: Api) -> None:
         """Ask, and be gone before the reply has ended."""
         short = Api(api.provider, api.client.with_options(timeout=1.5, max_retries=0))
-        self.assertNotEqual(failing(short, client), "nothing")
+        self.assertNotEqual(failing(client, short), "nothing")
 
 
 class RecordTests(InBandTestCase):
@@ -235,10 +242,10 @@ class RecordTests(InBandTestCase):
         self.assertEqual(reply.status, 403)
         await self.operator("vault", "lock")
         for client in CLIENTS[::2]:
-            problem = await self.sdk(session, client).problem(lambda api, client=client: client.ask(api, HELLO))
+            problem = await self.sdk(session, client).problem(client.asking())
             self.assertIn("aileron vault unlock", str(problem))
         await self.unlock()
         await self.web.ask("POST", f"{url}/v1/sessions/{session.id}/end", session.token, {})
-        problem = await self.sdk(session, client).problem(lambda api: client.ask(api, HELLO))
+        problem = await self.sdk(session, client).problem(client.asking())
         self.assertIn("session has ended", str(problem))
         self.assertEqual(llm.script.received, [])

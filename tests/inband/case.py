@@ -10,8 +10,10 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
+from zope.interface import implementer
 
 from aileron.inband import InBandParts, serve_in_band
+from aileron.interfaces import IAgentTools
 from aileron.testing import memory_store
 from aileron.values import JSON, AuditQuery, Event, derive_gateway_key
 from tests.gateway.case import GatewayCase, Line, Peer, request
@@ -42,6 +44,7 @@ class Answered:
     pending: object | None = None
 
 
+@implementer(IAgentTools)
 @define
 class ScriptedTools:
     """Two tools.

@@ -7,9 +7,11 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from zope.interface.verify import verifyObject
 
 from aileron.api import token_digest
 from aileron.errors import Unauthorized
+from aileron.interfaces import IAgentTools
 from aileron.mcp import plain_tools
 from aileron.mcp._texts import ToolResult
 from aileron.testing import example_session, scripted_offer
@@ -39,6 +41,10 @@ class PlainToolsTests(ApiCase):
         self.do(self.tools.offered(KEY))
         result: ToolResult = self.do(self.tools.call(KEY, name, arguments, key, wait))
         return result
+
+    def test_provides(self) -> None:
+        """It provides IAgentTools."""
+        self.assertTrue(verifyObject(IAgentTools, self.tools))
 
     def test_offered(self) -> None:
         """The enabled actions are offered by name, then what tells how a call stands; nothing else of MCP's tools."""

@@ -102,6 +102,8 @@ def _more(session: Mapping[str, Any]) -> dict[str, Any]:
     lasts = "with its launcher" if session.get("leased") else when(session.get("ends_at"))
     ended = session.get("ended_at")
     told = {"ends": lasts, "ended": None} if ended is None else {"ends": None, "ended": when(ended)}
+    if session.get("in_band"):
+        told["in-band mode"] = "yes"
     named = {
         "calls": "calls",
         "approvals": "approved",
