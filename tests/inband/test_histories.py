@@ -190,7 +190,9 @@ class MixedTests(SynchronousTestCase):
 
     def test_conversation(self) -> None:
         """Responses: of a conversation that the provider keeps it is sent the results and nothing again."""
-        exchange = open_exchange(RESPONSES, RESPONSES.request("bash", conversation="conv_1"))
+        old: list[Any] = [{"type": "function_call", "call_id": "o", "name": "aileron_own", "arguments": "{}"}]
+        body = RESPONSES.request("bash", "aileron_own", conversation="conv_1", input=old)
+        exchange = open_exchange(RESPONSES, body)
         for number in (1, 2):
             calls = [Called(f"c{number}", "read_ticket"), *([Called("t", "bash")] if number == 2 else [])]
             _, turn = RESPONSES.serve(exchange, [Said("x"), *calls], number)
@@ -228,6 +230,15 @@ class MixedTests(SynchronousTestCase):
         message = {"role": "assistant", "content": "Short", "tool_calls": [provider.chat_call(Called("c3", "bash"))]}
         first, result, second, *_ = self._sent(CHAT, [message], memory)
         self.assertEqual((first["content"], result["content"], second["content"]), (None, "ok 0", "Short"))
+
+    def test_renamed_and_changed(self) -> None:
+        """Messages: a call of a renamed tool, in a message that the client changed, has one name before the model."""
+        rounds: list[list[Part]] = [[Said("So"), Called("c2", "ship_update"), Called("c3", "aileron_own")]]
+        _, memory = self._reply(MESSAGES, rounds, stream=True)
+        client = message_history([Called("c3", "aileron_own")], [Called("c3", "aileron_own")])
+        sent = self._sent(MESSAGES, client, memory)
+        names = [b["name"] for b in sent[0]["content"] if b["type"] == "tool_use"]
+        self.assertEqual(names, ["ship_update", "agent_aileron_own"])
 
     def test_nothing_said_at_last(self) -> None:
         """Messages: where the last response had no content the client's message stays, since none may be empty."""

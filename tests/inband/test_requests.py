@@ -134,6 +134,12 @@ class OfferTests(SynchronousTestCase):
         else:
             self.assertEqual(json.loads(new).keys() - {"tools"}, value.keys() - {"tools"})
 
+    def test_twice(self) -> None:
+        """A body that has a member twice is refused, since readers differ in which of the two they take."""
+        for wire in WIRES:
+            with self.assertRaisesRegex(InvalidRequest, "each member once"):
+                open_exchange(wire, b'{"tools": [], "stream": true, "tools": null}')
+
     def test_depth(self) -> None:
         """A body that is nested too deeply is refused."""
         deep = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"

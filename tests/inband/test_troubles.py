@@ -168,6 +168,14 @@ class UnfinishedTests(SynchronousTestCase):
             exchange = open_exchange(wire, json.dumps(_changed(body, cut, value)).encode(), memories=[memory])
             json.loads(exchange.body)
 
+    def test_a_container_without_a_name(self) -> None:
+        """A part of a response that only the next request needs is looked at as strictly."""
+        exchange = open_exchange(MESSAGES, MESSAGES.request())
+        events = b"".join(MESSAGES.events([_CALL]))
+        exchange.feed(events.replace(b'"stop_sequence": null}, "usage"', b'"container": {"x": 1}}, "usage"'))
+        turn = exchange.end()
+        self.assertRaises(BrokenReply, exchange.answer, results(turn))
+
 
 def _changed(data: Any, at: int, value: Any) -> Any:
     """Put another value in the place of one of those within C{data}, by its number."""
@@ -195,6 +203,24 @@ class BoundsTests(SynchronousTestCase):
             _, turn = wire.serve(exchange, [Called("c1", "ship_update", long)])
             self.assertEqual(turn.calls[0].arguments, {})
             self.assertIn("longer than", turn.calls[0].problem)
+
+    def test_endless_arguments(self) -> None:
+        """Of a call's arguments that never end only so much is kept that they are refused."""
+        piece = "x" * 2**20
+        function = {"name": "ship_update", "arguments": piece}
+        begun = {"type": "content_block_start", "index": 0, "content_block": block(_CALL)}
+        more = {"type": "input_json_delta", "partial_json": piece}
+        chunk = {"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": function}]}}
+        for wire, first, each in (
+            (CHAT, b"", event({"id": "x", "choices": [chunk]})),
+            (MESSAGES, event(begun), event({"type": "content_block_delta", "index": 0, "delta": more})),
+        ):
+            exchange = open_exchange(wire, wire.request())
+            exchange.feed(first)
+            for _ in range(MOST_HELD // len(piece) + 2):
+                self.assertEqual(exchange.feed(each), b"")
+            exchange.feed(b"".join(wire.events([Called("c9", "read_ticket")])[-3:]))
+            self.assertIn("longer than", exchange.end().calls[0].problem)
 
     def test_too_much(self) -> None:
         """A reply that is larger than what is kept of one is broken off, over all of its rounds."""

@@ -44,7 +44,6 @@ def choose_names(offered: Sequence[OfferedTool], own: Sequence[str]) -> ToolName
         if name.startswith(_OURS):
             up[name] = _unique(_THEIRS + name, used)
             used.add(up[name])
-    used -= up.keys()
     ours = {}
     for tool in sorted(offered, key=lambda tool: tool.name):
         name = tool.name if tool.name not in used else _unique(_OURS + tool.name, used)
