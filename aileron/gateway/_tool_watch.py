@@ -24,7 +24,7 @@ MOST_QUEUED_BYTES = 16 * 1024 * 1024
 """Of all requests together, that went on and are still to be read."""
 
 _PIECE_BYTES = 512  # what keeping a piece takes besides
-_PAUSE_SECONDS, _MOST_AT_ONCE = 0.004, 8
+_PAUSE_SECONDS, _MOST_AT_ONCE_BYTES = 0.004, 16 * 1024
 
 _UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
 _TOOL = "{provider} was asked to run a tool itself ({tools})"
@@ -35,53 +35,47 @@ _coded = re.compile(rb"\r\n(?i:content[-_]encoding):(?![ \t]*+(?i:identity)?[ \t
 
 
 class _Reading:
-    """One request that is read."""
+    """One request that is read; what it takes to read is made when it is first read."""
 
-    def __init__(self, exchange: UpstreamExchange, rules: ToolRules, tell: Callable[..., None], *, coded: bool) -> None:
+    def __init__(self, exchange: UpstreamExchange, rules: ToolRules, tell: Callable[..., None], head: bytes) -> None:
         """Begin.
 
         :param tell: notes tools, and whether they were C{refused}.
-        :param coded: whether the request is compressed or so.
         """
-        self._exchange, self._rules, self._tell = exchange, rules, tell
-        self._scan = ToolScan()
-        self._scan.unreadable = coded
-        self._content = ChunkedContent() if exchange.length == CHUNKED else None
+        self._exchange, self._rules, self._tell, self._head = exchange, rules, tell, head
+        self._scan: ToolScan | None = None
+        self._content: ChunkedContent | None = None
         self._length = 0
+        self.lost = False
 
-    @property
-    def unreadable(self) -> bool:
-        """True if it turned out that the request cannot be read."""
-        return self._scan.unreadable
-
-    def _read(self, data: bytes, *, last: bool) -> None:
+    def _read(self, data: bytes, *, last: bool) -> ToolScan:
+        scan = self._scan
+        if scan is None:
+            scan = self._scan = ToolScan()
+            scan.unreadable = _coded(self._head) is not None
+            self._content = ChunkedContent() if self._exchange.length == CHUNKED else None
         self._length += len(data)
-        self._scan.feed(data if self._content is None else self._content.take(data))
+        scan.feed(data if self._content is None else self._content.take(data))
         if last:
-            self._scan.finish()
+            scan.finish()
+        return scan
 
-    def _under(self, rule: ToolRule) -> list[ProviderTool]:
-        found = (*self._scan.found, *([_UNREADABLE] if self._scan.unreadable else ()))
+    def _under(self, rule: ToolRule, scan: ToolScan) -> list[ProviderTool]:
+        found = (*scan.found, *([_UNREADABLE] if scan.unreadable or self.lost else ()))
         return [tool for tool in found if self._rules.rule(tool.kind) is rule]
 
-    def note(self, data: bytes | None, last: bool) -> None:
-        """Read a piece, and note at the end what the request asks for.
-
-        :param data: L{None}: it was not kept, so that the request cannot be read.
-        """
-        if data is None:
-            self._scan.unreadable = True
-        else:
-            self._read(data, last=last)
+    def note(self, data: bytes, last: bool) -> None:
+        """Read a piece, and note at the end what the request asks for."""
+        scan = self._read(data, last=last)
         if last:
-            self._tell(self._under(ToolRule.NOTE), refused=False)
+            self._tell(self._under(ToolRule.NOTE, scan), refused=False)
 
     def decide(self, provider: str, go: Callable[[], None], data: bytes, last: bool) -> None:
         """Read a piece, and refuse the request as soon as that is clear, or have it sent at its end."""
         if self._exchange.over:
             return
-        self._read(data, last=last)
-        refused = self._under(ToolRule.REFUSE)
+        scan = self._read(data, last=last)
+        refused = self._under(ToolRule.REFUSE, scan)
         if self._length > MOST_HELD_BYTES and not refused:
             self._tell([_UNREADABLE], refused=True)
             self._exchange.fail(ResourceLimitExceeded(_REFUSED.format(why=_TOO_LONG)), 413)
@@ -91,7 +85,7 @@ class _Reading:
             why = _TOOL.format(provider=provider, tools=tools) if tools else _NOT_READ
             self._exchange.fail(Forbidden(_REFUSED.format(why=why)), self._exchange.refusal)
         elif last:
-            self._tell(self._under(ToolRule.NOTE), refused=False)
+            self._tell(self._under(ToolRule.NOTE, scan), refused=False)
             go()
 
 
@@ -125,7 +119,7 @@ class ToolWatch:
         if session is not None and session.notes_tools:
             rules = rules.noting()
         tell = partial(self._notes.note, provider.name, session_id)
-        reading = _Reading(exchange, rules, tell, coded=_coded(head) is not None)
+        reading = _Reading(exchange, rules, tell, head)
         if not exchange.length:
             go()
         elif rules.refuses:
@@ -141,17 +135,19 @@ class ToolWatch:
 
     def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
         """Have a piece read once it is on its way, and so are those that came with it."""
-        size = len(data) + _PIECE_BYTES
-        if reading.unreadable or self._queued_bytes + size > MOST_QUEUED_BYTES:
-            reading.note(None, last)
-            return
-        self._queued_bytes += size
+        reading.lost |= self._queued_bytes + len(data) > MOST_QUEUED_BYTES
+        if reading.lost:
+            data = b""
+            if not last:
+                return
+        self._queued_bytes += len(data) + _PIECE_BYTES
         self._queue.append((reading, data, last))
         if len(self._queue) == 1:
             self._clock.callLater(_PAUSE_SECONDS, self._read_some)
 
     def _read_some(self) -> None:
-        for _ in range(min(len(self._queue), _MOST_AT_ONCE)):
+        enough = self._queued_bytes - _MOST_AT_ONCE_BYTES
+        while self._queue and self._queued_bytes > enough:
             self._read_one()
         if self._queue:
             self._clock.callLater(_PAUSE_SECONDS, self._read_some)
