@@ -15,11 +15,10 @@ from tests.agents.install import AGENTS, install
 from tests.functional.install import place
 
 ALWAYS = "opencode"
-MISSING = ("10_two_at_once",)  # what tests.functional does not do with it already
-FEW = ("02_approved_in_time", "04_denied")
-# What ``python3 -m tests --all`` tries besides.
-MORE_MISSING = ("05_edited", "07_action_added")
-MORE = ("01_ungated", "09_unicode")
+FEW = ("02_approved_in_time",)
+# What ``python3 -m tests --all`` tries besides; of OpenCode, what tests.functional does not do with it already.
+MISSING = ("05_edited", "07_action_added", "10_two_at_once")
+MORE = ("01_ungated", "04_denied", "09_unicode")
 _NOTE = "turn.txt"
 
 
@@ -41,12 +40,12 @@ def installed(directory: Path) -> str:
 
 
 def scenarios(more: bool) -> Iterator[TestCase]:
-    """A few scenarios of OpenCode and of the agent whose turn it is, and so many more if they are wanted."""
+    """The main scenario of the agent whose turn it is; a few more, and some of OpenCode's, if they are wanted."""
     from tests.agents import choice
 
-    wanted = ((ALWAYS, MISSING, MORE_MISSING), (installed(place()), FEW, MORE))
-    for agent, few, others in wanted:
-        yield from choice.scenarios(agent, (few + others * more).__contains__)
+    yield from choice.scenarios(installed(place()), (FEW + MORE * more).__contains__)
+    if more:
+        yield from choice.scenarios(ALWAYS, MISSING.__contains__)
 
 
 def main() -> None:
