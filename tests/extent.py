@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any, TypeVar
+from unittest import TestCase
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 VARIABLE = "AILERON_TESTS"
 """``all``: what is left out on other days is run as well."""
+_EXAMPLES = 50
 
 
 def is_all() -> bool:
@@ -23,6 +25,21 @@ def seldom(test: F) -> F:
     """Leave a test to ``--all``: it takes long, and a quicker one has the everyday part of its promise."""
     vars(test)["seldom"] = True
     return test
+
+
+def examples(number: int) -> int:
+    """How many of so many examples one run tries, others than the last one did; with C{--all} it tries as many."""
+    return number if is_all() else max(min(number, _EXAMPLES), number // 4)
+
+
+def longest_first(tests: Iterable[TestCase], longest: Sequence[str]) -> list[TestCase]:
+    """Put those whose names begin so before all others, that no processor waits for one of them at the end."""
+    places = {name: place for place, name in enumerate(longest)}
+
+    def place(test: TestCase) -> int:
+        return min((at for name, at in places.items() if test.id().startswith(name)), default=len(places))
+
+    return sorted(tests, key=place)
 
 
 class Turns:

@@ -10,9 +10,22 @@ from unittest import TestCase, TestSuite
 
 from twisted.trial.runner import TestLoader
 
-from tests.extent import is_all
+from tests.extent import is_all, longest_first
 
 _ROOMS = ["tests.functional", "tests.attacks"]
+_LONGEST = (
+    "tests.functional.test_orphans.",
+    "tests.functional.test_looks.",
+    "tests.functional.test_mcp_process.EndTests.",
+    "tests.attacks.test_agent.",
+    "tests.agents.",
+    "tests.functional.test_restart.",
+    "tests.functional.test_canary.",
+    "tests.functional.test_services.",
+    "tests.functional.test_sandbox.",
+    "tests.attacks.test_gateway_key.",
+    "tests.attacks.test_rollback.",
+)
 
 
 def test_suite() -> TestSuite:
@@ -21,7 +34,7 @@ def test_suite() -> TestSuite:
 
     loaded = each_test(TestLoader().loadByNames(_ROOMS, recurse=True))
     rooms = (test for test in loaded if is_all() or not is_seldom(test))
-    return TestSuite([*rooms, *turn.scenarios(is_all())])
+    return TestSuite(longest_first([*rooms, *turn.scenarios(is_all())], _LONGEST))
 
 
 def is_seldom(test: TestCase) -> bool:

@@ -8,7 +8,18 @@ from unittest import TestSuite
 from twisted.trial.runner import TestLoader
 
 import tests
+from tests.extent import longest_first
+from tests.installed import each_test
 
+_LONGEST = (
+    "tests.matrix.",
+    "tests.web.test_hostile.",
+    "tests.test_linear_expressions.",
+    "tests.test_architecture.",
+    "tests.test_packaging.",
+    "tests.connectors.test_format.",
+    "tests.runner.machine.",
+)
 _INSTALLED = ("tests.functional", "tests.attacks", "tests.agents", "tests.conformance")
 
 
@@ -21,5 +32,4 @@ def names() -> list[str]:
 
 def test_suite() -> TestSuite:
     """Collect those tests; trial calls this by its name."""
-    suite: TestSuite = TestLoader().loadByNames(names(), recurse=True)
-    return suite
+    return TestSuite(longest_first(each_test(TestLoader().loadByNames(names(), recurse=True)), _LONGEST))

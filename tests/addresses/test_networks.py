@@ -17,6 +17,7 @@ from aileron.addresses import (
     read_address,
     read_host,
 )
+from tests.extent import examples
 
 from .test_urls import CORPUS
 
@@ -32,7 +33,7 @@ class NetworkTests(SynchronousTestCase):
         for address, network in CORPUS["networks"]:
             self.assertIs(network_of(address), Network[network], address)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.ip_addresses(v=4))
     def test_disguises(self, address: IPv4Address) -> None:
         """An IPv4 address is in the same network in each of its IPv6 disguises, and never certain to be loopback."""
@@ -42,7 +43,7 @@ class NetworkTests(SynchronousTestCase):
             self.assertEqual(may_be_loopback(disguised), may_be_loopback(str(address)), disguised)
             self.assertFalse(is_loopback(disguised), disguised)
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.ip_addresses())
     def test_address(self, address: IPv4Address | IPv6Address) -> None:
         """An address is read as what it is; with a zone, or spelled shortly, it is none."""
@@ -60,7 +61,7 @@ class LoopbackTests(SynchronousTestCase):
             expected = {"is": (True, True), "may be": (False, True), "is not": (False, False)}[word]
             self.assertEqual((is_loopback(host), may_be_loopback(host)), expected, f"{host}: {why}")
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.one_of(st.ip_addresses().map(str), st.text("lohcast127.:0[]", max_size=12)))
     def test_certain_is_possible(self, host: str) -> None:
         """What is this machine for certain may be it, and may be private."""

@@ -25,6 +25,7 @@ from aileron.addresses import (
     read_origin,
     read_url,
 )
+from tests.extent import examples
 
 CORPUS: dict[str, list[list[Any]]] = json.loads(Path(__file__).with_name("corpus.json").read_text("utf-8"))
 _PORTS = {"http": 80, "https": 443}
@@ -201,13 +202,13 @@ class AgreementTests(SynchronousTestCase):
         for text, *_ in (*CORPUS["origins"], *CORPUS["base_urls"]):
             self.agreed(text)
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(st.sampled_from(["https", "HTTP"]), _HOSTS, _PORT_TEXTS, st.sampled_from(["", "/", "/a@b", "?a", "#a"]))
     def test_built(self, scheme: str, host: str, port: str, rest: str) -> None:
         """So it is with whatever is built of hosts, ports and what may follow."""
         self.agreed(f"{scheme}://{host}{port}{rest}")
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(st.text(_CHARACTERS, max_size=30))
     @example("[::1]:443")
     def test_wild(self, tail: str) -> None:

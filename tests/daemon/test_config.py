@@ -27,6 +27,7 @@ from aileron.values import (
     TrustKind,
     digest_of_bytes,
 )
+from tests.extent import examples
 
 _WHOLE = """\
 # where the container's own network reaches us
@@ -129,7 +130,7 @@ class ReadingTests(ConfigCase):
         self.refused("[" * 5000, None, "deep")
         self.refused("\x00", None, "no YAML")
 
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=examples(100))
     @given(st.text(st.sampled_from("listen:pd g_so[]{}\n-&*!'\"#1\t|>?")))
     def test_wild(self, text: str) -> None:
         """Any text is a configuration or a refusal."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.http1 import CHUNKED, HeadCache, Malformed, RequestHead, parse_request
+from tests.extent import examples
 
 LINES = st.sampled_from(
     [b"Host: a", b"content-LENGTH:  %d", b"Content-Length: %d", b"Transfer-Encoding: chunked", b"X: Content-Length: 5"]
@@ -45,7 +46,7 @@ def cache_of(raw: bytes) -> HeadCache:
 class HeadCacheTests(SynchronousTestCase):
     """A head that was read, and the next one."""
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(heads(), AFTER)
     def test_like(self, two: tuple[bytes, bytes], after: bytes) -> None:
         """One that differs in its length alone is found, with the length that reading it tells."""
@@ -54,7 +55,7 @@ class HeadCacheTests(SynchronousTestCase):
         self.assertEqual(known.measure(second + after), (len(second), parse_request(second).length))
         self.assertEqual(known.with_length(parse_request(second).length), second)
 
-    @settings(deadline=None, max_examples=600)
+    @settings(deadline=None, max_examples=examples(600))
     @given(heads(), st.integers(0, 200), st.binary(max_size=3), st.integers(0, 3), AFTER)
     @example((b"A / HTTP/1.1\r\nContent-Length: 1\r\n\r\n",) * 2, 30, b"0", 0, b"")
     @example((b"A / HTTP/1.1\r\nContent-Length: 1\r\n\r\n",) * 2, 30, b"", 1, b"")

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import InvalidRequest
 from aileron.manifests import check_arguments, input_schema
 from aileron.values import JSON, Action, Input, json_problems
+from tests.extent import examples
 
 from .files import action, one_input
 
@@ -171,7 +172,7 @@ class CheckTests(SynchronousTestCase):
                 self.assertEqual(self.problems(made, {"a": text}), [("/args/a", f"must be a valid {name}")])
 
     @given(ARGUMENTS)
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     def test_agrees_with_the_schema(self, arguments: dict[str, JSON]) -> None:
         """What the published schema allows, and JSON can say in one way, is what passes."""
         made = action(EVERY_TYPE)

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from aileron.errors import InvalidRequest
 from aileron.manifests import ManifestFault, check_arguments, parse
 from aileron.values import JSON, Action
+from tests.extent import examples
 
 from .files import manifest
 from .test_own_schema import own
@@ -138,7 +139,7 @@ class CheckTests(Faults):
             self.assertTrue(fits(made, few.get(name, value[:3])), name)
 
     @given(WILD, st.sampled_from(_TYPES), VALUES, st.booleans())
-    @settings(deadline=None, max_examples=400)
+    @settings(deadline=None, max_examples=examples(400))
     def test_wild(self, drawn: Any, kind: str, value: JSON, default: bool) -> None:
         """Whatever is written, it loads or is refused by a fault, soon; and where it loads calls are answered."""
         schema = {"type": kind, **drawn} if isinstance(drawn, dict) else drawn
@@ -152,7 +153,7 @@ class CheckTests(Faults):
         self.assertEqual(self.flushLoggedErrors(), [])
 
     @given(SCHEMAS, st.sampled_from(_TYPES), st.lists(VALUES | st.none(), max_size=8))
-    @settings(deadline=None, max_examples=600)
+    @settings(deadline=None, max_examples=examples(600))
     def test_same(self, drawn: Any, kind: str, values: list[JSON]) -> None:
         """What is of the closed set is taken, and says what the published schema says to others."""
         made = taken({"type": kind, **drawn})

@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import CapabilityDenied, InvalidRequest, NotFound
 from aileron.runner.outcomes import MAX_RETRIES, RetryPolicy
 from aileron.values import JSON, AuditQuery, Fault, Outcome, RunState, compact
+from tests.extent import examples
 
 from .kit import AGENT, RunnerCase, manifest, step
 
@@ -176,7 +177,7 @@ class RetryTests(SynchronousTestCase):
 class SequenceTests(SynchronousTestCase):
     """Whole sequences of answers, against a model of what must come of them."""
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=examples(60))
     @given(st.sampled_from(("post", "put", "look")), st.lists(st.sampled_from(sorted(_KINDS)), max_size=5))
     def test_sequences(self, operation: str, kinds: list[str]) -> None:
         """What is sent how often, under which key, and what the run comes to, is what the rules say."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.values import JSON, canonical, strings_in, writer
+from tests.extent import examples
 
 VALUES: st.SearchStrategy[JSON] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -46,7 +47,7 @@ class StringsInTests(SynchronousTestCase):
 class WriterTests(SynchronousTestCase):
     """L{writer}."""
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(VALUES, st.booleans())
     def test_as_the_library(self, value: JSON, sort_keys: bool) -> None:
         """It writes what the library writes when it is told the same, mappings and sequences of any kind included."""
@@ -75,7 +76,7 @@ def outcome(write: Any, value: Any) -> Any:
 class CanonicalTests(SynchronousTestCase):
     """L{canonical}."""
 
-    @settings(deadline=None, max_examples=1000)
+    @settings(deadline=None, max_examples=examples(1000))
     @given(_ANY)
     def test_same(self, value: Any) -> None:
         """Every value is written as the library does, to the byte, or refused as it is there."""

@@ -32,6 +32,7 @@ from aileron.values import (
     visible,
 )
 from tests.api.case import NOW
+from tests.extent import examples
 
 from .case import WebCase, bound, planned, previewed, read, sent
 
@@ -427,7 +428,7 @@ class HostileTests(WebCase):
         self.runner.finish(waiting.id, RunState.DENIED)
         return [each.text for each in heard]
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=examples(60))
     @given(HOSTILE)
     def test_inert(self, words: str) -> None:
         """No hostile text adds a tag, an attribute, or a character that a person would not see."""
@@ -439,7 +440,7 @@ class HostileTests(WebCase):
             self.assertEqual(unseen, [])
             self.assertNotIn("<script", text.lower())
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=examples(60))
     @given(st.text(st.characters().filter(lambda each: visible(each) == each), min_size=1, max_size=60))
     def test_readable(self, words: str) -> None:
         """What a person can see is shown as it is."""

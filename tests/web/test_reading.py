@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.values import visible
 from aileron.web.approvals.markup import MOST_MARKS, MOST_PLACES, addresses, markup
 from aileron.web.approvals.reading import reading
+from tests.extent import examples
 
 
 class ReadingTests(SynchronousTestCase):
@@ -91,7 +92,7 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual(found.count("notifies a person"), 6)
         self.assertIn("More warnings about markup are not listed.", found)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
     def test_visible(self, value: Any) -> None:
         """Whatever it is, nothing that is said of it acts or hides."""
