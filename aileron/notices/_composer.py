@@ -34,6 +34,7 @@ _TITLES: Mapping[NoticeKind, tuple[str, str]] = {
     NoticeKind.NEEDS_YOU: ("a credential must be renewed", "{n} credentials must be renewed"),
     NoticeKind.APPROVAL: ("{action} is waiting for your approval", "{n} requests are waiting for your approval"),
     NoticeKind.ASKED_ANEW: ("{action} needs your approval again", "{n} requests need your approval again"),
+    NoticeKind.HOST: ("a sandboxed agent wants to connect to a host", "{n} hosts are waiting for your approval"),
     NoticeKind.PAUSED: ("{whole} is paused", "{n} items are paused"),
     NoticeKind.RESUMED: ("{whole} is resumed", "{n} items are resumed"),
     NoticeKind.TEST: ("this is a test", "this is a test"),

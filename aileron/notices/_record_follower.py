@@ -28,6 +28,7 @@ _MOST_SESSIONS = 1024
 _KINDS: Mapping[str, tuple[NoticeKind, str | None]] = {
     "approval.requested": (NoticeKind.APPROVAL, None),
     "approval.stale": (NoticeKind.ASKED_ANEW, "reason"),
+    "egress.refused": (NoticeKind.HOST, None),
     "execution.unknown": (NoticeKind.UNKNOWN, None),
     "run.awaiting_vault": (NoticeKind.LOCKED, None),
     "run.awaiting_credential": (NoticeKind.STALLED, "reason"),

@@ -18,15 +18,16 @@ NOTICE = "notice://"
 class NoticeKind(StrEnum):
     """Why the operator is told.
 
-    C{APPROVAL}: a call waits for a decision.  C{ASKED_ANEW}: one that was approved waits for another.  C{UNKNOWN}: a
-    run may have happened.  C{LOCKED}: an approved run waits for the vault.  C{STALLED}: one waits for a credential.
-    C{NEEDS_YOU}: a credential cannot be renewed without a person.  C{TAMPER}: a sign of tampering.  C{BROKEN}: a
-    session or an action is stopped for a while.  C{FLOOD}: a session asks and asks.  C{PAUSED}, C{RESUMED}: everything,
-    or a session.  C{TEST}: the operator asked for a notification.
+    C{APPROVAL}: a call waits for a decision.  C{ASKED_ANEW}: one that was approved waits for another.  C{HOST}: a
+    sandboxed session was refused a host.  C{UNKNOWN}: a run may have happened.  C{LOCKED}: an approved run waits for
+    the vault.  C{STALLED}: one waits for a credential.  C{NEEDS_YOU}: a credential cannot be renewed without a person.
+    C{TAMPER}: a sign of tampering.  C{BROKEN}: a session or an action is stopped for a while.  C{FLOOD}: a session asks
+    and asks.  C{PAUSED}, C{RESUMED}: everything, or a session.  C{TEST}: the operator asked for a notification.
     """
 
     APPROVAL = "approval_requested"
     ASKED_ANEW = "approval_asked_anew"
+    HOST = "host_refused"
     UNKNOWN = "outcome_unknown"
     LOCKED = "awaiting_vault"
     STALLED = "awaiting_credential"

@@ -33,6 +33,7 @@ class NoticeTests(SynchronousTestCase):
             told,
             {
                 "approval.requested",
+                "egress.refused",
                 "execution.unknown",
                 "run.awaiting_vault",
                 "run.awaiting_credential",
