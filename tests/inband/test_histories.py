@@ -240,6 +240,13 @@ class MixedTests(SynchronousTestCase):
         names = [b["name"] for b in sent[0]["content"] if b["type"] == "tool_use"]
         self.assertEqual(names, ["ship_update", "agent_aileron_own"])
 
+    def test_no_tools_left(self) -> None:
+        """A history is put back only into a request with tools: providers take no calls without them."""
+        parts, memory = self._reply(MESSAGES, [[Called("c2", "ship_update"), Called("c3", "bash")]], stream=True)
+        more: dict[str, Any] = {"messages": message_history(parts, calls_of(parts))}
+        body = MESSAGES.request(**more)
+        self.assertEqual(open_exchange(MESSAGES, body, [], remembered(MESSAGES, body, memory)).body, body)
+
     def test_nothing_said_at_last(self) -> None:
         """Messages: where the last response had no content the client's message stays, since none may be empty."""
         _, memory = self._reply(MESSAGES, [[Thought("t", "sig"), Called("c1", "read_ticket")], []], stream=True)

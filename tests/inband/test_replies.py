@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.inband._turns import IExchange
+from aileron.inband.protocols.exchange import add_usage
 
 from .client import events_of
 from .provider import USED, Called, Part, Said, Thought, block, event
@@ -219,6 +220,14 @@ class OneReplyTests(SynchronousTestCase):
                 block(Called("c1", "read_ticket")),
             ],
         )
+
+    def test_sums(self) -> None:
+        """Only numbers are added up, however deep; of all else the later one stands."""
+        one = {"a": 1, "b": {"c": 0.5}, "d": True, "e": "x", "f": None, "g": 1}
+        other = {"a": 2, "b": {"c": 1, "h": 3}, "d": True, "e": "y", "f": 4, "g": None}
+        total = {"a": 3, "b": {"c": 1.5, "h": 3}, "d": True, "e": "y", "f": 4, "g": 1}
+        self.assertEqual(add_usage(one, other), total)
+        self.assertIs(add_usage(one, other)["d"], True)
 
     def test_what_was_used(self) -> None:
         """Messages: the end tells all that was read as well, since the beginning told of the first response alone."""

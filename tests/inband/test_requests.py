@@ -134,6 +134,11 @@ class OfferTests(SynchronousTestCase):
         else:
             self.assertEqual(json.loads(new).keys() - {"tools"}, value.keys() - {"tools"})
 
+    def test_tools_of_another_shape(self) -> None:
+        """Tools that are no array are refused, since ours would take their place."""
+        for wire in WIRES:
+            self.assertRaises(InvalidRequest, open_exchange, wire, wire.request(tools={"x": 1}))
+
     def test_twice(self) -> None:
         """A body that has a member twice is refused, since readers differ in which of the two they take."""
         for wire in WIRES:
@@ -208,6 +213,12 @@ class NameTests(SynchronousTestCase):
         self.assertTrue(all(len(name) <= 64 for name in [*seen, *names.ours]))
         self.assertEqual({name for name in own if name.startswith("aileron_")}, names.up.keys())
         self.assertEqual([names.down(name) for name in seen], [*dict.fromkeys(own)])
+
+    def test_long_names(self) -> None:
+        """A name that would be too long is cut, and differs from the client's others all the same."""
+        own = ["aileron_" + "a" * 56, "agent_aileron_" + "a" * 50]
+        names = choose_names([OfferedTool("x", "", {})], own)
+        self.assertEqual(names.up, {own[0]: f"agent_aileron_{'a' * 48}_2"})
 
 
 class NextRequestTests(SynchronousTestCase):
