@@ -9,7 +9,7 @@ from itertools import chain
 
 from attrs import frozen
 
-from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, to_json, writer
+from aileron.values import JSON, ROW, Checkpoint, Row, compact, from_json, make_object, to_json, writer
 
 from ._chain import GENESIS, payload_digest
 
@@ -247,13 +247,5 @@ def _object(line: str, kind: str | None = None) -> dict[str, JSON]:
     return found
 
 
-def _unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """Make an object; of a name that stands twice, two readers could believe another one each."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
-    return found
-
-
-_decoder = json.JSONDecoder(object_pairs_hook=_unique)
+_decoder = json.JSONDecoder(object_pairs_hook=make_object)
 _read_json = _decoder.decode

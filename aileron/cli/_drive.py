@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Generic, TypeVar, cast
 
 from twisted.internet.defer import Deferred
@@ -30,9 +31,9 @@ def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """While a person is asked nothing else goes on, and Ctrl-C ends the question."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def interruptible(handle: Callable[[int, FrameType | None], object] = signal.default_int_handler) -> Iterator[None]:
+    """While a person is asked nothing else goes on, and Ctrl-C ends the question, or does what C{handle} does."""
+    before = signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:

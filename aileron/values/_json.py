@@ -293,7 +293,11 @@ def _read(data: bytes) -> JSON:
     return value
 
 
-def _unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+def make_object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    """Make an object; of a name that stands twice, two readers could believe another one each.
+
+    :raises ValueError: one does.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("the body has an object with the same key twice")
@@ -309,4 +313,4 @@ def _integer(digits: str) -> int:
     return int(digits) if len(digits) <= 20 else MAX_NUMBER + 1
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer).decode
+_decode = json.JSONDecoder(object_pairs_hook=make_object, parse_constant=_not_finite, parse_int=_integer).decode

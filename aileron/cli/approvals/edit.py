@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,9 +58,11 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
 
     :raises CommandError: there is no editor, or it ended badly.
     """
+    from aileron.cli._drive import interruptible
+
     command = editor_command(environ)
     try:
-        with _deaf():
+        with interruptible(lambda _number, _frame: None):  # Ctrl-C is the editor's; SIG_IGN would be inherited
             status = subprocess.run((*command, str(path)), env=dict(environ), check=False).returncode
     except OSError as error:
         raise CommandError(
@@ -70,16 +71,6 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
         ) from None
     if status != 0:
         raise CommandError(f"The editor exited with status {status}; nothing was changed.")
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Ctrl-C is the editor's while it has the terminal.  A handler, unlike SIG_IGN, is not inherited."""
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
