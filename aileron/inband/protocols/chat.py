@@ -208,16 +208,15 @@ class ChatProtocol(Protocol):
             return "the client asks for several choices."
         return "the client uses the older field functions." if document.get("functions") else ""
 
-    def keys(self, document: Document) -> Iterable[str]:
-        for message in document.get("messages") or ():
-            yield from _call_ids(message)
+    def entry_keys(self, entry: Any) -> Iterable[str]:
+        calls = entry.get("tool_calls") if isinstance(entry, dict) else None
+        return [call["id"] for call in calls or () if isinstance(call, dict) and isinstance(call.get("id"), str)]
 
     def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        messages = list(document.find("messages", EACH))
-        at = next((n for n in reversed(range(len(messages))) if {*_call_ids(messages[n].value)} & {*keys}), None)
-        if at is None:
+        message, following = self.find_last(document, keys)
+        if message is None:
             return
-        message, (*earlier, last) = messages[at], rounds
+        *earlier, last = rounds
         self._restore_content(document, message, rounds)
         before = [text for each in earlier for text in messages_of(each)]
         document.insert(message.start, "".join(f"{text}," for text in before))
@@ -227,7 +226,7 @@ class ChatProtocol(Protocol):
             entries = [*filter(None, entries), *[None] * len(calls.value)]
         interleave(document, calls, [entries])
         results = []
-        for span in messages[at + 1 :]:
+        for span in following:
             if not isinstance(span.value, dict) or span.value.get("role") != "tool":
                 break
             results.append((span.value.get("tool_call_id"), span))
@@ -289,8 +288,3 @@ def _add_entry(entries: list[Any], entry: Any) -> None:
         entries.append(dict(entry) if isinstance(entry, dict) else entry)
     else:
         accumulate(found, entry)
-
-
-def _call_ids(message: Any) -> list[str]:
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    return [call["id"] for call in calls or () if isinstance(call, dict) and isinstance(call.get("id"), str)]

@@ -186,16 +186,16 @@ class MessagesProtocol(Protocol):
     def why_not(self, document: Document) -> str:
         return ""
 
-    def keys(self, document: Document) -> Iterable[str]:
-        for message in document.get("messages") or ():
-            yield from _message_keys(message)
+    def entry_keys(self, entry: Any) -> Iterable[str]:
+        content = entry.get("content") if isinstance(entry, dict) else None
+        if isinstance(content, list) and entry.get("role") == "assistant":
+            yield from (key for block in content for key in _block_keys(block))
 
     def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        messages = list(document.find("messages", EACH))
-        at = next((n for n in reversed(range(len(messages))) if {*_message_keys(messages[n].value)} & {*keys}), None)
-        if at is None:
+        message, following = self.find_last(document, keys)
+        if message is None:
             return
-        content = next(document.within(messages[at], "content"))
+        content = next(document.within(message, "content"))
         stored = [block for each in rounds for ours, block in each["parts"] if not ours]
         whole = [block.get("type") for block in stored] == [block.get("type") for block in content.value]
         groups = [[dump(block) if ours else None for ours, block in each["parts"]] for each in rounds]
@@ -206,7 +206,7 @@ class MessagesProtocol(Protocol):
         between = [f"{_END},{_message('user', each['results'])},{_BEGIN}" for each in rounds[:-1]]
         interleave(document, content, groups, between=between, keep=whole)
         if rounds[-1]["results"]:
-            self._place(document, messages[at : at + 2], rounds[-1])
+            self._place(document, [message, *following[:1]], rounds[-1])
 
     def _place(self, document: Document, messages: Sequence[Span], last: Mapping[str, Any]) -> None:
         """Put the results of our calls of the last round before the client's answer."""
@@ -245,10 +245,3 @@ def _block_keys(block: Any) -> Iterator[str]:
         yield block["id"]
     elif kind == "thinking" and block.get("signature"):
         yield digest_of_bytes(str(block["signature"]).encode())
-
-
-def _message_keys(message: Any) -> set[str]:
-    content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, list) or message.get("role") != "assistant":
-        return set()
-    return {key for block in content for key in _block_keys(block)}

@@ -12,7 +12,7 @@ from aileron.errors import InvalidRequest
 from aileron.inband._turns import IProtocol, IRequest, Memory, OfferedTool
 from aileron.values import JSON, compact
 
-from .document import Document, Span, dump, expecting
+from .document import EACH, Document, Span, dump, expecting
 from .exchange import Exchange, recall
 from .names import ToolNames, choose_names
 
@@ -27,11 +27,13 @@ class Protocol(ABC):
 
     :cvar tool_names: where the names of the client's tools are.
     :cvar other_names: where else one of these stands.
+    :cvar history: the member that holds it.
     :cvar exchange: carries a reply.
     """
 
     tool_names: ClassVar[tuple[Path, ...]]
     other_names: ClassVar[tuple[Path, ...]]
+    history: ClassVar[str] = "messages"
     exchange: ClassVar[type[Exchange]]
 
     def read(self, body: bytes) -> ClientRequest:
@@ -51,9 +53,23 @@ class Protocol(ABC):
         :raises InvalidRequest: it cannot be served at all.
         """
 
-    @abstractmethod
     def keys(self, document: Document) -> Iterable[str]:
         """Yield what identifies earlier replies in the history."""
+        entries = document.get(self.history)
+        for entry in entries if isinstance(entries, list) else ():
+            yield from self.entry_keys(entry)
+
+    @abstractmethod
+    def entry_keys(self, entry: Any) -> Iterable[str]:
+        """Yield what identifies the reply that an entry of the history is of."""
+
+    def find_last(self, document: Document, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
+        """Find the last entry of the history that has one of the keys, and those after it."""
+        entries = list(document.find(self.history, EACH))
+        for at in reversed(range(len(entries))):
+            if {*self.entry_keys(entries[at].value)} & {*keys}:
+                return entries[at], entries[at + 1 :]
+        return None, []
 
     @abstractmethod
     def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:

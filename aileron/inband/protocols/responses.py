@@ -178,6 +178,7 @@ class ResponsesProtocol(Protocol):
         ("tool_choice", "name"),
         ("tool_choice", "tools", EACH, "name"),
     )
+    history = "input"
     exchange = ResponsesExchange
 
     def tool(self, name: str, tool: OfferedTool) -> JSON:
@@ -194,9 +195,10 @@ class ResponsesProtocol(Protocol):
     def keys(self, document: Document) -> Iterable[str]:
         if isinstance(previous := document.get("previous_response_id"), str):
             yield previous
-        items = document.get("input")
-        for item in items if isinstance(items, list) else ():
-            yield from _item_keys(item)
+        yield from super().keys(document)
+
+    def entry_keys(self, entry: Any) -> Iterable[str]:
+        return _item_keys(entry)
 
     def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
         previous, last = document.get("previous_response_id"), rounds[-1]
