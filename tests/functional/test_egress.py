@@ -163,6 +163,21 @@ class PackageTests(EgressTestCase):
         )
         self.assertIn('SAID: &str = "installed by the proxy"', finished.stdout, finished.stderr)
 
+    @seldom
+    async def test_restart(self) -> None:
+        """The daemon may be restarted under the agent: the next connection goes through as before."""
+        registries = await self.begin()
+        clone = f"git clone -q {registries.url}/demo.git $x && cat $x/said.txt && touch done-$x; "
+        wait = "while [ ! -e go ]; do sleep 0.1; done; "
+        said = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in registries.environment().items())
+        running = self.start(self.let_out(f"{said}x=one; {clone}{wait}x=two; {clone}"))
+        await until(self.reactor, (self.home.project / "done-one").exists, 60, "the first clone")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        (self.home.project / "go").touch()
+        finished = await running.finish(60)
+        self.assertEqual(finished.stdout, "installed by the proxy" * 2, finished.stderr)
+
 
 class BoundaryTests(EgressTestCase):
     """What is not an allowed host."""
