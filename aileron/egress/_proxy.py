@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
@@ -17,6 +18,9 @@ from ._hello import SERVER_HELLO_BYTES, HelloRefused, asks_again, read_hello
 from ._sessions import MOST_TUNNELS, Access, EgressRefused, EgressSessions
 
 HEAD_SECONDS = 15
+LEAVE_SECONDS = 15
+"""For a host to read what was sent to it before the program left."""
+
 IDLE_SECONDS = 300
 MOST_SECONDS = 4 * 3600
 
@@ -54,7 +58,7 @@ class _HostConnection(Protocol):
         self._client.answered(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._client.transport.loseConnection()
+        self._client.host_left()
 
 
 class ProxyConnection(Protocol):
@@ -76,6 +80,7 @@ class ProxyConnection(Protocol):
         self._connecting: Deferred[None] | None = None
         self._end: IDelayedCall | None = None
         self._patience: IDelayedCall | None = None
+        self._gone = False
 
     def connectionMade(self) -> None:
         """Give it some time to say what it wants, and an end in any case."""
@@ -111,20 +116,40 @@ class ProxyConnection(Protocol):
                 self._open_or_ask_again()
 
     def cut(self) -> None:
-        """End both ends now.  Twice is safe."""
+        """End both ends now: what has not left yet never does.  Twice is safe."""
         self.transport.abortConnection()
+        if self._upstream is not None:
+            self._upstream.transport.abortConnection()
+
+    def host_left(self) -> None:
+        """Note that the other end is over: the program may read what there is."""
+        self._upstream = None
+        if self._gone:
+            self._be_done()
+        else:
+            self.transport.unregisterProducer()  # the program's end would wait for what it says
+            self.transport.loseConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """End the other end, and what is under way."""
+        """End the other end, and what is under way; what a program sent before it left may take some time to arrive."""
+        self._gone = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._upstream is None:
+            self._be_done()
+        elif reason.check(ConnectionDone) is None:
+            self._upstream.transport.abortConnection()
+        else:
+            self._wait_for(LEAVE_SECONDS)
+            self._upstream.transport.unregisterProducer()  # one that is told to wait would keep it open
+            self._upstream.transport.loseConnection()
+
+    def _be_done(self) -> None:
         self._wait_for(None)
         if self._end is not None and self._end.active():
             self._end.cancel()
         if self._access is not None:
             self._access.tunnels.discard(self)
-        if self._connecting is not None:
-            self._connecting.cancel()
-        if self._upstream is not None:
-            self._upstream.transport.loseConnection()
 
     def _wait_for(self, seconds: float | None) -> None:
         """Wait so long for what comes next, and then end it; L{None}: something else ends it."""
@@ -165,6 +190,7 @@ class ProxyConnection(Protocol):
         factory.noisy = False
         upstream: Any = await self._dialer.connect(self.host, factory, private_network=private)
         self._connecting, self._upstream = None, upstream
+        self.transport.registerProducer(upstream.transport, True)
         self._stage = _TunnelStage.HELLO
         self._wait_for(HEAD_SECONDS)
         self.transport.write(_ESTABLISHED)
@@ -212,8 +238,12 @@ class ProxyConnection(Protocol):
         self._stage = _TunnelStage.REFUSED
         if self._access is not None:
             self._sessions.block(self._access, self.host, why)
+        self.transport.unregisterProducer()
+        self._wait_for(HEAD_SECONDS)
         self.transport.write(_ALERT)
         self.transport.loseConnection()
+        if self._upstream is not None:
+            self._upstream.transport.abortConnection()
 
     def _open_or_ask_again(self) -> None:
         if not asks_again(self._first):
@@ -229,7 +259,6 @@ class ProxyConnection(Protocol):
         if held:
             self._send(held)
         if self._upstream is not None:
-            self.transport.registerProducer(self._upstream.transport, True)
             self._upstream.transport.registerProducer(self.transport, True)
         self.transport.resumeProducing()
 

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from aileron.egress._dialer import Dialer, Unreachable
 from aileron.egress._listener import ProxyListener
-from aileron.egress._proxy import HEAD_SECONDS, IDLE_SECONDS, MOST_SECONDS, ProxyConnection
+from aileron.egress._proxy import HEAD_SECONDS, IDLE_SECONDS, LEAVE_SECONDS, MOST_SECONDS, ProxyConnection
 from aileron.egress._sessions import MOST_TUNNELS, EgressRefused
 from tests.egress.case import HOST, PROJECT, EgressCase
 from tests.egress.hellos import (
@@ -198,6 +198,71 @@ class TunnelTests(ProxyCase):
         self.host.transport.resumeProducing()
         self.net.run()
         self.assertEqual(len(self.host.got), len(_HELLO) + 40 * BUFFER_BYTES)
+
+    def test_pressure_before_second_hello(self) -> None:
+        """A host that sends while another hello is awaited is told to wait for a program that does not read."""
+        _, end = self.connected()
+        self.say(end, _HELLO)
+        self.say(self.host.transport, server_hello(RETRY))
+        end.pauseProducing()
+        for _ in range(40):
+            self.say(self.host.transport, bytes(BUFFER_BYTES))
+        self.assertLess(max(each.peak for each in self.net.ends if each is not self.host.transport), 4 * BUFFER_BYTES)
+
+    def stuck(self) -> tuple[End, int]:
+        """A program that sent more than its host reads: its end, and what the host has read."""
+        _, end = self.connected()
+        self.say(end, _HELLO)
+        self.say(self.host.transport, server_hello())
+        self.host.transport.pauseProducing()
+        self.say(end, bytes(BUFFER_BYTES))
+        return end, len(self.host.got)
+
+    def test_cut_for_good(self) -> None:
+        """What has not reached a host when its connection is cut never does, and nothing is left open to it."""
+        _, read = self.stuck()
+        self.sessions.end("session-1")
+        self.net.run()
+        self.host.transport.resumeProducing()
+        self.net.run()
+        self.assertEqual((len(self.host.got), self.host.lost, self.net.ends), (read, True, []))
+
+    def test_leaves_a_stuck_host(self) -> None:
+        """A host has some time to read what a program sent before it left; until then it counts as a connection."""
+        end, read = self.stuck()
+        end.loseConnection()
+        self.net.run()
+        self.clock.advance(LEAVE_SECONDS - 1)
+        self.net.run()
+        self.assertEqual((self.host.lost, len(self.access.tunnels)), (False, 1))
+        self.clock.advance(1)
+        self.net.run()
+        self.host.transport.resumeProducing()
+        self.net.run()
+        self.assertEqual((len(self.host.got), self.host.lost, len(self.access.tunnels)), (read, True, 0))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_leaves_a_slow_host(self) -> None:
+        """A host that reads in that time gets all that a program sent before it left."""
+        end, read = self.stuck()
+        end.loseConnection()
+        self.net.run()
+        self.host.transport.resumeProducing()
+        self.net.run()
+        self.assertEqual((len(self.host.got), self.host.lost), (read + BUFFER_BYTES, True))
+
+    def test_blocked_host(self) -> None:
+        """A host that asked for another hello is left at once where that names another, whatever it still sends."""
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.say(self.host.transport, server_hello(RETRY))
+        end.pauseProducing()
+        self.host.transport.write(bytes(2 * BUFFER_BYTES))
+        self.say(end, _OTHER)
+        self.assertTrue(self.host.lost)
+        end.resumeProducing()
+        self.net.run()
+        self.assertTrue(program.lost)
 
     def test_cut(self) -> None:
         """A session that ends takes its connections with it."""
