@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from attrs import frozen
-from twisted.internet.defer import CancelledError, Deferred
+from attrs import field, frozen
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
 from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint
 from twisted.internet.interfaces import IProtocol, IProtocolFactory
 
@@ -17,6 +17,7 @@ from ._sessions import EgressRefused
 _CONNECT_SECONDS = 10
 _RESOLVE_SECONDS = 10.0
 _MOST_ADDRESSES = 4
+_MOST_LOOKUPS = 4  # at once: each may take a thread of the daemon's for as long as a name server does not answer
 
 
 class Unreachable(Exception):
@@ -34,6 +35,7 @@ class Dialer:
     reactor: Any
     resolve: Callable[[str], Deferred[Sequence[str]]]
     own_ports: Callable[[], Collection[int]]
+    _lookups: DeferredSemaphore = field(init=False, factory=lambda: DeferredSemaphore(_MOST_LOOKUPS))
 
     async def connect(self, host_and_port: str, factory: IProtocolFactory, *, private_network: bool) -> IProtocol:
         """Connect to a host.
@@ -58,9 +60,21 @@ class Dialer:
         except Exception:  # noqa: BLE001  (whatever a stack raises: this address does not do)
             return None
 
+    def _look_up(self, host: str) -> Deferred[Sequence[str]]:
+        """Resolve a name in its turn, which lasts until that ends, even if nobody waits for it any more."""
+        answer: Deferred[Sequence[str]] = Deferred()
+
+        def done(result: Any) -> None:
+            if not answer.called:
+                answer.callback(result)
+
+        turn = self._lookups.run(lambda: None if answer.called else self.resolve(host))
+        turn.addBoth(done)
+        return answer
+
     async def _list_permitted(self, host: str, port: int, *, private_network: bool) -> Sequence[str]:
         try:
-            addresses = await self.resolve(host).addTimeout(_RESOLVE_SECONDS, self.reactor)
+            addresses = await self._look_up(host).addTimeout(_RESOLVE_SECONDS, self.reactor)
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  (whatever a resolver raises: the name is not known)

@@ -432,6 +432,28 @@ class DialerTests(EgressCase):
         """The daemon's own ports are never connected to, whatever is meant."""
         self.failureResultOf(self.dial("127.0.0.1", "::1", host="local.example:7001", private=True), EgressRefused)
 
+    def test_few_lookups(self) -> None:
+        """Few names are resolved at once, since each may take a thread for long, also when nobody waits any more."""
+        asked: list[Deferred[Sequence[str]]] = []
+
+        def resolve(_: str) -> Deferred[Sequence[str]]:
+            asked.append(Deferred(lambda _: None))
+            return asked[-1]
+
+        dialer = Dialer(self.reactor, resolve, lambda: ())
+        factory = Factory.forProtocol(Peer)
+        dials = [Deferred.fromCoroutine(dialer.connect(HOST, factory, private_network=False)) for _ in range(9)]
+        self.reactor.advance(10)
+        for each in dials:
+            self.failureResultOf(each, Unreachable)
+        self.assertEqual(len(asked), 4)
+        dialling = Deferred.fromCoroutine(dialer.connect(HOST, factory, private_network=False))
+        asked[0].callback(())
+        self.assertEqual(len(asked), 5)
+        asked[4].callback(("93.184.215.14",))
+        self.assertNoResult(dialling)
+        self.assertEqual([each[:2] for each in self.reactor.tcpClients], [("93.184.215.14", 443)])
+
     def test_unknown(self) -> None:
         """A name without addresses, or that is not found in time, cannot be reached."""
         self.failureResultOf(self.dial(), Unreachable)
