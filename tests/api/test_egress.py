@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.egress import EgressFile, EgressSessions
 from aileron.testing import MemoryBrakes, MemoryTrust
+from aileron.values import Session
 
 from .case import LAUNCH_KEY, ApiCase, Heard
 
@@ -17,7 +18,14 @@ class EgressTests(ApiCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.sessions = EgressSessions(
+        self.sessions = self.made(EgressSessions)
+        self.build(egress=self.sessions)
+        self.session = self.open_session()
+        self.key = self.operator_token()
+
+    def made(self, kind: type[EgressSessions]) -> EgressSessions:
+        """Make those who are let out."""
+        return kind(
             file=EgressFile(self.state_directory.egress, MemoryTrust(self.vault)),
             trust=self.runner,
             audit=self.store.audit,
@@ -26,9 +34,6 @@ class EgressTests(ApiCase):
             ids=self.fresh_id,
             listen=lambda: 3128,
         )
-        self.build(egress=self.sessions)
-        self.session = self.open_session()
-        self.key = self.operator_token()
 
     def open(self, *words: str, token: str = LAUNCH_KEY, session_id: str | None = None) -> Heard:
         """Let it out."""
@@ -67,6 +72,19 @@ class EgressTests(ApiCase):
         self.assertEqual(self.open("npm").status, 404)
         self.build(egress=None)
         self.assertEqual(self.operator.ask("GET", "/v1/egress", self.key).status, 404)
+
+    def test_ended_meanwhile(self) -> None:
+        """A session that ends while it is let out stays in: what was opened for it is over as well."""
+        ask, path, token = self.agents.ask, f"/v1/sessions/{self.session['id']}/end", self.session["token"]
+
+        class EndsMeanwhile(EgressSessions):
+            async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+                ask("POST", path, token, {})
+                return await super().open(session, words)
+
+        self.build(egress=self.made(EndsMeanwhile))
+        self.assertEqual(self.open("npm").status, 404)
+        self.assertEqual(self.events()[-3:], ["session.ended", "egress.opened", "egress.ended"])
 
     def test_decide(self) -> None:
         """The operator decides what is shown, once; what stands otherwise by then is told."""

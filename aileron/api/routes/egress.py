@@ -11,7 +11,7 @@ from aileron.api._guard import Who
 from aileron.api.shapes.schemas import COUNT, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.errors import InvalidRequest, NotFound
-from aileron.values import EgressDecision, EgressHost, EgressState
+from aileron.values import EgressDecision, EgressHost, EgressState, Session
 
 TABLE = EndpointTable()
 
@@ -38,13 +38,16 @@ _STATE: Schema = {"enum": [each.value for each in EgressState]}
 )
 async def open_egress(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """Let a session connect to some hosts; what is answered opens one connection to the proxy, within seconds."""
-    session = await deps.sessions.get(session_id)
-    if session is None or not session.live:
-        raise NotFound("There is no such session, or it has ended.")
+    egress, words = _egress(deps), tuple(cast("list[str]", context.body["allow"]))
     try:
-        port, ticket = await _egress(deps).open(session, tuple(cast("list[str]", context.body["allow"])))
+        port, ticket = await egress.open(await _find_live(deps, session_id), words)
     except ValueError as error:
         raise InvalidRequest(str(error)) from None
+    try:
+        await _find_live(deps, session_id)
+    except NotFound:
+        egress.end(session_id)  # it ended meanwhile, and who ended it found nothing open yet
+        raise
     return answer({"port": port, "ticket": ticket})
 
 
@@ -65,6 +68,13 @@ async def decide_egress(context: RequestContext, deps: Dependencies, host_id: st
     """Allow a host for its session, or always for its project, or deny it; 409 if it stands otherwise than C{state}."""
     decision, state = EgressDecision(str(context.body["decision"])), EgressState(str(context.body["state"]))
     return answer(to_json(await _egress(deps).decide(host_id, decision, state, context.caller.actor)))
+
+
+async def _find_live(deps: Dependencies, session_id: str) -> Session:
+    session = await deps.sessions.get(session_id)
+    if session is None or not session.live:
+        raise NotFound("There is no such session, or it has ended.")
+    return session
 
 
 def _egress(deps: Dependencies) -> Egress:
