@@ -36,7 +36,7 @@ class ProxyListener(ServerFactory):
     _dialer: Dialer
     _own_ports: set[int]
     sessions: EgressSessions = field(init=False)
-    _alive: set[ProxyConnection] = field(init=False, factory=set)
+    _alive: dict[ProxyConnection, None] = field(init=False, factory=dict)
     _port: IListeningPort | None = field(init=False, default=None)
 
     def listen(self) -> int:
@@ -59,13 +59,23 @@ class ProxyListener(ServerFactory):
         await self.sessions.stop()
 
     def buildProtocol(self, addr: IAddress | None) -> ProxyConnection | None:
-        """Make one end; L{None}: there are enough, and the connection is closed."""
+        """Make one end; where there are enough, that which has asked for nothing yet for longest gives way.
+
+        :return: L{None}: all have asked, and the connection is closed.
+        """
         if len(self._alive) >= _MOST_CONNECTIONS:
-            return None
+            silent = next((each for each in self._alive if not each.host), None)
+            if silent is None:
+                return None
+            del self._alive[silent]
+            silent.cut()
         connection = _ListedConnection(self.sessions, self._dialer, self._reactor)
-        connection.gone = self._alive.discard
-        self._alive.add(connection)
+        connection.gone = self._forget
+        self._alive[connection] = None
         return connection
+
+    def _forget(self, connection: ProxyConnection) -> None:
+        self._alive.pop(connection, None)
 
 
 class _ListedConnection(ProxyConnection):

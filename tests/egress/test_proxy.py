@@ -476,3 +476,25 @@ class ListenerTests(EgressCase):
         for _ in range(2):
             self.assertIn(listener.listen(), own)
         self.assertEqual([each[3] for each in reactor.tcpServers], ["127.0.0.1"])
+
+    def test_full(self) -> None:
+        """Where there are too many connections, the oldest that has not asked for anything gives way to a new one."""
+        dialer: Any = None
+        listener = ProxyListener(MemoryReactorClock(), dialer, set())
+        listener.sessions = self.sessions
+        transports: list[StringTransport] = []
+
+        def connect() -> None:
+            connection = listener.buildProtocol(None)
+            if connection is not None:
+                transports.append(StringTransport())
+                connection.makeConnection(transports[-1])
+
+        for _ in range(1025):
+            connect()
+        aborted = [number for number, each in enumerate(transports) if each.disconnected]
+        self.assertEqual((len(transports), aborted), (1025, [0]))
+        for connection in tuple(listener._alive):
+            connection.host = HOST
+        connect()
+        self.assertEqual(len(transports), 1025)
