@@ -197,9 +197,11 @@ class ToolScan:
         end = data.find(b'"', position)
         if end > position and data[end - 1] == _BACKSLASH:
             end = _end_of(_string(data, position))
+        if end == len(data) or (end >= 0 and data[end] != _QUOTE):
+            end = -1  # it goes on, maybe with half of an escape
         if self._text is not None and len(self._text) <= _LONGEST_TEXT:
             self._text += data[start : len(data) if end < 0 else end]
-        if 0 <= end < len(data) and data[end] == _QUOTE:
+        if end >= 0:
             self._escaped = False
             self._end_string()
             return end + 1

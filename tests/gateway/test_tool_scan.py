@@ -38,6 +38,7 @@ HIDDEN = tuple(
     )
 )
 HARMLESS = (
+    '{"a\\"\\"b":1}',
     "{}",
     ' {"tools":[],"mcp_servers":[],"web_search_options":null}',
     '{"tools":null,"mcp_servers":null}',
