@@ -24,7 +24,11 @@ MOST_QUEUED_BYTES = 16 * 1024 * 1024
 """Of all requests together, that went on and are still to be read."""
 
 _PIECE_BYTES = 512  # what keeping a piece takes besides
-_PAUSE_SECONDS, _MOST_AT_ONCE_BYTES = 0.004, 16 * 1024
+_SLICE_BYTES = 4096  # of a piece; those that are made for it take milliseconds
+_PAUSE_SECONDS = 0.004
+_MOST_SECONDS = 0.002  # of reading before a pause
+_REST = 3  # times as long as was read, at least: others' traffic goes on meanwhile
+_LAST_SECONDS = 1.0  # of reading at the end
 
 _UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
 _TOOL = "{provider} was asked to run a tool itself ({tools})"
@@ -100,6 +104,7 @@ class ToolWatch:
         self.providers = frozenset(each.name for each in settings.providers if settings.tool_rules(each).kinds)
         self._queue: deque[tuple[_Reading, bytes, bool]] = deque()
         self._queued_bytes = 0
+        self._read = 0  # bytes of the first piece
 
     def watch(
         self,
@@ -129,9 +134,11 @@ class ToolWatch:
             go()
 
     def read_rest(self) -> None:
-        """Read at once what is still to be read."""
+        """Read at once what is still to be read, for a second at most; what is left then counts as not read."""
+        self._read_for(_LAST_SECONDS)
         while self._queue:
-            self._read_one()
+            reading, _, last = self._queue.popleft()
+            reading.note(None, last)
 
     def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
         """Have a piece read once it is on its way, and so are those that came with it."""
@@ -146,13 +153,24 @@ class ToolWatch:
             self._clock.callLater(_PAUSE_SECONDS, self._read_some)
 
     def _read_some(self) -> None:
-        enough = self._queued_bytes - _MOST_AT_ONCE_BYTES
-        while self._queue and self._queued_bytes > enough:
-            self._read_one()
+        took = self._read_for(_MOST_SECONDS)
         if self._queue:
-            self._clock.callLater(_PAUSE_SECONDS, self._read_some)
+            self._clock.callLater(max(_PAUSE_SECONDS, _REST * took), self._read_some)
 
-    def _read_one(self) -> None:
-        reading, data, last = self._queue.popleft()
-        self._queued_bytes -= len(data) + _PIECE_BYTES
-        reading.note(data, last)
+    def _read_for(self, seconds: float) -> float:
+        """Read slice by slice until nothing is left, or so much time has passed; return how much has."""
+        began, took = self._clock.seconds(), 0.0
+        while self._queue and took < seconds:
+            self._read_slice()
+            took = self._clock.seconds() - began
+        return took
+
+    def _read_slice(self) -> None:
+        reading, data, last = self._queue[0]
+        start, self._read = self._read, self._read + _SLICE_BYTES
+        ends = self._read >= len(data)
+        if ends:
+            self._queue.popleft()
+            self._queued_bytes -= len(data) + _PIECE_BYTES
+            self._read = 0
+        reading.note(data[start : start + _SLICE_BYTES], last and ends)

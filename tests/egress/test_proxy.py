@@ -485,7 +485,7 @@ class ListenerTests(EgressCase):
         transports: list[StringTransport] = []
 
         def connect() -> None:
-            connection = listener.buildProtocol(None)
+            connection: Any = listener.buildProtocol(None)
             if connection is not None:
                 transports.append(StringTransport())
                 connection.makeConnection(transports[-1])

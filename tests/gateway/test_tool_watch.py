@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 from attrs import evolve
 from hypothesis import given, settings
@@ -175,6 +176,33 @@ class NoteTests(ToolCase):
         self.assertLess(len(self.gateway._tools._queue), 10)
         self.assertEqual(self.counted(), {"anthropic None unreadable": 1})
         self.assertEqual(self.gateway._tools._queued_bytes, 0)
+
+    def slowed(self, seconds: float, body: bytes) -> list[float]:
+        """Ask with a body, each slice of which takes so long to read: when each is."""
+        moments: list[float] = []
+
+        def feed(_: ToolScan, __: bytes) -> None:
+            moments.append(self.clock.seconds())
+            self.clock.rightNow += seconds
+
+        self.patch(ToolScan, "feed", feed)
+        self.ask(request("/v1/messages", body=body), "anthropic")
+        return moments
+
+    def test_turns(self) -> None:
+        """Whatever a request is made of, reading it takes no more than a quarter of the time, in turns of two slices."""
+        moments = self.slowed(0.001, bytes(8 * _tool_watch._SLICE_BYTES))
+        self.clock.pump([0.0005] * 100)
+        waits = [round(later - former, 4) for former, later in pairwise(moments)]
+        self.assertEqual(waits[::2], [0.001] * 4)
+        self.assertGreaterEqual(min(waits[1::2]), 0.007)
+
+    def test_end(self) -> None:
+        """The daemon's end waits a second for what is still to be read; what is left is counted as not readable."""
+        moments = self.slowed(0.3, bytes(8 * _tool_watch._SLICE_BYTES))
+        self.gateway.close()
+        self.assertEqual(len(moments), 4)
+        self.assertEqual(self.counted(), {"anthropic None unreadable": 1})
 
     def test_hosts(self) -> None:
         """A session that names ever new hosts is counted under a bounded number, and recorded as often."""
