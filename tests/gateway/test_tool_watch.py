@@ -190,7 +190,7 @@ class NoteTests(ToolCase):
         return moments
 
     def test_turns(self) -> None:
-        """Whatever a request is made of, reading it takes no more than a quarter of the time, in turns of two slices."""
+        """Reading takes no more than a quarter of the time, two milliseconds in a row, whatever the request."""
         moments = self.slowed(0.001, bytes(8 * _tool_watch._SLICE_BYTES))
         self.clock.pump([0.0005] * 100)
         waits = [round(later - former, 4) for former, later in pairwise(moments)]
