@@ -232,10 +232,31 @@ class Gateway:
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
         elif provider.name in self._tools.providers or (session is not None and session.notes_tools):
-            self._silence.watch(exchange)  # the body may have to come first
-            go = partial(self._go, exchange, asked, session)
-            head = asked.onward.with_length(exchange.length)
-            self._tools.watch(exchange, provider, session, head=head, go=go)
+            self._silence.watch(exchange)  # its body may have to come first
+            self._tools.watch(
+                exchange,
+                provider,
+                session,
+                head=asked.onward.with_length(exchange.length),
+                go=partial(self._go, exchange, asked, session),
+                go_later=partial(self._go_later, exchange, asked),
+            )
+        else:
+            self._go(exchange, asked, session)
+
+    def _go_later(self, exchange: UpstreamExchange, asked: RelayRoute) -> None:
+        """Send what was held until it had come whole, if that may still be sent."""
+        Deferred.fromCoroutine(self._go_once_known(exchange, asked)).addErrback(_answer_failed, exchange)
+
+    async def _go_once_known(self, exchange: UpstreamExchange, asked: RelayRoute) -> None:
+        session = None if asked.digest is None else await self._sessions.by_gateway_key(asked.digest)
+        hindrance = self._hindrance()
+        if exchange.over:
+            return
+        if hindrance is not None:
+            exchange.fail(hindrance, asked.to.refusal)
+        elif asked.digest is not None and (session is None or not session.live):
+            exchange.fail(Forbidden(_NO_SESSION), asked.to.refusal)
         else:
             self._go(exchange, asked, session)
 

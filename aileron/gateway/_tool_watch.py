@@ -32,9 +32,9 @@ _LAST_SECONDS = 1.0  # of reading at the end
 
 _UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
 _TOOL = "{provider} was asked to run a tool itself ({tools})"
-_NOT_READ = "The request cannot be read: it is compressed, or no JSON"
-_TOO_LONG = f"The request is longer than {MOST_HELD_BYTES // 2**20} MiB, of which it has to be read"
-_REFUSED = "{why}. gateway.provider_tools in config.yaml refuses that, and nothing was sent."
+_NOT_READ = "The request cannot be read to find provider tools: it is compressed, or not JSON"
+_TOO_LONG = f"The request is longer than {MOST_HELD_BYTES // 2**20} MiB, more than is read to find provider tools"
+_REFUSED = "{why}. The setting gateway.provider_tools in config.yaml refuses this. Nothing was sent."
 _coded = re.compile(rb"\r\n(?i:content[-_]encoding):(?![ \t]*+(?i:identity)?[ \t]*+\r)").search
 
 
@@ -114,11 +114,13 @@ class ToolWatch:
         *,
         head: bytes,
         go: Callable[[], None],
+        go_later: Callable[[], None],
     ) -> None:
         """Have a request read that was just begun.
 
         :param head: as it goes to the provider.
-        :param go: sends it; called at once, or when it has come whole and is not refused.
+        :param go: sends it, and is called at once.
+        :param go_later: sends it instead, if it may still be sent; called when it has come whole and is not refused.
         """
         rules, session_id = self._settings.tool_rules(provider), None if session is None else session.id
         if session is not None and session.notes_tools:
@@ -128,7 +130,7 @@ class ToolWatch:
         if not exchange.length:
             go()
         elif rules.refuses:
-            exchange.watch(partial(reading.decide, provider.name, go), holds=True)
+            exchange.watch(partial(reading.decide, provider.name, go_later), holds=True)
         else:
             exchange.watch(partial(self._put_off, reading), holds=False)
             go()

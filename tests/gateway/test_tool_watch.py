@@ -295,6 +295,23 @@ class RefuseTests(ToolCase):
         self.wait(60)
         self.refused(line.take(), 408)
 
+    def test_meanwhile(self) -> None:
+        """What was held is not sent if the vault was locked or the session ended before it had come whole."""
+        asked = request("/v1/messages", MINE, body=PLAIN)
+        for at_hand in (True, False):
+            self.session(at_hand=at_hand)
+            line = self.line()
+            line.say(asked[:-3])
+            self.session(live=False)
+            self.keys.in_memory.clear()
+            self.refused(line.say(asked[-3:]), 403, "forbidden")
+        self.session()
+        line = self.line()
+        line.say(asked[:-3])
+        self.vault.lock()
+        self.refused(line.say(asked[-3:]), 403, "vault_locked")
+        self.assertEqual(self.reached(), [])
+
     def test_without_body(self) -> None:
         """A request without a body goes on."""
         for asked in (request("/v1/models", method="GET", body=b""), request("/openai/v1/x", body=b"")):
