@@ -29,11 +29,11 @@ from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_no
 from tests.functional.forkserver import ForkServer
 from tests.functional.process import Finished
 from tests.functional.reactor import IKitReactor, until
+from tests.vault import remember_keys
 
 T = TypeVar("T")
 
-# Argon2id makes the same of the same at each login: in this process it is asked once.
-vars(keys)["stretch"] = cache(vars(keys)["stretch"])
+remember_keys()
 
 _thread = threading.local()
 _EXECUTE = subprocess.Popen

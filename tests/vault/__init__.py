@@ -1,1 +1,15 @@
 """Tests of the vault, the bindings in it, and the logins that hang on its key."""
+
+from functools import cache
+
+from aileron.vault import archive, keys
+
+
+@cache
+def remember_keys() -> None:
+    """Have Argon2id asked once in this process for each passphrase and salt: it makes the same of the same."""
+    for module in (archive, keys):
+        vars(module)["stretch"] = cache(vars(module)["stretch"])
+
+
+remember_keys()
