@@ -1,7 +1,7 @@
 """The test command, ``python3 -m tests``: makes an environment for tox, runs the checks, counts the tests.
 
-As many checks as there are processors run at once, but the functional tests alone; what a check prints is shown
-at its end. ``--all`` adds the checks that take longer. Other arguments go to tox: ``python3 -m tests -e lint,mypy``.
+As many checks as there are processors run at once, the functional tests last; what a check prints is shown at its
+end. ``--all`` adds the checks that take longer. Other arguments go to tox: ``python3 -m tests -e lint,mypy``.
 Nothing but the standard library is needed to start it.
 """
 
