@@ -13,6 +13,7 @@ from tests.functional.llm import ScriptedLLM
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command, Finished
 from tests.functional.script import Call, Calls, Say, Turn
+from tests.installed import seldom
 
 GPT, MINI = "gpt-5.1", "gpt-4o-mini"
 KEY = "sk-of-the-user"
@@ -69,6 +70,7 @@ class OpenCodeTests(InBandAgentsCase):
         self.assertNotIn("post_note", finished.stdout)
         self.assertEqual(llm.script.of(GPT)[-1].headers["authorization"], f"Bearer {KEY}")
 
+    @seldom
     async def test_decided(self) -> None:
         """It waits for a decision, and the model hears what came of it."""
         llm = await self.begin(GPT, [SHIPPING, SHIPPING, Say("all done")])

@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.functional.operated import SHIP, kinds
 from tests.functional.reactor import until
 from tests.functional.script import Call, Calls, Received, Refuse, Say, Turn, found
 from tests.functional.sdks import Api
+from tests.installed import seldom
 
 NOTE, SHIPPING = Call("post_note", SHIP), Call("ship_update", SHIP)
 RAIN = Call(WEATHER, {"place": "Zürich"})
@@ -87,8 +89,9 @@ class TurnsTests(InBandTestCase):
             said = await self.ask(session, client)
             self.assertEqual([name for _, name in said.calls], [WEATHER], client)
             self.assertEqual(len(self.workspace.messages), number)
-            await self.kill_daemon()
-            await self.unlock()
+            if client.streams:
+                await self.kill_daemon()
+                await self.unlock()
             history = [*HELLO, *said.history, *client.results(said, "rain")]
             for _ in range(2):
                 said = await self.ask(session, client, history)
@@ -98,6 +101,7 @@ class TurnsTests(InBandTestCase):
                 history = [*history, *said.history, {"role": "user", "content": "go on"}]
         self.assertEqual(len(self.workspace.messages), len(CLIENTS))
 
+    @seldom
     async def test_rounds(self) -> None:
         """Several turns of ours, also one with two calls, are one reply."""
         llm = await self.begin([*each_client(NOTE, Calls((NOTE, NOTE)), DONE)])
@@ -108,6 +112,7 @@ class TurnsTests(InBandTestCase):
             self.assertEqual(len(llm.script.received[-1].tool_results), 3)
         self.assertEqual(len(self.workspace.messages), 3 * len(CLIENTS))
 
+    @seldom
     async def test_bad_arguments(self) -> None:
         """Arguments that the action does not take go back to the model as an error, and nothing is sent."""
         wrong = Call("post_note", {"channel": "#engineering", "summary": 7})
@@ -118,6 +123,7 @@ class TurnsTests(InBandTestCase):
             self.assertIn("summary", llm.script.received[-1].tool_results[0])
         self.assertEqual(self.workspace.messages, [])
 
+    @seldom
     async def test_provider_refuses(self) -> None:
         """A provider's refusal is its own error, before anything ran unchanged, and later one that is not retried."""
         turns: list[Turn] = [Refuse(429, "slowly"), NOTE, Refuse(429, "slowly")]
@@ -133,6 +139,39 @@ class TurnsTests(InBandTestCase):
         self.assertEqual(len(llm.script.received), len(turns) * len(CLIENTS))
 
 
+class RunnerTests(InBandTestCase):
+    """The Anthropic SDK's own loop, which runs a program's functions."""
+
+    @seldom
+    async def test_tool_runner(self) -> None:
+        """It runs its function and never hears of an action, alone or in one turn with its own, streamed or not."""
+        llm = await self.begin([NOTE, Calls((NOTE, RAIN)), RAIN, DONE] * 2)
+        session = await self.in_band()
+        for client in CLIENTS[-2:]:
+            said, places = await self.sdk(session, client).use(partial(self.run_tools, client))
+            self.assertEqual((said, places), (DONE.text, ["Zürich"] * 2), client)
+            results = llm.script.received[-1].tool_results
+            self.assertEqual([each for each in results if "ts" not in each], ["rain", "rain"])
+            self.assertEqual(len(results), 4)
+        self.assertEqual(len(self.workspace.messages), 4)
+
+    def run_tools(self, client: Client, api: Api) -> tuple[str, list[str]]:
+        """What the model says at last, and where the function was asked for the weather."""
+        places: list[str] = []
+
+        def weather(place: str) -> str:
+            """d"""
+            places.append(place)
+            return "rain"
+
+        tool = import_module("anthropic").beta_tool(weather)
+        begin = api.client.beta.messages.tool_runner
+        runner = begin(model="m", max_tokens=100, tools=[tool], messages=list(HELLO), stream=client.streams)
+        for each in runner:
+            message = each.get_final_message() if client.streams else each
+        return "".join(block.text for block in message.content if block.type == "text"), places
+
+
 class ApprovalTests(InBandTestCase):
     """Actions that a person decides."""
 
@@ -141,6 +180,7 @@ class ApprovalTests(InBandTestCase):
         (approval,) = await self.waiting()
         await self.operator("approval", verdict, approval["id"], *(["--yes"] if verdict == "approve" else []))
 
+    @seldom
     async def test_decided(self) -> None:
         """The reply waits for the decision, then goes on with what came of it: done, or not done and why."""
         numbers = count(1)  # what was denied is refused for a while
@@ -157,6 +197,7 @@ class ApprovalTests(InBandTestCase):
                 self.assertIn("ts" if verdict == "approve" else "The user said no", result)
             self.assertEqual(len(self.workspace.messages), number)
 
+    @seldom
     async def test_late(self) -> None:
         """Past the client's limit the model is told where it waits, and asks later what came of it."""
         llm = await self.begin([*each_client(SHIPPING, Call("check_action_status", status_of), DONE)])
@@ -184,6 +225,7 @@ class ApprovalTests(InBandTestCase):
             self.assertIn("ts", note)
             self.assertIn("waits for the user's approval", shipping)
 
+    @seldom
     async def test_client_gone(self) -> None:
         """A client that leaves ends the conversation, not the run: approved then, it is done, once."""
         llm = await self.begin([SHIPPING] * len(STREAMING))
@@ -206,6 +248,7 @@ class ApprovalTests(InBandTestCase):
 class RecordTests(InBandTestCase):
     """What else is on record, and what the mode refuses."""
 
+    @seldom
     async def test_renamed(self) -> None:
         """A client's own tool whose name is ours to give goes on working under its name, and that is on record once."""
         own = [{"type": "function", "function": {"name": "aileron_tool", "parameters": {"type": "object"}}}]
