@@ -56,7 +56,7 @@ class ToolNotes:
 
     async def _record(self, session_id: str | None, provider: str, tool: ProviderTool, refused: bool) -> None:
         actor = DAEMON if session_id is None else Actor("agent", session_id)
-        type_ = "gateway.tool_refused" if refused else "gateway.tool_noted"
+        type_ = "tool.refused" if refused else "tool.noted"
         payload = {"provider": provider, "kind": tool.kind.value, "host": tool.host or None}
         now = utc(self._clock.seconds())
         await self._audit.append(Event(self._ids(), type_, now, actor, payload, session_id=session_id))

@@ -97,6 +97,6 @@ class AnthropicTests(GatewayedTestCase):
         self.assertIn("anthropic was asked to run remote_mcp: 1 request (refused: 1)", told)
         self.assertIn("anthropic was asked to run web_search: 1 request (refused: 0)", told)
         recorded = (await self.operator("audit", "list", "--json")).stdout
-        for part in ("gateway.tool_refused", "gateway.tool_noted", "mcp.example.com"):
+        for part in ("tool.refused", "tool.noted", "mcp.example.com"):
             self.assertIn(part, recorded)
         self.assertNotIn("canary-token", recorded)

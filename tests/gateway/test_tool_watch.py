@@ -109,8 +109,8 @@ class NoteTests(ToolCase):
         self.ask(request("/v1/chat/completions", body=b""))
         self.assertEqual(self.counted(), {f"anthropic None remote_mcp at {HOST}": 3, "openai None web_search": 1})
         expected: list[tuple[str, object]] = [
-            ("gateway.tool_noted", {"provider": "anthropic", "kind": "remote_mcp", "host": HOST}),
-            ("gateway.tool_noted", {"provider": "openai", "kind": "web_search", "host": None}),
+            ("tool.noted", {"provider": "anthropic", "kind": "remote_mcp", "host": HOST}),
+            ("tool.noted", {"provider": "openai", "kind": "web_search", "host": None}),
         ]
         self.assertEqual(self.told(), expected)
         self.assertNotIn("secret", repr(self.audit.events) + repr(self.notes.counts()))
@@ -241,7 +241,7 @@ class RefuseTests(ToolCase):
         self.assertEqual((refused["type"], refused["error"]["type"]), ("error", "permission_error"))
         self.assertIn(f"remote_mcp at {HOST}", refused["error"]["message"])
         self.assertEqual(self.counted()[f"anthropic None remote_mcp at {HOST} refused"], 2)
-        self.assertIn("gateway.tool_refused", [type_ for type_, _ in self.told()])
+        self.assertIn("tool.refused", [type_ for type_, _ in self.told()])
 
     def test_unreadable(self) -> None:
         """What cannot be read is refused: compressed, no JSON, or cut off."""
