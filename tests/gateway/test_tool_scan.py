@@ -73,6 +73,7 @@ KINDS = (
     (f'{{"tools":[{{"type":"{"x" * 20_000}"}}]}}', "other"),
     ('{"tools":[{"type":"namespace","tools":[{"type":"web_search"}]}]}', "web_search"),
     ('{"session":{"tools":[{"type":"file_search"}]}}', "file_search"),
+    ('{"messages":[{"content":{"tool_changes":[{"tool":{"definition":{"type":"advisor_1"}}}]}}]}', "other"),
     (
         '{"messages":[{"content":[{"tool":{"definition":{"type":"web_fetch_20260318"}},"type":"tool_addition"}]}]}',
         "web_fetch",

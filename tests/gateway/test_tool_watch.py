@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aileron.gateway import _tool_watch
-from aileron.gateway._tool_notes import MOST_TOOLS
+from aileron.gateway._tool_notes import MOST_SESSIONS, MOST_TOOLS
 from aileron.gateway._tool_scan import ToolScan
 from aileron.http1 import Chunked, ChunkedContent
 from aileron.values import ANTHROPIC, CHATGPT, OPENAI, GatewaySettings, ProviderTool, ToolKind, ToolRule, ToolRules
@@ -164,7 +164,7 @@ class NoteTests(ToolCase):
         line.end.write(request("/v1/messages", body=SERVER))
         self.net.run()
         self.gateway.close()
-        self.assertEqual(self.counted(), {f"anthropic None remote_mcp at {HOST}": 1})
+        self.assertEqual([each.requests for each in self.notes.counts()], [1])
 
     def test_queue(self) -> None:
         """What waits to be read is bounded; what does not fit is counted as not readable."""
@@ -212,6 +212,9 @@ class NoteTests(ToolCase):
         self.assertEqual(len(self.notes.counts()), MOST_TOOLS + 1)
         self.assertEqual(len(self.audit.events), MOST_TOOLS + 1)
         self.assertEqual(self.counted()["openai ses1 remote_mcp"], 40)
+        for number in range(MOST_SESSIONS + 9):
+            self.notes.note("openai", f"s{number}", [ProviderTool(ToolKind.OTHER)], refused=False)
+        self.assertEqual(len(self.notes.counts()), MOST_SESSIONS)
 
 
 class RefuseTests(ToolCase):
@@ -294,6 +297,23 @@ class RefuseTests(ToolCase):
         line.say(request("/v1/messages", body=PLAIN)[:-3])
         self.wait(60)
         self.refused(line.take(), 408)
+
+    def test_held_before(self) -> None:
+        """A client that had to wait for its session to be known goes on, however much it had sent."""
+        self.session(at_hand=False)
+        self.keys.slow = True
+        line = self.line()
+        body = b'{"messages":[{"content":"%b"}]}' % (b"y" * 600_000)
+        asked = request("/v1/messages", MINE, f"Content-Length: {len(body)}", body=b"") + body
+        for start in range(0, len(asked), 50_000):
+            line.end.write(asked[start : start + 50_000])
+            self.net.run()
+        self.assertEqual(self.reached(), [])
+        self.keys.slow = False
+        self.keys.waiting.pop().callback(None)
+        self.net.run()
+        (there,) = self.places["anthropic"].peers
+        self.assertTrue(self.after(there).endswith(body))
 
     def test_meanwhile(self) -> None:
         """What was held is not sent if the vault was locked or the session ended before it had come whole."""
