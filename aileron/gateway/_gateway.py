@@ -23,7 +23,7 @@ from aileron.errors import (
 )
 from aileron.http1 import HeadCache, RelayClient, RequestHead, Route
 from aileron.interfaces import IMeters, ISessions, IVault
-from aileron.values import Ending, GatewaySettings, Session
+from aileron.values import SANDBOX_ADDRESS, Ending, GatewaySettings, Session
 
 from ._admission import GatewaySwitch, Keyed, check, keyed
 from ._destination import Destination
@@ -231,12 +231,13 @@ class Gateway:
             exchange.fail(hindrance, to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
-        elif provider.name in self._tools.providers or (session is not None and session.notes_tools):
+        elif (noting := _notes_tools(session, asked.terms.client)) or provider.name in self._tools.providers:
             self._silence.watch(exchange)  # its body may have to come first
             self._tools.watch(
                 exchange,
                 provider,
-                session,
+                None if session is None else session.id,
+                noting=noting,
                 head=asked.onward.with_length(exchange.length),
                 go=partial(self._go, exchange, asked, session),
                 go_later=partial(self._go_later, exchange, asked),
@@ -285,6 +286,13 @@ class Gateway:
         if not exchange.over:
             self._silence.watch(exchange)
             destination.pool.carry(exchange)
+
+
+def _notes_tools(session: Session | None, client: RelayClient) -> bool:
+    """Return whether tools are noted whatever the configuration says; an agent in a sandbox may leave out its key."""
+    if session is not None:
+        return session.notes_tools
+    return getattr(client.transport.getPeer(), "host", None) == SANDBOX_ADDRESS
 
 
 def _answer_failed(failure: Failure, exchange: UpstreamExchange) -> None:

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.errors import Forbidden, ResourceLimitExceeded
 from aileron.http1 import CHUNKED, ChunkedContent
-from aileron.values import GatewaySettings, Provider, ProviderTool, Session, ToolKind, ToolRule, ToolRules
+from aileron.values import GatewaySettings, Provider, ProviderTool, ToolKind, ToolRule, ToolRules
 
 from ._exchange import UpstreamExchange
 from ._tool_notes import ToolNotes
@@ -110,20 +110,22 @@ class ToolWatch:
         self,
         exchange: UpstreamExchange,
         provider: Provider,
-        session: Session | None,
+        session_id: str | None,
         *,
+        noting: bool,
         head: bytes,
         go: Callable[[], None],
         go_later: Callable[[], None],
     ) -> None:
         """Have a request read that was just begun.
 
+        :param noting: whether what has no rule is noted.
         :param head: as it goes to the provider.
         :param go: sends it, and is called at once.
         :param go_later: sends it instead, if it may still be sent; called when it has come whole and is not refused.
         """
-        rules, session_id = self._settings.tool_rules(provider), None if session is None else session.id
-        if session is not None and session.notes_tools:
+        rules = self._settings.tool_rules(provider)
+        if noting:
             rules = rules.noting()
         tell = partial(self._notes.note, provider.name, session_id)
         reading = _Reading(exchange, rules, tell, head)

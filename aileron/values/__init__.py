@@ -155,6 +155,7 @@ from ._runs import (
 )
 from ._schemas import fits, schema_problem, violation
 from ._sessions import (
+    SANDBOX_ADDRESS,
     HandOver,
     HandOverState,
     McpReply,
@@ -213,6 +214,7 @@ __all__ = [
     "PROXY_VARIABLES",
     "READ",
     "ROW",
+    "SANDBOX_ADDRESS",
     "SEMVER",
     "TOOL_KINDS",
     "UNKNOWN_MEDIA_TYPE",

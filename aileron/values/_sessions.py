@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
+SANDBOX_ADDRESS = "127.65.76.1"
+"""The address from which launchers hand on what comes from inside of sandboxes."""
+
 
 @frozen
 class Process:

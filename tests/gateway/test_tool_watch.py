@@ -8,13 +8,25 @@ from itertools import pairwise
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.address import IPv4Address
 
 from aileron.gateway import _tool_watch
 from aileron.gateway._tool_notes import MOST_SESSIONS, MOST_TOOLS
 from aileron.gateway._tool_scan import ToolScan
 from aileron.http1 import Chunked, ChunkedContent
-from aileron.values import ANTHROPIC, CHATGPT, OPENAI, GatewaySettings, ProviderTool, ToolKind, ToolRule, ToolRules
+from aileron.values import (
+    ANTHROPIC,
+    CHATGPT,
+    OPENAI,
+    SANDBOX_ADDRESS,
+    GatewaySettings,
+    ProviderTool,
+    ToolKind,
+    ToolRule,
+    ToolRules,
+)
 from tests.gateway.case import KEY, OK, GatewayCase, request
+from tests.gateway.net import End
 
 SERVER = b'{"model":"m","messages":[],"mcp_servers":[{"type":"url","url":"https://mcp.example.com/sse?key=secret"}]}'
 SEARCH = b'{"model":"m","tools":[{"type":"web_search"}],"input":"a secret"}'
@@ -93,6 +105,14 @@ class SessionTests(ToolCase):
         self.ask(request("/v1/messages", body=SERVER), "anthropic")
         self.assertEqual(self.counted(), {f"anthropic {session.id} remote_mcp at {HOST}": 2})
         self.assertEqual(self.audit.events[0].session_id, session.id)
+
+    def test_without_key(self) -> None:
+        """A call from a sandbox that leaves out its session's key is noted all the same, in no session."""
+        self.session()
+        self.patch(End, "getPeer", lambda _: IPv4Address("TCP", SANDBOX_ADDRESS, 40000))
+        self.ask(request("/v1/messages", body=SERVER), "anthropic")
+        self.ask(request("/v1/messages", MINE, body=SERVER), "anthropic")
+        self.assertEqual(self.counted(), {f"anthropic None remote_mcp at {HOST}": 1})
 
 
 class NoteTests(ToolCase):

@@ -13,6 +13,8 @@ from twisted.protocols.portforward import ProxyFactory, ProxyServer
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from aileron.values import SANDBOX_ADDRESS
+
 from ._boundary import BoundaryCheck
 
 _MOST_BYTES = 4096
@@ -102,12 +104,17 @@ class SocketForwarder:
 
 
 def forward_to(reactor: Any, host: str, port: int) -> ProxyFactory:
-    """Make what hands connections on to an address as they are."""
+    """Make what hands connections on to an address as they are, from the address that is for sandboxes."""
 
     class Server(ProxyServer):
-        pass
+        transport: Any
 
-    Server.reactor = reactor
+        def connectionMade(self) -> None:
+            self.transport.pauseProducing()
+            client = self.clientProtocolFactory()
+            client.setServer(self)
+            reactor.connectTCP(host, port, client, bindAddress=(SANDBOX_ADDRESS, 0))
+
     factory = ProxyFactory(host, port)
     factory.protocol = Server
     factory.noisy = False

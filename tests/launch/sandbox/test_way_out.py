@@ -11,7 +11,26 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch.sandbox import WayOut
+from aileron.launch.sandbox._socket_forwarder import forward_to
 from aileron.launch.sandbox._way_out import proxy_variables
+
+
+class ForwardTests(SynchronousTestCase):
+    """L{forward_to}."""
+
+    def test_address(self) -> None:
+        """What comes from inside reaches the daemon from an address by which it knows sandboxes, as it is."""
+        reactor, program, daemon = MemoryReactorClock(), StringTransport(), StringTransport()
+        inside: Any = forward_to(reactor, "127.0.0.1", 7001).buildProtocol(None)
+        inside.makeConnection(program)
+        self.assertEqual(program.producerState, "paused")
+        host, port, factory, _, own = reactor.tcpClients[0]
+        self.assertEqual((host, port, own), ("127.0.0.1", 7001, ("127.65.76.1", 0)))
+        outside: Any = factory.buildProtocol(None)
+        outside.makeConnection(daemon)
+        inside.dataReceived(b"in")
+        outside.dataReceived(b"out")
+        self.assertEqual((daemon.value(), program.value()), (b"in", b"out"))
 
 
 class WayOutTests(SynchronousTestCase):
