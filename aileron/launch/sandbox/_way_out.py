@@ -21,6 +21,9 @@ PROXY_PORT = 3128
 """Where the proxy is inside; the next one where the agent site has this."""
 
 _LOOPBACK = "127.0.0.1"
+_MOST_CONNECTIONS = 128
+"""Of one sandbox: the proxy carries half as many, and each asks the daemon for a ticket first."""
+
 _NO_PROXY = "localhost,127.0.0.1,::1"
 _FAILED = b"HTTP/1.1 502 Aileron: the daemon does not answer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -86,6 +89,7 @@ class _Inside(Proxy):
     """A connection from inside, held until the proxy has been reached."""
 
     transport: Any
+    factory: Any
 
     def __init__(self, reactor: Any, dial: Callable[[], Awaitable[tuple[int, str]]]) -> None:
         self._reactor, self._dial = reactor, dial
@@ -93,6 +97,7 @@ class _Inside(Proxy):
         self.gone = False
 
     def connectionMade(self) -> None:
+        self.factory.count += 1
         self.transport.pauseProducing()
         self._dialing = Deferred.fromCoroutine(self._connect())
         self._dialing.addErrback(lambda _: None if self.gone else self.fail())
@@ -101,6 +106,7 @@ class _Inside(Proxy):
         self.gone = True
         if self._dialing is not None:
             self._dialing.cancel()
+        self.factory.count -= 1
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
     def fail(self) -> None:
@@ -115,13 +121,21 @@ class _Inside(Proxy):
 
 @define(eq=False)
 class _InsideFactory(ServerFactory):
-    """Takes the connections from inside."""
+    """Takes the connections from inside.
+
+    :ivar count: of those that are open.
+    """
 
     noisy = False
+    count = 0
 
     _reactor: Any
     _dial: Callable[[], Awaitable[tuple[int, str]]]
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Take one."""
-        return _Inside(self._reactor, self._dial)
+        """Take one, if there are not too many."""
+        if self.count >= _MOST_CONNECTIONS:
+            return None
+        inside = _Inside(self._reactor, self._dial)
+        inside.factory = self
+        return inside

@@ -44,8 +44,8 @@ class WayOutTests(SynchronousTestCase):
         async def dial() -> tuple[int, str]:
             return await self.asked
 
-        factory: Any = WayOut(("npm",), dial).factory(self.reactor)
-        self.inside = factory.buildProtocol(None)
+        self.factory: Any = WayOut(("npm",), dial).factory(self.reactor)
+        self.inside: Any = self.factory.buildProtocol(None)
         self.program, self.proxy = StringTransport(), StringTransport()
         self.inside.makeConnection(self.program)
 
@@ -97,6 +97,16 @@ class WayOutTests(SynchronousTestCase):
         outside = factory.buildProtocol(None)
         outside.makeConnection(self.proxy)
         self.assertEqual((self.proxy.value(), self.proxy.disconnecting), (b"", True))
+
+    def test_many(self) -> None:
+        """A sandbox has so many connections at most, so that it does not keep the daemon busy with tickets."""
+        made = [self.inside]
+        while (inside := self.factory.buildProtocol(None)) is not None:
+            inside.makeConnection(StringTransport())
+            made.append(inside)
+        self.assertEqual(len(made), 128)
+        made[5].connectionLost(Failure(ConnectionDone()))
+        self.assertIsNotNone(self.factory.buildProtocol(None))
 
     def test_variables(self) -> None:
         """Programs find the proxy by the variables that they know, and Aileron without it; no variable is a secret."""
