@@ -44,8 +44,9 @@ class WayOutTests(SynchronousTestCase):
         async def dial() -> tuple[int, str]:
             return await self.asked
 
-        self.factory: Any = WayOut(("npm",), dial).factory(self.reactor)
-        self.inside: Any = self.factory.buildProtocol(None)
+        way_out: Any = WayOut(("npm",), dial)
+        self.factory = way_out.factory(self.reactor)
+        self.inside = self.factory.buildProtocol(None)
         self.program, self.proxy = StringTransport(), StringTransport()
         self.inside.makeConnection(self.program)
 
