@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 
@@ -15,8 +15,9 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest
-from aileron.http1 import UNTIL_CLOSE, RelayHandler, ResponseHead
+from aileron.http1 import UNTIL_CLOSE, RelayHandler
 from aileron.interfaces import IInBandMemories
+from aileron.values import JSON, plain
 
 from ._calls import SessionCalls
 from ._exchange import InBandExchange
@@ -98,7 +99,7 @@ class ReplyLoop:
         except CancelledError:
             raise
         except AileronError as error:
-            self._fail(client, exchange, error.message, getattr(error, "http_status", error.status))
+            self._fail(client, exchange, error.message, getattr(error, "http_status", error.status), error.details)
         except Exception as error:  # noqa: BLE001 - the rim: the reply must not seem complete
             _log.error("in-band mode failed: {kind}", kind=type(error).__qualname__)
             self._fail(client, exchange, "Aileron's in-band mode failed.", 500)
@@ -119,11 +120,11 @@ class ReplyLoop:
 
     async def _go_on(self, client: InBandExchange, exchange: IExchange, calls: SessionCalls) -> None:
         for number in range(1, MOST_TURNS + 2):
-            head = await self._ask(client, exchange.body)
-            if head.code != HTTPStatus.OK and number == 1:
-                await self._pass_on(client, head)
+            upstream = await self._ask(client, exchange.body)
+            if upstream.head.code != HTTPStatus.OK and number == 1:
+                await self._pass_on(client, upstream)
                 return
-            turn = await self._listen(client, exchange, head)
+            turn = await self._listen(client, exchange, upstream)
             if not turn.calls:
                 break
             with self._kept_alive(client, exchange):
@@ -137,44 +138,39 @@ class ReplyLoop:
         if exchange.streams:
             client.reply.end(exchange.finish())
         else:
-            client.reply.document(head.status, head.lines, exchange.finish())
+            client.reply.document(upstream.head.status, upstream.head.lines, exchange.finish())
 
-    async def _ask(self, client: InBandExchange, body: bytes) -> ResponseHead:
+    async def _ask(self, client: InBandExchange, body: bytes) -> UpstreamCall:
         """Send a body to the provider, and wait for the head of its answer."""
         self._upstream = upstream = self.provider.send(body, self.clock)
         client.throttle = upstream.throttle
         if client.reply.slow:
             upstream.throttle(True)
-        return await upstream.answered
+        await upstream.answered
+        return upstream
 
-    async def _listen(self, client: InBandExchange, exchange: IExchange, head: ResponseHead) -> Turn:
+    async def _listen(self, client: InBandExchange, exchange: IExchange, upstream: UpstreamCall) -> Turn:
         """Read one response, and pass on at once what the client is to see of it."""
-        upstream = self._upstream
-        if upstream is None:
-            raise BrokenReply("There is no response to read.")
-        if head.code != HTTPStatus.OK:
-            raise ProviderRefused(head.code, await _explain(upstream, head))
-        if _ENCODING(head.lines):
+        if upstream.head.code != HTTPStatus.OK:
+            raise ProviderRefused(upstream.head.code, await _explain(upstream))
+        if _ENCODING(upstream.head.lines):
             raise BrokenReply("The provider compressed its response, although it was asked not to.")
         if exchange.streams and not client.reply.begun:
-            client.reply.begin(head)
+            client.reply.begin(upstream.head)
         upstream.hear(lambda data: client.reply.write(exchange.feed(data)))
         await upstream.ended
         return exchange.end()
 
-    async def _pass_on(self, client: InBandExchange, head: ResponseHead) -> None:
+    async def _pass_on(self, client: InBandExchange, upstream: UpstreamCall) -> None:
         """Pass an answer on as it comes: an error, before anything was changed."""
-        upstream = self._upstream
-        if upstream is None:
-            raise BrokenReply("There is no response to read.")
         client.reply.pass_on(upstream.raw_head)
         upstream.hear(client.reply.pass_on, raw=True)
         try:
             await upstream.ended
         except BrokenReply:
-            client.reply.cut(framed=head.length != UNTIL_CLOSE)
+            client.reply.cut(framed=upstream.head.length != UNTIL_CLOSE)
         else:
-            client.reply.passed(keep=head.keep)
+            client.reply.passed(keep=upstream.head.keep)
 
     def _patience(self, exchange: IExchange) -> float:
         if self.wait_seconds is not None:
@@ -192,18 +188,34 @@ class ReplyLoop:
         finally:
             beating.stop()
 
-    def _fail(self, client: InBandExchange, exchange: IExchange | None, message: str, status: int) -> None:
+    def _fail(
+        self,
+        client: InBandExchange,
+        exchange: IExchange | None,
+        message: str,
+        status: int,
+        details: Mapping[str, JSON] | None = None,
+    ) -> None:
         if client.reply.over:
             return
         if not client.reply.begun:
-            client.reply.refuse(status, self.protocol.error(message, status), NO_RETRY)
+            client.reply.refuse(status, _with_details(self.protocol.error(message, status), details or {}), NO_RETRY)
         elif exchange is not None and exchange.streams:
             client.reply.end(exchange.fail(message, status))
         else:
             client.reply.cut(framed=True)
 
 
-async def _explain(upstream: UpstreamCall, head: ResponseHead) -> str:
+def _with_details(document: bytes, details: Mapping[str, JSON]) -> bytes:
+    """Add to an error what programs read of it: its C{details}, where the protocol has some for it."""
+    if "details" not in details:
+        return document
+    told = json.loads(document)
+    told["error"]["details"] = plain(details["details"])
+    return json.dumps(told).encode("ascii")
+
+
+async def _explain(upstream: UpstreamCall) -> str:
     """Return what the provider's error says, as far as it can be read."""
     pieces: list[bytes] = []
     upstream.hear(lambda data: pieces.append(data) if sum(map(len, pieces)) < _MOST_ERROR_BYTES else None)
@@ -213,4 +225,4 @@ async def _explain(upstream: UpstreamCall, head: ResponseHead) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         message = None
     words = f": {message}" if isinstance(message, str) else "."
-    return f"The provider refused to go on with HTTP {head.code}{words}"
+    return f"The provider refused to go on with HTTP {upstream.head.code}{words}"

@@ -57,19 +57,22 @@ def onward_target(in_band_key: str, path: bytes) -> bytes:
 class UpstreamCall:
     """A request to the gateway.  It is L{aileron.http1.RelayClient}, and its own transport.
 
-    :ivar answered: fires with the head of the answer.
+    :ivar answered: fires when the head of the answer has come.
+    :ivar head: that head.
+    :ivar raw_head: the same, as it came.
     :ivar ended: fires when the answer's body is complete, or fails with L{BrokenReply}.
     """
+
+    head: ResponseHead
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self.transport: Any = self
-        self.answered: Deferred[ResponseHead] = Deferred(lambda _: self.abort())
+        self.answered: Deferred[None] = Deferred(lambda _: self.abort())
         self.ended: Deferred[None] = Deferred(lambda _: self.abort())
         self._exchange: RelayedExchange | None = None
         self._unsent, self._held = b"", False
-        self._start, self._raw = b"", b""
-        self._head: ResponseHead | None = None
+        self._start = self.raw_head = b""
         self._chunks: ChunkedContent | None = None
         self._waiting: list[bytes] = []
         self._hear: Callable[[bytes], object] | None = None
@@ -90,11 +93,6 @@ class UpstreamCall:
         self._feed()
         if self._exchange is not None:
             self._exchange.start()
-
-    @property
-    def raw_head(self) -> bytes:
-        """The answer's head as it came."""
-        return self._raw
 
     def hear(self, hear: Callable[[bytes], object], *, raw: bool = False) -> None:
         """Have the content of the body passed on as it comes, from its beginning.
@@ -163,18 +161,18 @@ class UpstreamCall:
             self._exchange.take(piece)
 
     def _take(self, data: bytes) -> None:
-        if self._head is not None:
+        if self.answered.called:
             self._pass(data)
             return
         found = read_response_prefix(self._start + data)
         if found.head is None:
             self._start = found.rest
             return
-        self._head, self._raw = found.head, found.raw
+        self.head, self.raw_head = found.head, found.raw
         self._chunks = ChunkedContent() if isinstance(found.head.body(b"POST"), Chunked) else None
         if found.rest:
             self._waiting.append(found.rest)
-        self.answered.callback(found.head)
+        self.answered.callback(None)
 
     def _pass(self, data: bytes) -> None:
         if self._hear is None:

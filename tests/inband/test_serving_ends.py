@@ -120,6 +120,15 @@ class RequestTests(InBandCase):
             self.assertEqual(json.loads(content(heard))["error"]["type"], "invalid_request_error")
         self.assertEqual(self.reached(), [])
 
+    def test_thread(self) -> None:
+        """A thread that the provider would keep is refused so that the SDK sends the whole history by itself."""
+        body = {"model": "m", "max_tokens": 9, "messages": [], "thread": {"type": "create"}}
+        heard = self.line().say(self.post(body, path="/inband/anthropic/v1/messages?beta=true"))
+        error = json.loads(content(heard))["error"]
+        self.assertEqual((status_of(heard), error["type"]), (400, "invalid_request_error"))
+        self.assertEqual(error["details"]["error_code"], "thread_unsupported_request")
+        self.assertEqual(self.reached(), [])
+
     def test_in_pieces(self) -> None:
         """A body may come in pieces, or in chunks, and goes on whole."""
         body = json.dumps(asked()).encode()

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from aileron.errors import InvalidRequest
 from aileron.inband._turns import CallResult, OfferedTool
 from aileron.values import JSON, digest_of_bytes
 
@@ -184,6 +185,10 @@ class MessagesProtocol(Protocol):
         return {"name": name, "description": tool.description, "input_schema": tool.input_schema}
 
     def why_not(self, document: Document) -> str:
+        if document.get("thread") is not None:
+            # The SDK understands this, and sends the whole history by itself.
+            unsupported: JSON = {"error_code": "thread_unsupported_request", "unsupported": ["in_band_mode"]}
+            raise InvalidRequest("In-band mode needs the whole history: send no thread.", {"details": unsupported})
         return ""
 
     def entry_keys(self, entry: Any) -> Iterable[str]:
