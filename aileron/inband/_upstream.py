@@ -71,7 +71,7 @@ class UpstreamCall:
         self.answered: Deferred[None] = Deferred(lambda _: self.abort())
         self.ended: Deferred[None] = Deferred(lambda _: self.abort())
         self._exchange: RelayedExchange | None = None
-        self._unsent, self._held = b"", False
+        self._unsent, self._held = memoryview(b""), False
         self._start = self.raw_head = b""
         self._chunks: ChunkedContent | None = None
         self._waiting: list[bytes] = []
@@ -89,7 +89,7 @@ class UpstreamCall:
         if route is None:
             raise BrokenReply("The gateway has no route to this provider.")
         self._exchange = route.exchange(head.length)
-        self._unsent = body
+        self._unsent = memoryview(body)
         self._feed()
         if self._exchange is not None:
             self._exchange.start()
@@ -157,7 +157,7 @@ class UpstreamCall:
 
     def _feed(self) -> None:
         while self._unsent and not self._held and self._exchange is not None:
-            piece, self._unsent = self._unsent[:_PIECE_BYTES], self._unsent[_PIECE_BYTES:]
+            piece, self._unsent = bytes(self._unsent[:_PIECE_BYTES]), self._unsent[_PIECE_BYTES:]
             self._exchange.take(piece)
 
     def _take(self, data: bytes) -> None:

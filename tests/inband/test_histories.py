@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -15,7 +17,7 @@ from aileron.inband._turns import Memory
 from . import provider
 from .provider import Called, Part, Said, Thought
 from .test_replies import converse, scripts, upstream
-from .wires import CHAT, MESSAGES, OURS, RESPONSES, Wire, open_exchange, results
+from .wires import CHAT, MESSAGES, OURS, RESPONSES, WIRES, Wire, open_exchange, results
 
 
 def is_ours(part: Any) -> bool:
@@ -268,6 +270,43 @@ class MixedTests(SynchronousTestCase):
         old = chat_history([Called("call_1", "bash")], [])
         sent = self._sent(CHAT, [*old, {"role": "user", "content": "again"}, *old], memory)
         self.assertEqual([len(each.get("tool_calls", ())) for each in sent], [1, 0, 2, 0])
+
+    def test_newest_of_equal_keys(self) -> None:
+        """Where two replies have one identifier, only what the newer one hid is put back."""
+        for wire, history in ((CHAT, chat_history), (MESSAGES, message_history), (RESPONSES, response_history)):
+            memories = []
+            for own in ("c1", "c2"):
+                _, memory = self._reply(wire, [[Called(own, "read_ticket"), Called("call_1", "bash")]], stream=False)
+                memories += [memory] if memory is not None else []
+            theirs = [Called("call_1", "bash")]
+            body = wire.request("bash", **{wire.history: history(theirs, theirs)})
+            sent = open_exchange(wire, body, memories=memories).body
+            self.assertEqual((sent.count(b'"c1"'), sent.count(b'"c2"')), (0, 2), sent)
+
+    def test_work(self) -> None:
+        """Putting back takes work by the length of the history, not by it for each reply that is remembered."""
+        for wire in WIRES:
+            self.assertLess(self._work(wire, 80), 3 * self._work(wire, 40), wire.name)
+
+    def _work(self, wire: Wire, length: int) -> int:
+        """Tell how many functions are called, where all of so many replies hid something."""
+        history: Any = {"chat": chat_history, "messages": message_history, "responses": response_history}[wire.name]
+        entries: list[Any] = []
+        memories = []
+        for number in range(length):
+            theirs = Called(f"t{number}", "aileron_own")
+            _, memory = self._reply(wire, [[Called(f"o{number}", "read_ticket"), theirs]], stream=False)
+            memories += [evolve(memory, keys=(theirs.id,))] if memory is not None else []
+            entries += history([theirs], [theirs])
+        body = wire.request("bash", "aileron_own", **{wire.history: entries})
+        calls: list[None] = []
+        sys.setprofile(lambda *_: calls.append(None))
+        try:
+            sent = open_exchange(wire, body, memories=memories).body
+        finally:
+            sys.setprofile(None)
+        self.assertEqual(sent.count(b'"read_ticket"'), length + 1)
+        return len(calls)
 
     def test_marks_stay(self) -> None:
         """Messages: what the client adds to blocks, such as where its cache ends, stays, and nothing is added to it."""

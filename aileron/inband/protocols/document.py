@@ -44,7 +44,9 @@ class Span:
 class Document:
     """The JSON object of a request, and what is to be changed of it.
 
-    Each change replaces a part of the text as it came; changes of the same part apply in the order they were made.
+    Each change replaces a part of the text as it came; what is changed within a part that is replaced is lost.
+
+    :ivar places: for who reads its history: the numbers of the entries that each key stands in.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -62,6 +64,8 @@ class Document:
         self._members = dict(found)
         if rest or len(self._members) < len(found):
             raise InvalidRequest("The request's body is not one JSON object with each member once.")
+        self.places: dict[str, list[int]] = {}
+        self._read: dict[int, Any] = {}  # nothing is read twice below the members
         self._edits: list[tuple[int, int, str]] = []
         self._written: dict[str, str] = {}
         self._appended: dict[str, list[str]] = {}
@@ -87,23 +91,28 @@ class Document:
             for element in self.elements(span):
                 yield from self.within(element, *path[1:])
         elif isinstance(span.value, dict) and path[0] in span.value:
-            for key, value in _members(self.text, span.start)[0]:
+            if span.start not in self._read:
+                self._read[span.start] = _members(self.text, span.start)[0]
+            for key, value in self._read[span.start]:
                 if key == path[0]:
                     yield from self.within(value, *path[1:])
 
     def elements(self, span: Span) -> list[Span]:
         """List an array's elements; of what is no array there are none."""
-        found: list[Span] = []
-        if isinstance(span.value, list):
+        if not isinstance(span.value, list):
+            return []
+        if span.start not in self._read:
+            found: list[Span] = []
             at = _skip(self.text, span.start + 1)
             while self.text[at] != "]":
                 found.append(_value(self.text, at))
                 at = _next(self.text, found[-1].end)
-        return found
+            self._read[span.start] = found
+        read: list[Span] = self._read[span.start]
+        return read
 
     def replace(self, span: Span, text: str) -> None:
-        """Put other text in the place of a value; what was changed within it is lost."""
-        self._edits = [edit for edit in self._edits if not span.start < edit[0] <= edit[1] < span.end]
+        """Put other text in the place of a value."""
         self._edits.append((span.start, span.end, text))
 
     def insert(self, at: int, text: str, *, until: int | None = None) -> None:
@@ -148,8 +157,9 @@ class Document:
 def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:
     pieces, at = [], 0
     for start, end, new in sorted(edits, key=lambda edit: edit[0]):
-        pieces += [text[at:start], new]
-        at = end
+        if start >= at:
+            pieces += [text[at:start], new]
+            at = end
     return "".join([*pieces, text[at:]])
 
 

@@ -12,7 +12,7 @@ from aileron.errors import InvalidRequest
 from aileron.inband._turns import IProtocol, IRequest, Memory, OfferedTool
 from aileron.values import JSON, compact
 
-from .document import EACH, Document, Span, dump, expecting
+from .document import Document, Span, dump, expecting
 from .exchange import Exchange, recall
 from .names import ToolNames, choose_names
 
@@ -56,8 +56,10 @@ class Protocol(ABC):
     def keys(self, document: Document) -> Iterable[str]:
         """Yield what identifies earlier replies in the history."""
         entries = document.get(self.history)
-        for entry in entries if isinstance(entries, list) else ():
-            yield from self.entry_keys(entry)
+        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+            for key in self.entry_keys(entry):
+                document.places.setdefault(key, []).append(number)
+        yield from document.places
 
     @abstractmethod
     def entry_keys(self, entry: Any) -> Iterable[str]:
@@ -65,11 +67,11 @@ class Protocol(ABC):
 
     def find_last(self, document: Document, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
         """Find the last entry of the history that has one of the keys, and those after it."""
-        entries = list(document.find(self.history, EACH))
-        for at in reversed(range(len(entries))):
-            if {*self.entry_keys(entries[at].value)} & {*keys}:
-                return entries[at], entries[at + 1 :]
-        return None, []
+        at = max((document.places[key][-1] for key in keys if key in document.places), default=None)
+        if at is None:
+            return None, []
+        entries = document.elements(next(document.find(self.history)))
+        return entries[at], entries[at + 1 :]
 
     @abstractmethod
     def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
@@ -100,7 +102,7 @@ class ClientRequest:
         if names.ours:
             document.append("tools", *(compact(self._protocol.tool(*pair)) for pair in names.ours.items()))
         if names.ours or document.get("tools"):  # a history with calls needs tools
-            for memory in memories:
+            for memory in newest(memories):
                 self._protocol.restore(document, recall(memory), memory.keys)
         unoffered = (f"No action is offered: {why_not}",) if why_not else ()
         return self._protocol.exchange(document, names, (*names.warnings(), *unoffered))
@@ -119,6 +121,17 @@ def _only_required(document: Document) -> str:
     if kind in ("required", "any") and not document.get("tools"):
         return "the client requires a call, and has no tools of its own."
     return ""
+
+
+def newest(memories: Sequence[Memory]) -> list[Memory]:
+    """Leave out those of which a newer one has an identifier: some providers give them anew in each reply."""
+    known: set[str] = set()
+    found = []
+    for memory in reversed(memories):
+        if known.isdisjoint(memory.keys):
+            found.append(memory)
+        known.update(memory.keys)
+    return found[::-1]
 
 
 def interleave(
@@ -167,7 +180,7 @@ def place_results(
     :param after: where those go that come last.
     """
     for call, text in mine:
-        later = order[order.index(call) + 1 :]
+        later = {*order[order.index(call) + 1 :]}
         found = next((span for other, span in theirs if other in later), None)
         if found is None:
             document.insert(after, f",{text}")

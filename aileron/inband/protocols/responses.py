@@ -207,11 +207,10 @@ class ResponsesProtocol(Protocol):
         if previous in keys or document.get("conversation") is not None:
             make_array(document, [*map(dump, last["results"])])
             return
-        items = list(document.find("input", EACH))
-        found = {key: span for span in reversed(items) for key in _item_keys(span.value)}
+        items = [span for found in document.find("input") for span in document.elements(found)]
         place: Span | None = None
         early: list[str] = []
-        ids = any("id" in span.value for key, span in found.items() if key in keys)
+        ids = any("id" in items[document.places[key][0]].value for key in keys if key in document.places)
         for ours, item in _flatten(rounds):
             if ours:
                 text = dump(item if ids else {key: value for key, value in item.items() if key != "id"})
@@ -219,7 +218,8 @@ class ResponsesProtocol(Protocol):
                     early.append(f"{text},")
                 else:
                     document.insert(place.end, f",{text}")
-            elif span := next((found[key] for key in _item_keys(item) if key in found), None):
+            elif known := next((key for key in _item_keys(item) if key in document.places), None):
+                span = items[document.places[known][0]]
                 if place is None:
                     document.insert(span.start, "".join(early))
                 place = span
