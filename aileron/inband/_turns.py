@@ -13,6 +13,9 @@ from aileron.values import JSON
 MOST_ARGUMENTS = 2**20
 """Most bytes of one call's arguments."""
 
+MOST_CALLS = 128
+"""Most calls of our tools in one response."""
+
 MOST_HELD = 16 * 2**20
 """Most bytes that are kept of one reply: an event that is not complete, and all turns so far."""
 

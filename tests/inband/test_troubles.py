@@ -13,7 +13,16 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.errors import InvalidRequest
-from aileron.inband._turns import MOST_ARGUMENTS, MOST_HELD, BrokenReply, IExchange, IProtocol, IRequest, Memory
+from aileron.inband._turns import (
+    MOST_ARGUMENTS,
+    MOST_CALLS,
+    MOST_HELD,
+    BrokenReply,
+    IExchange,
+    IProtocol,
+    IRequest,
+    Memory,
+)
 from aileron.inband.protocols import ChatProtocol
 
 from .client import events_of
@@ -241,6 +250,31 @@ class BoundsTests(SynchronousTestCase):
             with self.assertRaises(BrokenReply):
                 for _ in range(MOST_HELD // len(piece) + 1):
                     exchange.feed(b"".join(data))
+
+    def test_too_many_calls(self) -> None:
+        """Of a response with more calls than a turn may have none is run."""
+        calls = [Called(f"c{number}", "ship_update") for number in range(MOST_CALLS + 1)]
+        for wire in WIRES:
+            self.assertEqual(len(wire.serve(open_exchange(wire, wire.request()), calls[1:])[1].calls), MOST_CALLS)
+            with self.assertRaises(BrokenReply):
+                wire.serve(open_exchange(wire, wire.request()), calls)
+
+    def test_endless_parts_of_calls(self) -> None:
+        """Whatever of the client's calls comes in pieces is counted, and breaks the reply off where it does not end."""
+        for more in ({"custom": {"name": "bash", "input": "x" * 2**20}}, {"function": {"other": "x" * 2**20}}):
+            exchange = open_exchange(CHAT, CHAT.request("bash"))
+            chunk = {"delta": {"tool_calls": [{"index": 0, "id": "c1", **more}]}}
+            with self.assertRaises(BrokenReply):
+                for _ in range(MOST_HELD // 2**20 + 1):
+                    exchange.feed(event({"id": "x", "choices": [chunk]}))
+
+    def test_not_finite(self) -> None:
+        """A number that is not finite, which no JSON can say, breaks the reply off."""
+        for wire in WIRES:
+            for number in (b"1e400", b"-1e400", b"NaN", b"-Infinity"):
+                with self.assertRaises(BrokenReply):
+                    exchange = open_exchange(wire, wire.request())
+                    exchange.feed(b'data: {"type":"error","usage":{"total_tokens":%b}}\n\n' % number)
 
     def test_endless_event(self) -> None:
         """An event, and a document, that does not end is broken off."""

@@ -16,6 +16,7 @@ from .requests import Protocol, interleave, place_results
 
 _SAME = ("id", "created", "model", "system_fingerprint")  # in all chunks of one reply
 _CALLED, _STOPPED = "tool_calls", "stop"
+_WRITTEN = {"function": ARGUMENTS, "custom": "input"}  # what the model writes of a call, by its kind
 _A_PART = 1024  # bytes that a call takes, beside its arguments
 
 
@@ -90,12 +91,16 @@ class ChatExchange(Exchange):
     def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Take a fragment of a call; yield the client's, if it is one of its calls."""
         part = self._find(piece)
-        function = dict(piece.get("function") or {})
-        self._write_on(part, function.pop(ARGUMENTS, None))
-        if part.ours or part.shown >= 0:
-            function.pop("name", None)  # some say it again
-        more = {key: value for key, value in piece.items() if key not in ("index", "id", "function")}
-        accumulate(part.value, more | ({"function": function} if function else {}))
+        more = {key: value for key, value in piece.items() if key not in ("index", "id")}
+        for kind, text in _WRITTEN.items():
+            inner = dict(more.pop(kind, None) or {})
+            self._write_on(part, inner.pop(text, None))
+            if part.ours or part.shown >= 0:
+                inner.pop("name", None)  # some say it again
+            more |= {kind: inner} if inner else {}
+        if more:
+            self._hold(len(dump(more)))
+            accumulate(part.value, more)
         name = self._call(part)[1]
         if part.shown >= 0:
             yield self._rename({**piece, "index": part.shown})
@@ -150,7 +155,8 @@ class ChatExchange(Exchange):
         for number, call in enumerate(message.get("tool_calls") or ()):
             part = self._round.parts[number] = ReplyPart(dict(call))
             part.ours = self._call(part)[1] in self._names.ours
-            self._write_on(part, (call.get("function") or {}).get(ARGUMENTS))
+            for kind, text in _WRITTEN.items():
+                self._write_on(part, (call.get(kind) or {}).get(text))
 
     def _write_document(self) -> Mapping[str, Any]:
         message: dict[str, Any] = {}
@@ -170,9 +176,8 @@ class ChatExchange(Exchange):
         return not part.ours
 
     def _history(self, part: ReplyPart) -> dict[str, Any]:
-        function = part.value.get("function")
-        written = {"function": {**function, ARGUMENTS: part.written}} if function else {}
-        return {**part.value, **written}
+        kinds = [kind for kind in _WRITTEN if part.value.get(kind)]
+        return part.value | {kind: {**part.value[kind], _WRITTEN[kind]: part.written} for kind in kinds}
 
     def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": part.value.get("id") or "", "content": result.text}

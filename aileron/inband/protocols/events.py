@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from attrs import frozen
@@ -81,13 +82,23 @@ def _read(raw: bytes) -> StreamEvent:
     return StreamEvent(raw, name, read_object(b"\n".join(data)) if data and data != [b"[DONE]"] else {})
 
 
+def _finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise ValueError
+    return number
+
+
+# No reader of the client's takes what is not finite, and it would be written as what is no JSON.
+_decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
+
+
 def read_object(data: bytes) -> Mapping[str, Any]:
     """Read a provider's JSON object.
 
     :raises BrokenReply: it is none.
     """
     try:
-        value = json.loads(data)
+        value = _decode(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -12,6 +12,7 @@ from zope.interface import implementer
 
 from aileron.inband._turns import (
     MOST_ARGUMENTS,
+    MOST_CALLS,
     MOST_HELD,
     BrokenReply,
     CallResult,
@@ -156,6 +157,8 @@ class Exchange(ABC):
         if now.stop not in self.complete_at or self._last:
             # What the model did not finish, or was told that it cannot do, is neither run nor kept.
             now.parts = {index: part for index, part in now.parts.items() if not part.ours}
+        if len(now.calls()) > MOST_CALLS:
+            raise BrokenReply(f"The model called more than {MOST_CALLS} actions at once. None of these was run.")
         calls = [self._model_call(number, part) for number, part in enumerate(now.calls(), 1)]
         self._turn = Turn(tuple(calls), mixed=bool(calls) and any(map(self._is_theirs, now.parts.values())))
         return self._turn
