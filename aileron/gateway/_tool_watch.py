@@ -142,7 +142,8 @@ class ToolWatch:
         self._read_for(_LAST_SECONDS)
         while self._queue:
             reading, _, last = self._queue.popleft()
-            reading.note(None, last)
+            reading.lost = True
+            reading.note(b"", last)
 
     def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
         """Have a piece read once it is on its way, and so are those that came with it."""

@@ -13,7 +13,7 @@ from tests.functional.llm import ScriptedLLM
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command, Finished
 from tests.functional.script import Call, Calls, Say, Turn
-from tests.installed import seldom
+from tests.extent import seldom
 
 GPT, MINI = "gpt-5.1", "gpt-4o-mini"
 KEY = "sk-of-the-user"

@@ -14,7 +14,7 @@ from tests.functional.operated import SHIP, kinds
 from tests.functional.reactor import until
 from tests.functional.script import Call, Calls, Received, Refuse, Say, Turn, found
 from tests.functional.sdks import Api
-from tests.installed import seldom
+from tests.extent import seldom
 
 NOTE, SHIPPING = Call("post_note", SHIP), Call("ship_update", SHIP)
 RAIN = Call(WEATHER, {"place": "Zürich"})

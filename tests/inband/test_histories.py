@@ -279,7 +279,7 @@ class MixedTests(SynchronousTestCase):
                 _, memory = self._reply(wire, [[Called(own, "read_ticket"), Called("call_1", "bash")]], stream=False)
                 memories += [memory] if memory is not None else []
             theirs = [Called("call_1", "bash")]
-            body = wire.request("bash", **{wire.history: history(theirs, theirs)})
+            body = wire.request("bash", stream=True, **{wire.history: history(theirs, theirs)})
             sent = open_exchange(wire, body, memories=memories).body
             self.assertEqual((sent.count(b'"c1"'), sent.count(b'"c2"')), (0, 2), sent)
 
@@ -298,7 +298,7 @@ class MixedTests(SynchronousTestCase):
             _, memory = self._reply(wire, [[Called(f"o{number}", "read_ticket"), theirs]], stream=False)
             memories += [evolve(memory, keys=(theirs.id,))] if memory is not None else []
             entries += history([theirs], [theirs])
-        body = wire.request("bash", "aileron_own", **{wire.history: entries})
+        body = wire.request("bash", "aileron_own", stream=True, **{wire.history: entries})
         calls: list[None] = []
         sys.setprofile(lambda *_: calls.append(None))
         try:
