@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 
 from tests.functional.gatewayed import GatewayedTestCase
@@ -15,7 +17,10 @@ class SandboxTests(GatewayedTestCase):
     """C{aileron launch --sandbox opencode}."""
 
     async def test_main_job(self) -> None:
-        """The agent thinks through the gateway and asks for an action, which runs when it is approved."""
+        """The agent thinks through the gateway and asks for an action, which runs when it is approved.
+
+        What its provider would run itself is noted for its session, and it is told so.
+        """
         llm = self.llm({MODEL: [Call("_ship_update", SHIP), Say("all done")]})
         self.use_upstream(llm)
         await self.furnish()
@@ -29,4 +34,7 @@ class SandboxTests(GatewayedTestCase):
         finished = await agent.finish(90)
         self.assertEqual(finished.exit_code, 0, finished.stderr)
         self.assertIn("all done", finished.stdout)
+        self.assertIn("the gateway notes tools that the provider runs itself", finished.stderr)
+        (session,) = json.loads((await self.operator("sessions", "list", "--json")).stdout)["items"]
+        self.assertTrue(session["notes_tools"])
         self.assertEqual([each.text for each in self.workspace.messages], [SHIP["summary"]])
