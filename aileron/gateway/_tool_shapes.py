@@ -80,15 +80,21 @@ def _make_request() -> ToolShape:
     # Within a conversation tools can be added.
     block: dict[str, ToolShape | Leaf] = {"tool": ToolShape({"definition": tools})}
     block["tool_changes"] = ToolShape(block)
+    with_tools = ToolShape({"tools": tools})
+    messages = ToolShape({"content": ToolShape(block), "attachments": with_tools})
     request: dict[str, ToolShape | Leaf] = {
         "tools": tools,
         "mcp_servers": ToolShape({"url": _read_host}, (ToolKind.REMOTE_MCP,)),
         "web_search_options": ToolShape({}, (ToolKind.WEB_SEARCH,)),
-        "messages": ToolShape({"content": ToolShape(block)}),
-        "input": ToolShape({"tools": tools}),
+        "messages": messages,
+        "additional_messages": messages,  # of a run of an assistant
+        "input": with_tools,
+        "data_source": ToolShape({"sampling_params": with_tools}),  # of an evaluation
+        "delegation": ToolShape({"responses": with_tools}),  # of the Live API
     }
     request["requests"] = ToolShape({"params": ToolShape(request)})  # of a batch
-    request["session"] = ToolShape(request)  # of the Realtime API
+    for name in ("session", "agent", "target", "thread"):  # of the Realtime API, of agents' sessions and of assistants
+        request[name] = ToolShape(request)
     return ToolShape(request)
 
 

@@ -74,6 +74,12 @@ KINDS = (
     ('{"tools":[{"type":"namespace","tools":[{"type":"web_search"}]}]}', "web_search"),
     ('{"session":{"tools":[{"type":"file_search"}]}}', "file_search"),
     ('{"messages":[{"content":{"tool_changes":[{"tool":{"definition":{"type":"advisor_1"}}}]}}]}', "other"),
+    ('{"session":{"delegation":{"responses":{"tools":[{"type":"mcp"}]}}}}', "remote_mcp"),
+    ('{"agent":{"id":"a","tools":[{"type":"web_search"}]}}', "web_search"),
+    ('{"target":{"agent":{"tools":[{"type":"mcp"}]}}}', "remote_mcp"),
+    ('{"data_source":{"type":"responses","sampling_params":{"tools":[{"type":"mcp"}]}}}', "remote_mcp"),
+    ('{"thread":{"messages":[{"attachments":[{"tools":[{"type":"file_search"}]}]}]}}', "file_search"),
+    ('{"additional_messages":[{"attachments":[{"tools":[{"type":"code_interpreter"}]}]}]}', "code_execution"),
     (
         '{"messages":[{"content":[{"tool":{"definition":{"type":"web_fetch_20260318"}},"type":"tool_addition"}]}]}',
         "web_fetch",
