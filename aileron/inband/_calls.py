@@ -1,13 +1,18 @@
-"""Runs the calls of one turn, each by itself, and puts on record what was hidden: its shape, never its content."""
+"""Runs the calls of one turn, each by itself, and puts on record what was hidden: its shape, never its content.
+
+A client's library that lost its connection sends a request again by itself.  The model then calls mostly the same, and
+that must be the same run.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from attrs import field, frozen
-from twisted.internet.defer import Deferred, gatherResults
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.interfaces import IAgentTools, IAudit
@@ -15,13 +20,49 @@ from aileron.values import JSON, Actor, Event, Session, compact, utc
 
 from ._turns import CallResult, ModelCall, OfferedTool, Turn
 
+AGAIN_SECONDS = 1800.0
+"""For how long a request that is sent again is taken for the first; the SDKs give one up after 600 seconds."""
+
+_MOST_REQUESTS = 4096
+_LABEL = re.compile(rb"\r\nidempotency-key: *([^\r]+)", re.IGNORECASE).search
+_COUNTED = re.compile(rb"\r\nx-stainless-retry-count: *[1-9]", re.IGNORECASE).search
+
+
+@define
+class RequestIds:
+    """The identifiers of requests that came of late; one that its client sends again has that of the first.
+
+    :ivar fresh: makes ULIDs.
+    """
+
+    _fresh: Callable[[], str]
+    _clock: IReactorTime
+    _known: OrderedDict[bytes, tuple[str, float]] = field(factory=OrderedDict, init=False)
+
+    def find(self, session_id: str, lines: bytes, body: bytes) -> str:
+        """Return the identifier of a session's request.
+
+        :param lines: of its head, among them those by which an SDK says that it sends it again.
+        """
+        label = found[1] if (found := _LABEL(lines)) else b""
+        digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + body).digest()
+        now = self._clock.seconds()
+        request_id, began = self._known.pop(digest, ("", 0.0))
+        again = (label or _COUNTED(lines)) and now - began < AGAIN_SECONDS
+        if not (again and request_id):
+            request_id = self._fresh()
+        self._known[digest] = request_id, now
+        if len(self._known) > _MOST_REQUESTS:
+            self._known.popitem(last=False)
+        return request_id
+
 
 @frozen
 class SessionCalls:
     """The calls of one client's request.
 
     :ivar key: the session's in-band key.
-    :ivar request_id: fresh, so that no call of another request has the same idempotency key.
+    :ivar request_id: another one in each request, so that no call of another has the same idempotency key.
     :ivar about: what is told with each turn on record.
     :ivar ids: fresh ULIDs.
     """
@@ -34,6 +75,7 @@ class SessionCalls:
     key: str = field(repr=False)
     request_id: str
     about: Mapping[str, JSON]
+    _asked: Counter[str] = field(factory=Counter, init=False, repr=False)
 
     async def offered(self) -> list[OfferedTool]:
         """Return what the model is offered."""
@@ -45,14 +87,16 @@ class SessionCalls:
 
         :param number: of the turn, within the request.
         """
-        asked = [
-            Deferred.fromCoroutine(self._run(call, index, number, wait_seconds))
-            for index, call in enumerate(turn.calls)
-        ]
-        told = await gatherResults(asked, consumeErrors=True)
-        shapes: list[JSON] = [shape for _, shape in told]
-        await self.record("in_band.turn", {**self.about, "turn": number, "mixed": turn.mixed, "calls": shapes})
-        return [result for result, _ in told]
+        shapes: list[dict[str, JSON]] = [{"tool": call.name, "outcome": "left"} for call in turn.calls]
+        pairs = zip(turn.calls, shapes, strict=True)
+        asked = [Deferred.fromCoroutine(self._run(call, shape, wait_seconds)) for call, shape in pairs]
+        try:
+            return await gatherResults(asked, consumeErrors=True)
+        except FirstError as error:
+            error.subFailure.raiseException()
+        finally:
+            about = {**self.about, "turn": number, "mixed": turn.mixed, "calls": [*shapes]}
+            await self.record("in_band.turn", about)
 
     async def record(self, kind: str, payload: Mapping[str, JSON]) -> None:
         """Put something on record."""
@@ -60,15 +104,17 @@ class SessionCalls:
         event = Event(self.ids(), kind, utc(self.clock.seconds()), actor, payload, session_id=self.session.id)
         await self.audit.append(event)
 
-    async def _run(self, call: ModelCall, index: int, number: int, wait_seconds: float) -> tuple[CallResult, Any]:
-        shape = {"tool": call.name, "input_bytes": len(compact(call.arguments).encode())}
+    async def _run(self, call: ModelCall, shape: dict[str, JSON], wait_seconds: float) -> CallResult:
+        said = compact([self.session.id, self.request_id, call.name, call.arguments])
+        shape["input_bytes"] = len(compact(call.arguments))
         if call.problem:
             result, outcome = CallResult(call.id, call.problem, is_error=True), "invalid"
         else:
-            # A provider may give the ids of its calls anew in each turn, or twice in one.
-            named = f"{self.session.id} {self.request_id} {number} {index} {call.id}"
-            key = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+            # Neither its place nor its id, which the provider gives anew: of equal calls each is one of its own.
+            self._asked[said] += 1
+            key = hashlib.sha256(f"{said} {self._asked[said]}".encode()).hexdigest()
             answer = await self.tools.call(self.key, call.name, call.arguments, key, wait_seconds)
             result = CallResult(call.id, answer.text, answer.is_error)
             outcome = "pending" if answer.pending is not None else "error" if answer.is_error else "answered"
-        return result, {**shape, "output_bytes": len(result.text.encode("utf-8", "replace")), "outcome": outcome}
+        shape |= {"output_bytes": len(result.text.encode("utf-8", "replace")), "outcome": outcome}
+        return result

@@ -72,25 +72,26 @@ class ProviderRefused(ExternalApiError):
 class ReplyLoop:
     """One request and its reply.
 
-    :ivar identify: finds whose calls the model may make; L{None}: no live session has this key.
+    :ivar identify: finds by the body whose calls the model may make; L{None}: no live session has this key.
     :ivar wait_seconds: how long a call may wait for a person, as the client says; L{None}: it does not say.
     :ivar unknown_warnings: which of an exchange's warnings are not on record yet.
     """
 
     protocol: IProtocol
     provider: ProviderRequest
-    identify: Callable[[], Awaitable[SessionCalls | None]]
+    identify: Callable[[bytes], Awaitable[SessionCalls | None]]
     memories: IInBandMemories
     clock: IReactorTime
     wait_seconds: float | None
     unknown_warnings: Callable[[str, Iterable[str]], list[str]]
     _upstream: UpstreamCall | None = field(default=None, init=False)
+    _called: dict[str, None] = field(factory=dict, init=False)
 
     async def run(self, client: InBandExchange, body: bytes) -> None:
         """Carry the request on to its end; what goes wrong ends the reply visibly."""
         exchange: IExchange | None = None
         try:
-            calls = await self.identify()
+            calls = await self.identify(body)
             if calls is None:  # the gateway knows how to refuse
                 await self._pass_on(client, await self._ask(client, body))
                 return
@@ -127,6 +128,7 @@ class ReplyLoop:
             turn = await self._listen(client, exchange, upstream)
             if not turn.calls:
                 break
+            self._called |= {call.name: None for call in turn.calls if not call.problem}
             with self._kept_alive(client, exchange):
                 results = await calls.run(turn, number, self._patience(exchange))
             exchange.answer(results, last=number == MOST_TURNS)
@@ -198,6 +200,10 @@ class ReplyLoop:
     ) -> None:
         if client.reply.over:
             return
+        if self._called:
+            message += (
+                f" Before that, the model called {', '.join(self._called)}. Check the outcome before you repeat it."
+            )
         if not client.reply.begun:
             client.reply.refuse(status, _with_details(self.protocol.error(message, status), details or {}), NO_RETRY)
         elif exchange is not None and exchange.streams:

@@ -18,7 +18,7 @@ from aileron.http1 import RelayClient, RelayHandler, RequestHead, Route, parse_r
 from aileron.interfaces import IAgentTools, IAudit, IInBandMemories, ISessions
 from aileron.values import JSON, RelayedPath
 
-from ._calls import SessionCalls
+from ._calls import RequestIds, SessionCalls
 from ._conversation import ProviderRequest, ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply
@@ -79,7 +79,11 @@ class InBandState:
     parts: InBandParts
     protocols: Mapping[str, IProtocol]
     budget: BodyBudget = field(factory=BodyBudget, init=False)
+    requests: RequestIds = field(init=False)
     _warned: OrderedDict[tuple[str, str], None] = field(factory=OrderedDict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.requests = RequestIds(self.parts.ids, self.parts.clock)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
         """Return those of a session's that were not returned before: a client sends the same tools each time."""
@@ -131,7 +135,7 @@ class InBandRoute:
         )
         return conversation.run(exchange, body)
 
-    async def _identify(self) -> SessionCalls | None:
+    async def _identify(self, body: bytes) -> SessionCalls | None:
         parts = self.state.parts
         digest = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         session = await parts.sessions.by_in_band_key(digest)
@@ -146,7 +150,7 @@ class InBandRoute:
             parts.ids,
             session=session,
             key=self.key,
-            request_id=parts.ids(),
+            request_id=self.state.requests.find(session.id, self.provider.lines, body),
             about=about,
         )
 

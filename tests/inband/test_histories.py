@@ -279,7 +279,8 @@ class MixedTests(SynchronousTestCase):
                 _, memory = self._reply(wire, [[Called(own, "read_ticket"), Called("call_1", "bash")]], stream=False)
                 memories += [memory] if memory is not None else []
             theirs = [Called("call_1", "bash")]
-            body = wire.request("bash", stream=True, **{wire.history: history(theirs, theirs)})
+            more: dict[str, Any] = {wire.history: history(theirs, theirs)}
+            body = wire.request("bash", **more)
             sent = open_exchange(wire, body, memories=memories).body
             self.assertEqual((sent.count(b'"c1"'), sent.count(b'"c2"')), (0, 2), sent)
 
@@ -298,7 +299,8 @@ class MixedTests(SynchronousTestCase):
             _, memory = self._reply(wire, [[Called(f"o{number}", "read_ticket"), theirs]], stream=False)
             memories += [evolve(memory, keys=(theirs.id,))] if memory is not None else []
             entries += history([theirs], [theirs])
-        body = wire.request("bash", "aileron_own", stream=True, **{wire.history: entries})
+        more: dict[str, Any] = {wire.history: entries}
+        body = wire.request("bash", "aileron_own", **more)
         calls: list[None] = []
         sys.setprofile(lambda *_: calls.append(None))
         try:

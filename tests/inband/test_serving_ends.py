@@ -251,7 +251,10 @@ class StoreTests(InBandCase):
         heard = self.after(line)
         self.tools.waiting[0].errback(RuntimeError("canary"))
         heard += self.after(line)
-        self.assertIn("in-band mode failed", events_of(heard)[-1]["error"]["message"])
+        told = events_of(heard)[-1]["error"]["message"]
+        self.assertIn("in-band mode failed. Before that, the model called ship. Check", told)
+        [turn] = self.events("in_band.turn")
+        self.assertEqual(turn.payload["calls"], [{"tool": "ship", "input_bytes": 2, "outcome": "left"}])
         self.assertNotIn(b"canary", heard)
 
     def test_answered_late(self) -> None:
