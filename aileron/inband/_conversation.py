@@ -33,7 +33,7 @@ STREAM_WAIT_SECONDS, DOCUMENT_WAIT_SECONDS = 300.0, 120.0
 
 KEEP_ALIVE_SECONDS = 10.0
 _MOST_ERROR_BYTES = 64 * 1024
-_ENCODING = re.compile(rb"\r\ncontent-encoding: *(?!identity)[^\r]", re.IGNORECASE).search
+_ENCODING = re.compile(rb"\r\ncontent-encoding: *(?! |identity)[^\r]", re.IGNORECASE).search
 
 _log = Logger()
 
@@ -223,11 +223,11 @@ def _with_details(document: bytes, details: Mapping[str, JSON]) -> bytes:
 
 async def _explain(upstream: UpstreamCall) -> str:
     """Return what the provider's error says, as far as it can be read."""
-    pieces: list[bytes] = []
-    upstream.hear(lambda data: pieces.append(data) if sum(map(len, pieces)) < _MOST_ERROR_BYTES else None)
+    said = bytearray()
+    upstream.hear(lambda data: said.extend(data[: _MOST_ERROR_BYTES - len(said)]))
     await upstream.ended
     try:
-        message = json.loads(b"".join(pieces))["error"]["message"]
+        message = json.loads(said)["error"]["message"]
     except (ValueError, KeyError, TypeError, RecursionError):
         message = None
     words = f": {message}" if isinstance(message, str) else "."

@@ -17,7 +17,7 @@ from aileron.testing import AuditProxy
 from aileron.values import Event
 from tests.gateway.case import OK, status_of
 
-from .case import WAITING, Answered, InBandCase, asked, chunk, content, events_of, head
+from .case import WAITING, Answered, InBandCase, asked, chunk, content, events_of, head, text_of
 from .provider import Called, Said, chat_events
 
 SHIP = Called("c1", "ship")
@@ -46,7 +46,9 @@ class ProviderTests(InBandCase):
         self.say(there, SHIP)
         self.next_request(there)
         there.end.write(REFUSAL)
-        self.assertIn("429: slowly", events_of(self.after(line))[-1]["error"]["message"])
+        told = events_of(self.after(line))[-1]["error"]["message"]
+        called = "Before that, the model called ship. Check the outcome before you repeat it."
+        self.assertEqual(told.partition("HTTP ")[2], f"429: slowly. {called}")
         line, there = self.begin(stream=False)
         self.next_request(there)
         self.say(there, SHIP, stream=False)
@@ -99,6 +101,14 @@ class ProviderTests(InBandCase):
             self.assertIn(b'"error"', heard)
             self.assertNotIn(b"[DONE]", heard)
             self.assertTrue(there.lost is not None or answer.endswith(b"0\r\n\r\n"))
+
+    def test_not_compressed(self) -> None:
+        """A request or a response that says it has no coding, in so many words, is none that is compressed."""
+        line, there = self.begin("Content-Encoding: identity")
+        self.next_request(there)
+        answer = head(lines=b"Content-Encoding: identity\r\n")
+        there.end.write(answer + b"".join(map(chunk, chat_events([Said("abc")]))) + b"0\r\n\r\n")
+        self.assertEqual(text_of(self.after(line)), "abc")
 
     def test_ended_at_once(self) -> None:
         """An empty answer, and one that has no body at all, are errors."""

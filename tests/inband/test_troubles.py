@@ -259,6 +259,15 @@ class BoundsTests(SynchronousTestCase):
             with self.assertRaises(BrokenReply):
                 wire.serve(open_exchange(wire, wire.request()), calls)
 
+    def test_long_results(self) -> None:
+        """Results of calls are counted as well, over all rounds."""
+        for wire in WIRES:
+            exchange = open_exchange(wire, wire.request())
+            with self.assertRaises(BrokenReply):
+                for number in range(1, 4):
+                    _, turn = wire.serve(exchange, [_CALL], number)
+                    exchange.answer(results(turn, "r" * (MOST_HELD // 2)))
+
     def test_endless_parts_of_calls(self) -> None:
         """Whatever of the client's calls comes in pieces is counted, and breaks the reply off where it does not end."""
         for more in ({"custom": {"name": "bash", "input": "x" * 2**20}}, {"function": {"other": "x" * 2**20}}):

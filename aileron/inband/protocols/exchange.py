@@ -165,6 +165,7 @@ class Exchange(ABC):
 
     @_sound
     def answer(self, results: Sequence[CallResult], *, last: bool = False) -> None:
+        self._hold(sum(len(result.text) for result in results))
         found = {result.id: result for result in results}
         self._round.results = [found[call.id] for call in self._turn.calls]
         self._rounds.append(self._round)
