@@ -201,9 +201,8 @@ class ReplyLoop:
         if client.reply.over:
             return
         if self._called:
-            message += (
-                f" Before that, the model called {', '.join(self._called)}. Check the outcome before you repeat it."
-            )
+            called = f"Before that, the model called {', '.join(self._called)}."
+            message = f"{message.rstrip('.')}. {called} Check the outcome before you repeat it."
         if not client.reply.begun:
             client.reply.refuse(status, _with_details(self.protocol.error(message, status), details or {}), NO_RETRY)
         elif exchange is not None and exchange.streams:
