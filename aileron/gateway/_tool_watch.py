@@ -59,7 +59,8 @@ class _Reading:
             scan.unreadable = _coded(self._head) is not None
             self._content = ChunkedContent() if self._exchange.length == CHUNKED else None
         self._length += len(data)
-        scan.feed(data if self._content is None else self._content.take(data))
+        if data:
+            scan.feed(data if self._content is None else self._content.take(data))
         if last:
             scan.finish()
         return scan
