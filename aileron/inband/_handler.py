@@ -23,7 +23,7 @@ from ._conversation import ProviderRequest, ReplyLoop
 from ._exchange import BodyBudget, InBandExchange
 from ._reply import ClientReply
 from ._turns import IProtocol
-from ._upstream import onward_lines, onward_target, without_key
+from ._upstream import onward_lines, onward_target
 
 _PREFIX = b"/inband"
 _KEY_FIELD = b"x-aileron-gateway-key"
@@ -196,5 +196,5 @@ class InBandHandler:
 
 
 def _redirect(head: RequestHead, target: bytes) -> RequestHead:
-    """Return the same head with another target, and without a key that says whose it is."""
-    return parse_request(b"".join((head.method, b" ", target, b" HTTP/1.1", without_key(head.lines), b"\r\n\r\n")))
+    """Return the same head with another target, whose key the gateway takes before any in a field."""
+    return parse_request(b"".join((head.method, b" ", target, b" HTTP/1.1", head.lines, b"\r\n\r\n")))

@@ -33,14 +33,6 @@ _NOT_ONWARD = re.compile(
 )
 
 
-_KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
-
-
-def without_key(lines: bytes) -> bytes:
-    """Return the lines of a client's head without those that hold its key."""
-    return _KEY_LINES.sub(b"", lines)
-
-
 def onward_lines(lines: bytes) -> bytes:
     """Return the lines of a client's head that go to the provider."""
     return _NOT_ONWARD.sub(b"", lines)

@@ -53,14 +53,17 @@ class ScriptedTools:
     :ivar called: name, arguments, idempotency key and patience of each call.
     :ivar waiting: calls that the test answers.
     :ivar cancelled: how many of them were given up.
+    :ivar listed: how often the tools were asked for.
     """
 
     answers: list[Answered | object] = field(factory=list)
     called: list[tuple[str, Mapping[str, JSON], str, float]] = field(factory=list)
     waiting: list[Deferred[Answered]] = field(factory=list)
     cancelled: int = 0
+    listed: int = 0
 
     async def offered(self, key: str) -> Sequence[Tool]:
+        self.listed += 1
         assert key == KEY, "it is asked with the session's own key"
         return Tool("look_up"), Tool("ship")
 

@@ -89,9 +89,9 @@ class ProviderTests(InBandCase):
 
     def test_unreadable(self) -> None:
         """What is no stream of this protocol, and what is compressed, ends as an error; the provider is let go."""
-        for answer in (
-            head() + chunk(b"data: {nonsense\n\n"),
-            head(lines=b"Content-Encoding: gzip\r\n") + chunk(b"x") + b"0\r\n\r\n",
+        for answer, word in (
+            (head() + chunk(b"data: {nonsense\n\n"), b""),
+            (head(lines=b"Content-Encoding: gzip\r\n") + chunk(b"x") + b"0\r\n\r\n", b"compressed"),
         ):
             line, there = self.begin()
             there.end.write(answer)
@@ -99,6 +99,7 @@ class ProviderTests(InBandCase):
             self.wait(1)
             heard = line.take()
             self.assertIn(b'"error"', heard)
+            self.assertIn(word, heard)
             self.assertNotIn(b"[DONE]", heard)
             self.assertTrue(there.lost is not None or answer.endswith(b"0\r\n\r\n"))
 
