@@ -90,7 +90,7 @@ def install_browser(directory: Path) -> Path:
     :raises RuntimeError: when it is missing and we may not install it, or does not start.
     """
     _install(BROWSER, "chromium")  # the shell needs its libraries
-    with suppress(subprocess.CalledProcessError):
+    with suppress(subprocess.CalledProcessError, FileNotFoundError):
         _unpack(shell(directory), directory / "chromium", "chromium-common", "chromium-headless-shell")
     if shell(directory).exists() and not _starts(shell(directory)):
         shutil.rmtree(directory / "chromium", ignore_errors=True)
