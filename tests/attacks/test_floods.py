@@ -113,6 +113,7 @@ class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
 class OperatorSiteTests(FloodedTestCase):
     """The operator's site is flooded by who has no credential for it."""
 
+    @seldom
     async def test_guesses(self) -> None:
         """Four hundred connections full of wrong logins, whose refusals come late, keep nobody out."""
         await self.begin_flooded()
@@ -145,7 +146,7 @@ class OperatorSiteTests(FloodedTestCase):
         await self.assert_flooded()
 
     async def test_page(self) -> None:
-        """A page that was let in before shows what is asked meanwhile, and denies it."""
+        """Among wrong logins a page that was let in before shows and denies what is asked, and commands log in."""
         await self.begin()
         page = await self.browser.page()
         await self.log_in(page)
@@ -157,6 +158,7 @@ class OperatorSiteTests(FloodedTestCase):
         await self.ready(page)
         await page.click("#deny")
         await self.stands(page, "denied")
+        await self.assert_operable()
         await self.assert_flooded()
 
 
