@@ -123,6 +123,7 @@ class TurnTests(InBandCase):
         It is another where the request is not marked as sent again, or says something else.
         """
         again = "X-Stainless-Retry-Count: 1"
+        self.tools.answers = [WAITING]
         first = self._keys("X-Stainless-Retry-Count: 0")
         moved = Called("c9", "ship", '{ "to" : "you" }')
         self.assertEqual(self._keys(again, calls=[Called("c8", "look_up"), moved])[1:], first)

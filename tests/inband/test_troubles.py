@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -385,6 +386,18 @@ class OddProviderTests(SynchronousTestCase):
         )
         self.assertEqual(mine, [("ship_update", {})])
         self.assertEqual(theirs, [Called("c2", "ship", "{}"), Called("c3", "ship", "")])
+
+    def test_a_name_within_a_name(self) -> None:
+        """A name in pieces is not taken for a shorter one of ours that it begins with."""
+        offered = [evolve(SHIP, name="ship"), SHIP]
+        begun = [self._chunk(self._call(0, "ship", "", id="c1"))]
+        for rest, name, own in (("_update", "ship_update", True), ("_it", "ship_it", False), ("", "ship", True)):
+            for arguments in ("{}", ""):
+                exchange = open_exchange(CHAT, CHAT.request("ship_it"), offered)
+                chunks = [*begun, self._chunk(self._call(0, rest, arguments)), self._chunk({}, "tool_calls")]
+                heard = exchange.feed(b"".join(chunks))
+                self.assertEqual([call.name for call in exchange.end().calls], [name] if own else [])
+                self.assertEqual(b'"name":"ship_it"' in heard, not own)
 
     def test_a_name_again(self) -> None:
         """A name of ours that comes with every fragment stays what it is."""

@@ -74,9 +74,10 @@ class ChatExchange(Exchange):
             shown["content"] = break_between(self._text, text) if self._begins else text
             self._text, self._begins = text, False
         calls = [call for piece in delta.get("tool_calls") or () for call in self._fragment(piece)]
-        if ended:  # a name that could have been the beginning of one of ours
-            undecided = [part for part in self._round.parts.values() if not part.ours and part.shown < 0]
-            calls += [self._deliver(part) for part in undecided]
+        for part in self._round.parts.values() if ended else ():
+            if not part.ours and part.shown < 0:  # one without arguments, whose name could have had more to come
+                part.ours = self._call(part)[1] in self._names.ours
+                calls += [] if part.ours else [self._deliver(part)]
         return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
 
     def _note_field(self, key: str, value: Any) -> None:
@@ -95,7 +96,7 @@ class ChatExchange(Exchange):
         for kind, text in _WRITTEN.items():
             inner = dict(more.pop(kind, None) or {})
             self._write_on(part, inner.pop(text, None))
-            if part.ours or part.shown >= 0:
+            if part.ours or part.shown >= 0 or inner.get("name") == self._call(part)[1]:
                 inner.pop("name", None)  # some say it again
             more |= {kind: inner} if inner else {}
         if more:
@@ -105,7 +106,7 @@ class ChatExchange(Exchange):
         if part.shown >= 0:
             yield self._rename({**piece, "index": part.shown})
         elif name in self._names.ours:
-            part.ours = True
+            part.ours = part.texts.size > 0
         elif name and (part.texts.size or not any(own.startswith(name) for own in self._names.ours)):
             yield self._deliver(part)
 
