@@ -6,6 +6,7 @@ from pathlib import Path
 
 import attrs
 
+from tests.extent import seldom
 from tests.functional import opencode
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.home import installed
@@ -13,7 +14,6 @@ from tests.functional.llm import ScriptedLLM
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command, Finished
 from tests.functional.script import Call, Calls, Say, Turn
-from tests.extent import seldom
 
 GPT, MINI = "gpt-5.1", "gpt-4o-mini"
 KEY = "sk-of-the-user"

@@ -8,13 +8,13 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from tests.extent import seldom
 from tests.functional.inband import CLIENTS, HELLO, WEATHER, Client, InBandTestCase, each_client
 from tests.functional.llm import ScriptedLLM
 from tests.functional.operated import SHIP, kinds
 from tests.functional.reactor import until
 from tests.functional.script import Call, Calls, Received, Refuse, Say, Turn, found
 from tests.functional.sdks import Api
-from tests.extent import seldom
 
 NOTE, SHIPPING = Call("post_note", SHIP), Call("ship_update", SHIP)
 RAIN = Call(WEATHER, {"place": "Zürich"})
