@@ -239,6 +239,20 @@ class ApprovalTests(InBandTestCase):
             self.assertEqual(len(self.workspace.messages), number)
         self.assertEqual(len(llm.script.received), len(STREAMING))
 
+    async def test_sent_again(self) -> None:
+        """What an SDK sends again by itself, since it waited too long, waits for the same run, which is made once."""
+        llm = await self.begin([SHIPPING, SHIPPING, DONE])
+        session, client = await self.in_band(), Client("chat", streams=False)
+        asking = Deferred.fromCoroutine(self.sdk(session, client).use(partial(self.patient, client)))
+        await until(self.reactor, partial(asked_since, llm, 1), 30, "it is sent again")
+        await self.decide("approve")
+        self.assertEqual(await asking, DONE.text)
+        self.assertEqual((len(llm.script.received), len(self.workspace.messages)), (3, 1))
+
+    def patient(self, client: Client, api: Api) -> str:
+        """Ask, and ask once more after a while."""
+        return client.ask(Api(api.provider, api.client.with_options(timeout=5, max_retries=1)), HELLO).text
+
     def gone(self, client: Client, api: Api) -> None:
         """Ask, and be gone before the reply has ended."""
         short = Api(api.provider, api.client.with_options(timeout=1.5, max_retries=0))
