@@ -284,6 +284,18 @@ class MixedTests(SynchronousTestCase):
             sent = open_exchange(wire, body, memories=memories).body
             self.assertEqual((sent.count(b'"c1"'), sent.count(b'"c2"')), (0, 2), sent)
 
+    def test_merged_by_the_client(self) -> None:
+        """A message that the client made of two replies stays as it is: nothing is put where it does not belong."""
+        theirs = [Called("c2", "bash"), Called("c4", "bash")]
+        for wire, history in ((CHAT, chat_history), (MESSAGES, message_history)):
+            memories = []
+            for own, other in zip(("c1", "c3"), theirs, strict=True):
+                _, memory = self._reply(wire, [[Called(own, "read_ticket"), other]], stream=True)
+                memories += [memory] if memory is not None else []
+            more: dict[str, Any] = {wire.history: history(theirs, theirs)}
+            sent = open_exchange(wire, wire.request("bash", **more), memories=memories).body
+            self.assertEqual(json.loads(sent)[wire.history], more[wire.history])
+
     def test_work(self) -> None:
         """Putting back takes work by the length of the history, not by it for each reply that is remembered."""
         for wire in WIRES:

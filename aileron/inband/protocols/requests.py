@@ -66,12 +66,16 @@ class Protocol(ABC):
         """Yield what identifies the reply that an entry of the history is of."""
 
     def find_last(self, document: Document, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
-        """Find the last entry of the history that has one of the keys, and those after it."""
+        """Find the last entry of the history that has one of the keys, and those after it.
+
+        An entry that has others as well is not found: the client made it of several replies.
+        """
         at = max((document.places[key][-1] for key in keys if key in document.places), default=None)
         if at is None:
             return None, []
         entries = document.elements(next(document.find(self.history)))
-        return entries[at], entries[at + 1 :]
+        whole = {*keys}.issuperset(self.entry_keys(entries[at].value))
+        return (entries[at], entries[at + 1 :]) if whole else (None, [])
 
     @abstractmethod
     def restore(self, document: Document, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
