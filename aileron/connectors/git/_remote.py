@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import frozen
 
 from aileron.connectors._answer import ServiceAnswer
+from aileron.connectors._conversation import Rejected
 from aileron.connectors._decode import show_safely
 
 from ._objects import is_object_id
@@ -17,6 +18,20 @@ _MOST_REFS = 200_000
 _LENGTH = re.compile(rb"[0-9a-fA-F]{4}")
 _WORD = re.compile(r"[!-~]{1,200}")
 _FLUSH = None
+
+
+class HostKeyDiffers(Rejected):
+    """The server is not the one whose host key the connector's file has; the private key was not offered."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def tell(self, name: str, said: str) -> str:
+        """Return what a person should do about it."""
+        return (
+            f"The host key of {name} is not the one in its file, so nothing was sent. Either the server has another "
+            "key by now, or it is another server: ask its provider."
+        )
 
 
 class NotGit(ValueError):

@@ -28,9 +28,8 @@ from aileron.connectors._answer import Flight, TooLarge
 from aileron.connectors._conversation import HungUp, NotUnderstood, Rejected
 from aileron.credentials import load_private_key
 
-from ._remote import NotGit, find_end
+from ._remote import HostKeyDiffers, NotGit, find_end
 from ._spec import HostKey, algorithms_of
-from ._ssh import HostKeyDiffers
 
 
 @implementer(ILogObserver)

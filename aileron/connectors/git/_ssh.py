@@ -21,20 +21,6 @@ from ._spec import HostKey
 _OK = 200
 
 
-class HostKeyDiffers(Rejected):
-    """The server is not the one whose host key the connector's file has; the private key was not offered."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-
-    def tell(self, name: str, said: str) -> str:
-        """Return what a person should do about it."""
-        return (
-            f"The host key of {name} is not the one in its file, so nothing was sent. Either the server has another "
-            "key by now, or it is another server: ask its provider."
-        )
-
-
 @frozen
 class SshTransport:
     """Keeps the promises of L{aileron.connectors._answer.Transport} over SSH.
