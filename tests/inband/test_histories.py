@@ -284,6 +284,19 @@ class MixedTests(SynchronousTestCase):
             sent = open_exchange(wire, body, memories=memories).body
             self.assertEqual((sent.count(b'"c1"'), sent.count(b'"c2"')), (0, 2), sent)
 
+    def test_identifier_elsewhere(self) -> None:
+        """An identifier that two replies share, but the history has not, keeps neither out."""
+        for wire, history in ((CHAT, chat_history), (MESSAGES, message_history), (RESPONSES, response_history)):
+            memories, entries = [], []
+            for own, other in (("c1", "c2"), ("c3", "c4")):
+                theirs = Called(other, "bash")
+                _, memory = self._reply(wire, [[Called(own, "read_ticket"), theirs]], stream=False)
+                memories += [evolve(memory, keys=(*memory.keys, "same"))] if memory is not None else []
+                entries += history([theirs], [theirs])
+            more: dict[str, Any] = {wire.history: entries}
+            sent = open_exchange(wire, wire.request("bash", **more), memories=memories).body
+            self.assertEqual((sent.count(b'"c1"'), sent.count(b'"c3"')), (2, 2), sent)
+
     def test_merged_by_the_client(self) -> None:
         """A message that the client made of two replies stays as it is: nothing is put where it does not belong."""
         theirs = [Called("c2", "bash"), Called("c4", "bash")]

@@ -106,7 +106,7 @@ class ClientRequest:
         if names.ours:
             document.append("tools", *(compact(self._protocol.tool(*pair)) for pair in names.ours.items()))
         if names.ours or document.get("tools"):  # a history with calls needs tools
-            for memory in newest(memories):
+            for memory in newest(memories, self.keys):
                 self._protocol.restore(document, recall(memory), memory.keys)
         unoffered = (f"No action is offered: {why_not}",) if why_not else ()
         return self._protocol.exchange(document, names, (*names.warnings(), *unoffered))
@@ -127,14 +127,18 @@ def _only_required(document: Document) -> str:
     return ""
 
 
-def newest(memories: Sequence[Memory]) -> list[Memory]:
-    """Leave out those of which a newer one has an identifier: some providers give them anew in each reply."""
-    known: set[str] = set()
+def newest(memories: Sequence[Memory], keys: Iterable[str]) -> list[Memory]:
+    """Leave out those of which a newer one has an identifier: some providers give them anew in each reply.
+
+    :param keys: of the history; what stands elsewhere, such as the identifier of a whole response, tells nothing.
+    """
+    present, taken = set(keys), set[str]()
     found = []
     for memory in reversed(memories):
-        if known.isdisjoint(memory.keys):
+        own = present.intersection(memory.keys)
+        if taken.isdisjoint(own):
             found.append(memory)
-        known.update(memory.keys)
+        taken |= own
     return found[::-1]
 
 
