@@ -24,6 +24,9 @@ _LOOPBACK = "127.0.0.1"
 _MOST_CONNECTIONS = 128
 """Of one sandbox: the proxy carries half as many, and each asks the daemon for a ticket first."""
 
+_NPM_CACHE = "/tmp/npm-cache"  # noqa: S108  # the sandbox has a /tmp of its own
+"""Where npm keeps what it fetches: it fails where it cannot write, as in the user's home."""
+
 _NO_PROXY = "localhost,127.0.0.1,::1"
 _FAILED = b"HTTP/1.1 502 Aileron: the daemon does not answer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -45,7 +48,7 @@ class WayOut:
 
 
 def proxy_variables(port: int) -> Mapping[str, str]:
-    """Return the variables by which programs in a sandbox find the proxy, and Aileron itself without it."""
+    """Return the variables by which programs in a sandbox find the proxy, Aileron without it, and npm a cache."""
     url = f"http://{_LOOPBACK}:{port}"
     names = ("http_proxy", "https_proxy", "all_proxy")
     return {
@@ -54,6 +57,7 @@ def proxy_variables(port: int) -> Mapping[str, str]:
         **dict.fromkeys(("npm_config_proxy", "npm_config_https_proxy", "PIP_PROXY", "CARGO_HTTP_PROXY"), url),
         **dict.fromkeys(("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"), url),
         "NODE_USE_ENV_PROXY": "1",
+        "npm_config_cache": _NPM_CACHE,
     }
 
 

@@ -110,8 +110,9 @@ class WayOutTests(SynchronousTestCase):
         self.assertIsNotNone(self.factory.buildProtocol(None))
 
     def test_variables(self) -> None:
-        """Programs find the proxy by the variables that they know, and Aileron without it; no variable is a secret."""
+        """Programs find the proxy by the variables that they know, Aileron without it, and npm a cache it can write."""
         found = proxy_variables(3128)
         for name in ("http_proxy", "HTTPS_PROXY", "npm_config_https_proxy", "PIP_PROXY", "CARGO_HTTP_PROXY"):
             self.assertEqual(found[name], "http://127.0.0.1:3128")
         self.assertIn("127.0.0.1", found["NO_PROXY"].split(","))
+        self.assertEqual(found["npm_config_cache"], "/tmp/npm-cache")
