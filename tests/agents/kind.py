@@ -29,6 +29,7 @@ class Kind(ABC):
     :cvar opening: its own arguments for a conversation at a terminal.
     :cvar ready: what it shows there as soon as one can type.
     :cvar leaving: the keys that end it, with a pause between them.
+    :cvar shell: its own tool for shell commands, as `tool` names one.
     :cvar notes: whether it adds to its user's settings what it wants to remember of conversations.
     """
 
@@ -41,6 +42,7 @@ class Kind(ABC):
     opening: ClassVar[tuple[str, ...]] = ()
     ready: ClassVar[str]
     leaving: ClassVar[tuple[str, ...]]
+    shell: ClassVar[str] = "bash"
     notes: ClassVar[bool] = False
 
     def program(self) -> str:
@@ -70,6 +72,10 @@ class Kind(ABC):
     def arguments(self, prompt: str) -> tuple[str, ...]:
         """The agent's own arguments for one headless run."""
 
+    def unattended(self, prompt: str) -> tuple[str, ...]:
+        """The same where it does not ask before it runs a shell command, nor puts that into a sandbox of its own."""
+        return self.arguments(prompt)
+
     def environment(self, home: Home) -> Mapping[str, str]:
         """What its user has set: a key, and whatever keeps it from asking other services than the model's."""
         return {}
@@ -89,6 +95,10 @@ class Kind(ABC):
     def tool(self, action: str) -> str:
         """How the name of an action's tool ends, as the model sees it."""
         return "_" + action.replace("-", "_")
+
+    def run_in_shell(self, command: str) -> Call:
+        """A call of its own tool for shell commands."""
+        return Call(self.shell, {"command": command})
 
     def late(self, action: str, arguments: Mapping[str, Any]) -> tuple[Call, ...]:
         """What its model calls, one after the other, to run an action that was added while it runs."""

@@ -14,10 +14,11 @@ from tests.functional.script import Turn
 _WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code'
 
 
-def walled(command: Command) -> Command:
-    """The same launch in a sandbox."""
+def walled(command: Command, *options: str) -> Command:
+    """The same launch in a sandbox, with more of its options."""
     place = command.arguments.index("launch") + 1
-    return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
+    ours, its = command.arguments[:place], command.arguments[place:]
+    return attrs.evolve(command, arguments=(*ours, "--sandbox", *options, *its))
 
 
 class ConversationTestCase(case.AgentTestCase):

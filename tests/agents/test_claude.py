@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from tests.agents import case, scenarios, surroundings
+from tests.agents import case, egress, scenarios, surroundings
 from tests.agents.kinds.claude import SUBSCRIPTION, Claude
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
@@ -149,3 +149,9 @@ class SandboxTests(surroundings.SandboxTestCase):
         """See the base class."""
         await super().test_sandbox()
         self.assertFalse((self.home.user / ".claude.json").exists())
+
+
+class EgressTests(egress.EgressTestCase):
+    """In a sandbox with a way out."""
+
+    kind = Claude()

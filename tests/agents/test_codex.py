@@ -4,7 +4,7 @@ import re
 
 import attrs
 
-from tests.agents import case, scenarios, surroundings
+from tests.agents import case, egress, scenarios, surroundings
 from tests.agents.kinds.codex import Codex
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
@@ -62,3 +62,9 @@ class SandboxTests(surroundings.SandboxTestCase):
         """See the base class."""
         await super().test_sandbox()
         self.assertEqual((self.home.user / ".codex/state_5.sqlite").read_bytes(), b"")
+
+
+class EgressTests(egress.EgressTestCase):
+    """In a sandbox with a way out."""
+
+    kind = Codex()

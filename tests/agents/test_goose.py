@@ -1,6 +1,6 @@
 """goose through all scenarios, on a terminal, and in a sandbox."""
 
-from tests.agents import scenarios, surroundings
+from tests.agents import egress, scenarios, surroundings
 from tests.agents.kinds.goose import Goose
 
 
@@ -22,3 +22,9 @@ class SandboxTests(surroundings.SandboxTestCase):
 
     kind = Goose()
     kept = ".local/share/goose/sessions/*.db"
+
+
+class EgressTests(egress.EgressTestCase):
+    """In a sandbox with a way out."""
+
+    kind = Goose()

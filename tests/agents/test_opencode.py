@@ -1,6 +1,6 @@
 """OpenCode through all scenarios, on a terminal, and in a sandbox."""
 
-from tests.agents import scenarios, surroundings
+from tests.agents import egress, scenarios, surroundings
 from tests.agents.kinds.opencode import OpenCode
 
 
@@ -21,3 +21,9 @@ class SandboxTests(surroundings.SandboxTestCase):
 
     kind = OpenCode()
     kept = ".local/share/opencode/*"
+
+
+class EgressTests(egress.EgressTestCase):
+    """In a sandbox with a way out."""
+
+    kind = OpenCode()

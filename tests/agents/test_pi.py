@@ -1,6 +1,6 @@
 """pi through all scenarios, on a terminal, and in a sandbox."""
 
-from tests.agents import scenarios, surroundings
+from tests.agents import egress, scenarios, surroundings
 from tests.agents.kinds.pi import Pi
 
 
@@ -21,3 +21,9 @@ class SandboxTests(surroundings.SandboxTestCase):
 
     kind = Pi()
     kept = ".pi/agent/sessions/*/*.jsonl"
+
+
+class EgressTests(egress.EgressTestCase):
+    """In a sandbox with a way out."""
+
+    kind = Pi()

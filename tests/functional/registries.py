@@ -70,6 +70,11 @@ class Registries:
             **dict.fromkeys(("no_proxy", "NO_PROXY", "npm_config_noproxy"), "127.0.0.1"),
         }
 
+    def entry(self, project: Path) -> str:
+        """The entry of C{egress.toml} that lets a project reach it, though it is this machine."""
+        place, hosts = json.dumps(str(project)), json.dumps([self.host])
+        return f"[[allow]]\nproject = {place}\nhosts = {hosts}\nprivate_network = true\n"
+
     def _fill(self, root: Path) -> None:
         self._git(root)
         self._pypi(root)

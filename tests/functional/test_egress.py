@@ -15,10 +15,11 @@ from unittest import SkipTest
 import attrs
 from twisted.internet.threads import deferToThread
 
+from tests.agents import ways_out
+from tests.agents.egress import Outside
 from tests.attacks.sandboxed import SandboxTestCase
 from tests.extent import seldom
 from tests.functional.gatewayed import GatewayedTestCase
-from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished
 from tests.functional.reactor import until
 from tests.functional.registries import Registries
@@ -35,7 +36,7 @@ git clone -q {url}/demo.git cloned && cat cloned/said.txt && echo " git"
 {python} -m pip install -q --no-input --disable-pip-version-check --no-deps --target packages \\
   --index-url {url}/simple demo \\
   && {python} -c 'import sys; sys.path.insert(0, "packages"); import demo; print(demo.SAID, "pip")'
-npm install --silent --no-fund --no-audit --cache cache --registry {url}/npm/ demo && node -p 'require("demo") + " npm"'
+npm install --silent --no-fund --no-audit --registry {url}/npm/ demo && node -p 'require("demo") + " npm"'
 """
 # In the place of go, where that is not installed: a client that finds the proxy by the variables that go obeys.
 _GO = """
@@ -113,7 +114,7 @@ class EgressTestCase(SandboxTestCase):
         await self.operator("vault", "init")
         registries = Registries.listen(self.reactor, self.home.root / "served", self.home.project / "authority.pem")
         self.finally_(registries.site.stop)
-        _allow(self, registries)
+        self.state.egress.write_text(registries.entry(self.home.project))
         await self.operator("config", "trust", "--yes")
         return registries
 
@@ -232,6 +233,28 @@ class BoundaryTests(EgressTestCase):
         self.assertIn("the agent was not started, because its boundary could not be proven", said)
         self.assertIn("descriptor 0 is a socket that could call another peer", said)
 
+    @seldom
+    async def test_ways(self) -> None:
+        """What agents are to try in a sandbox reaches somebody where there is none, so that it can fail there."""
+        outside = Outside.listen(self.home.project / "outside.sock")
+        self.addCleanup(outside.close)
+        given = {"environment": {}, "url": "", **outside.addresses()}
+        (self.home.project / ways_out.GIVEN).write_text(json.dumps(given))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inherited:
+            ran = await deferToThread(
+                subprocess.run,
+                [_PYTHON, ways_out.__file__, str(self.home.project)],
+                stdin=inherited.fileno(),
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+        found = json.loads(ran.stdout.partition(ways_out.MARK)[2])
+        self.assertEqual({found[way] for way in ("tcp", "unix")}, {ways_out.DONE})
+        self.assertEqual((found["udp"], found["descriptors"]), ("timed out", ["0 calls others"]))
+        self.assertEqual(outside.reached(), ["tcp", "udp", "unix"])
+
 
 class DecisionTests(EgressTestCase):
     """The operator's answers, while the agent runs."""
@@ -279,7 +302,7 @@ class AgentTests(GatewayedTestCase):
         llm = self.llm({"gpt-5.1": [Call("bash", {"command": script, "description": "Clones"}), Say("all done")]})
         self.use_upstream(llm)
         await self.operator("vault", "init")
-        _allow(self, registries)
+        self.state.egress.write_text(registries.entry(self.home.project))
         await self.operator("config", "trust", "--yes")
         self.configure_agent("openai/gpt-5.1")
         command = self.launched(OPENAI_API_KEY="sk-not-a-key")
@@ -290,9 +313,3 @@ class AgentTests(GatewayedTestCase):
         self.assertEqual(finished.exit_code, 0, finished.stderr)
         self.assertIn("installed by the proxy", llm.script.received[-1].tool_results[-1])
         self.assertIn(_PROVEN, " ".join(finished.stderr.split()))
-
-
-def _allow(case: OperatedTestCase, registries: Registries) -> None:
-    """Write the file of the project's hosts, which may be on this machine."""
-    project, hosts = json.dumps(str(case.home.project)), json.dumps([registries.host])
-    case.state.egress.write_text(f"[[allow]]\nproject = {project}\nhosts = {hosts}\nprivate_network = true\n")

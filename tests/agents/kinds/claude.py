@@ -20,6 +20,7 @@ class Claude(Kind):
 
     name = "claude"
     model = "claude-sonnet-4-5"
+    shell = "Bash"
     shortens = (
         "What is longer than 25000 tokens it writes to a file, and shows the model its beginning and the file's name."
     )
@@ -38,6 +39,10 @@ class Claude(Kind):
     def arguments(self, prompt: str) -> tuple[str, ...]:
         """See `Kind`."""
         return ("-p", "--output-format", "stream-json", "--verbose", prompt)
+
+    def unattended(self, prompt: str) -> tuple[str, ...]:
+        """See `Kind`."""
+        return ("--allowedTools=Bash", *self.arguments(prompt))
 
     def environment(self, home: Home) -> Mapping[str, str]:
         """See `Kind`."""

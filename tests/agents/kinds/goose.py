@@ -15,6 +15,7 @@ class Goose(Kind):
 
     name = "goose"
     model = "gpt-5.1"
+    shell = "shell"
     shortens = "What is longer than 200,000 characters it writes to a file, and tells the model the file's name."
     shown_of_long = r"(?<!\w)/\S+"
     opening = ("session",)
@@ -37,6 +38,10 @@ class Goose(Kind):
     def environment(self, home: Home) -> Mapping[str, str]:
         """See `Kind`."""
         return {"OPENAI_API_KEY": "sk-of-the-user", "GOOSE_DISABLE_KEYRING": "1"}
+
+    def run_in_shell(self, command: str) -> Call:
+        """See `Kind`; the model's words follow on the last line of what the shell prints, whose end it leaves out."""
+        return super().run_in_shell(f"{command}; echo")
 
     def late(self, action: str, arguments: Mapping[str, Any]) -> tuple[Call, ...]:
         """See `Kind`; it asks for the list of tools once, and never asks to be told of changes."""
