@@ -72,7 +72,7 @@ FIGURES = (
     Figure("stream", f"KB for each of {IDLE_STREAMS} idle streams", 1, Target(None, 10), Target(None, 6)),
     Figure("tls_cpu", "TLS upstream: cpu s for 1000 requests", 3, Target("nginx", 1.5), Target("nginx", 1.25)),
 )
-_WIDTHS = (44, 9, 9, 9, 9, 9, 9, 8, 8, 13)
+_WHAT_WIDTH, _NAME_WIDTH, _RATIO_WIDTH, _HELD_WIDTH = 44, 9, 8, 13
 _BOUND_WIDTH = 18
 
 
@@ -115,19 +115,19 @@ def lines(rounds: Sequence[Round], names: Sequence[str]) -> Iterator[str]:
     :param names: of the contenders, one column each.
     """
     titles = [*names, *(f"to {peer}" for peer in _PEERS), "held"]
-    yield _line("", titles) + "must"
-    yield "-" * (sum(_WIDTHS) + _BOUND_WIDTH)
+    widths = [*[_NAME_WIDTH] * len(names), *[_RATIO_WIDTH] * len(_PEERS), _HELD_WIDTH]
+    yield _line("", titles, widths) + "must"
+    yield "-" * (_WHAT_WIDTH + sum(widths) + _BOUND_WIDTH)
     for figure in FIGURES:
         values = [_shown(_median(rounds, name, figure.name), figure.places) for name in names]
         ratios = [_shown(ratio(rounds, figure.name, peer), 2) for peer in _PEERS]
-        yield (_line(figure.what, [*values, *ratios, verdict(figure, rounds)]) + str(figure.must or "")).rstrip()
+        cells = [*values, *ratios, verdict(figure, rounds)]
+        yield (_line(figure.what, cells, widths) + str(figure.must or "")).rstrip()
 
 
-def _line(what: str, cells: Sequence[str]) -> str:
+def _line(what: str, cells: Sequence[str], widths: Sequence[int]) -> str:
     return (
-        f"{what:{_WIDTHS[0]}}"
-        + "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS[1:], strict=True))
-        + "  "
+        f"{what:{_WHAT_WIDTH}}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)) + "  "
     )
 
 

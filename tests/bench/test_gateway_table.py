@@ -74,7 +74,8 @@ class LinesTests(SynchronousTestCase):
         self.assertEqual(cells, [*"60 30 - 10 - - 3.00 - yes, aim too >= 1.5 x go".split()])
 
     def test_every_figure(self) -> None:
-        """Each figure has a row, measured or not, and all rows fit under the heading."""
-        printed = list(lines([], _NAMES))
-        self.assertEqual(len(printed), 2 + len(FIGURES))
-        self.assertTrue(all(len(line) <= len(printed[1]) for line in printed))
+        """Each figure has a row, measured or not, and all rows fit under the heading, however many are compared."""
+        for names in (_NAMES, (*_NAMES, "noting")):
+            printed = list(lines([], names))
+            self.assertEqual(len(printed), 2 + len(FIGURES))
+            self.assertTrue(all(len(line) <= len(printed[1]) for line in printed))
