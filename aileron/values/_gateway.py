@@ -88,7 +88,7 @@ GATEWAY_KEY, IN_BAND_KEY = "ail_g_", "ail_i_"
 def derive_gateway_key(in_band_key: str) -> str:
     """Return the gateway key of the session that has this in-band key; nobody gets from it back to that one.
 
-    So what only knows digests can use the gateway for whoever brings the in-band key, and for nobody else.
+    So what only knows digests can use the gateway for the holder of the in-band key, and for nobody else.
     """
     derived = hmac.digest(in_band_key.encode("utf-8", "surrogatepass"), b"aileron gateway key", "sha256")
     return GATEWAY_KEY + base64.urlsafe_b64encode(derived).rstrip(b"=").decode("ascii")

@@ -12,7 +12,7 @@ from aileron.egress._sessions import Access
 from aileron.values import JSON, AuditQuery, Event, Session, TrustKind, digest_of_bytes
 from tests.runner.kit import RunnerCase
 
-PROJECT = "/work/shop"
+PROJECT = "/home/me/shop"
 HOST = "registry.example:443"
 
 

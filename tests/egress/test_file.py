@@ -44,7 +44,7 @@ class FileTests(EgressCase):
         for project, found in (
             (PROJECT, True),
             (f"{PROJECT}/part", True),
-            ("/work/shop2", False),
+            ("/home/me/shop2", False),
             ("/work", False),
             (f"{PROJECT}/../other", False),
             ("work/shop", False),
@@ -113,12 +113,12 @@ class AddingTests(EgressCase):
 
     def test_odd_names(self) -> None:
         """A project's name is written so that it is read again, whatever it is; what cannot be is refused."""
-        for project in ('/work/"quoted"\\', "/work/ä ☃ 𝄞", "/work/\t\x1b"):
+        for project in ('/home/me/"quoted"\\', "/home/me/ä ☃ 𝄞", "/home/me/\t\x1b"):
             with self.file.adding(project, HOST) as candidate:
                 self.believe(TrustKind.CONFIG, candidate.name, candidate.digest)
             self.assertIsNotNone(self.file.find(project, HOST), project)
         before = self.path.read_bytes()
-        for project in ("relative", "/work/\x7f", "/work/\udcff"):
+        for project in ("relative", "/home/me/\x7f", "/home/me/\udcff"):
             self.assertRaises(InvalidRequest, self.file.adding(project, HOST).__enter__)
         self.assertEqual(self.path.read_bytes(), before)
 

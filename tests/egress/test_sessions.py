@@ -72,7 +72,7 @@ class SessionsTests(EgressCase):
         self.put(self.entry("registry.example", more="private_network = true\n"))
         self.assertTrue(self.sync(self.sessions.admit(self.opened(), HOST)))
         self.assertEqual(self.listed().basis, "egress.toml")
-        other = self.opened(session_id="session-2", project="/work/other")
+        other = self.opened(session_id="session-2", project="/home/me/other")
         self.assertIn("waits for approval", self.refused(other))
 
     def test_untrusted_again(self) -> None:

@@ -16,7 +16,7 @@ from .case import WebCase, read
 _HOST = EgressHost(
     id="01HOST",
     session_id="session-1",
-    project="/work/\u202eshop",
+    project="/home/me/\u202eshop",
     host="a.example:443",
     state=EgressState.PENDING,
     basis="",
