@@ -170,7 +170,7 @@ async def list_trust(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("POST", "/v1/trust", operators=Who.OPERATOR, body=made_of({"items": _MANY}), answers={200: _ITEMS})
 async def trust(context: RequestContext, deps: Dependencies) -> Answer:
-    """Trust exactly these digests, all or none; 409 says what lies there where one is another by now."""
+    """Trust exactly these digests, all or none; 409 shows the files that have changed since."""
     return _to_payload(await deps.trust.trust(_read_wanted(context.body), context.caller.actor))
 
 
