@@ -10,7 +10,7 @@ from textwrap import dedent
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors import CommandConnector, CommandSpec, GitSpec, HttpConnector, replay
+from aileron.connectors import CommandConnector, CommandSpec, GitSpec, HttpConnector, check, replay
 from aileron.connectors._schema import read_file
 from aileron.connectors.http._when import condition
 from aileron.manifests import parse
@@ -136,3 +136,48 @@ class PageTests(SynchronousTestCase):
         """No key is left unexplained."""
         for word in KEYS.split():
             self.assertTrue(re.search(rf"[` ]{re.escape(word)}`", self.page), word)
+
+
+class CookbookTests(SynchronousTestCase):
+    """C{doc/connector-cookbook.md}."""
+
+    def setUp(self) -> None:
+        page = PAGE.with_name("connector-cookbook.md").read_text("utf-8")
+        _, *parts = re.split(r"^## (.*)$", page, flags=re.MULTILINE)
+        self.recipes = dict(zip(parts[::2], parts[1::2], strict=True))
+        self.listed = re.findall(r"^\| [^|]+ \| \[([^]]+)\]\(#[a-z0-9-]+\) \|$", page, re.MULTILINE)
+
+    def test_index(self) -> None:
+        """The table at the top lists every recipe, in order."""
+        self.assertEqual(self.listed, list(self.recipes))
+
+    def test_recipes(self) -> None:
+        """Each recipe loads; its recorded answers, where it has any, show every operation, and come out as they say."""
+        for title, recipe in self.recipes.items():
+            (listing,) = LISTING.findall(recipe)
+            recorded = [each for each in OTHER.findall(recipe) if "[[operations." in each]
+            file = pathlib.Path(self.mktemp()).with_suffix(".toml").absolute()
+            file.write_text(listing)
+            self.assertEqual(check(file), [], title)
+            if 'kind = "command"' in listing:
+                self.assertEqual(recorded, [], title)
+                continue
+            file.with_suffix(".fixtures.toml").write_text(*recorded)
+            replayed = replay(str(file), file.parent)
+            assert replayed is not None
+            self.assertEqual(replayed.problems, (), title)
+            self.assertNotIn([], [*replayed.seen.values()], title)
+
+    def test_preview(self) -> None:
+        """The action of a recipe fills the write's precondition from its preview."""
+        recipe = self.recipes["Change only what you saw"]
+        (steps,) = [each for each in OTHER.findall(recipe) if each.startswith("[[execute]]")]
+        inputs = "".join(
+            f'[[inputs]]\nname = "{name}"\ntype = "string"\ndescription = "It."\n' for name in ("id", "text")
+        )
+        needs = '[[requires.connectors]]\nname = "local://me/wiki"\nversion = "1.0.0"\n'
+        needs += 'capabilities = ["get_page", "update_page"]\n'
+        text = f'+++\nname = "update-page"\nversion = "1.0.0"\n{needs}{inputs}{steps}+++\n# Update\n\nUpdates.\n'
+        (step,), rule = (action := parse(text.encode(), "update-page.md")).steps, action.approval.preview
+        assert rule is not None
+        self.assertEqual((step.operation, rule.operation), ("update_page", "get_page"))
