@@ -235,7 +235,12 @@ def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]
 
     running: Any = reactor
     process = StdioProcess(running, environment, streams)
-    for number in stop_signals:
-        signal.signal(number, lambda _number, _frame: running.callFromThread(process.stop))
+
+    def take_signals() -> None:
+        for number in stop_signals:
+            signal.signal(number, lambda _number, _frame: running.callFromThread(process.stop))
+
+    # Of the reactor's own handlers we want the descriptor that wakes it: a signal just before it waits is not missed.
+    running.callWhenRunning(take_signals)
     running.callWhenRunning(process.start)
-    running.run(installSignalHandlers=False)
+    running.run()
