@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from stat import S_ISBLK, S_ISDIR, S_ISREG
+from stat import S_ISBLK, S_ISDIR, S_ISREG, S_ISSOCK
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -162,7 +162,7 @@ def _readable() -> Iterator[Mapping[int, int]]:
     Through a descriptor of a file that was opened outside, the agent could open that file for writing
     (C{/proc/self/fd/0}); through one of a directory, everything around it.  No mount of the sandbox prevents that.
 
-    :raises InvalidRequest: a standard descriptor is a directory or a disk.
+    :raises InvalidRequest: a standard descriptor is a directory, a disk or a network socket, by which it would get out.
     """
     with ExitStack() as held:
         copies = {}
@@ -173,9 +173,16 @@ def _readable() -> Iterator[Mapping[int, int]]:
                 continue  # it is closed
             if S_ISDIR(mode) or S_ISBLK(mode):
                 raise InvalidRequest(f"In a sandbox standard {name} cannot be a directory or a disk.")
+            if S_ISSOCK(mode) and not _is_local(descriptor):
+                raise InvalidRequest(f"In a sandbox standard {name} cannot be a network socket.")
             if S_ISREG(mode) and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
                 copies[descriptor] = held.enter_context(_copy_of(descriptor))
         yield copies
+
+
+def _is_local(descriptor: int) -> bool:
+    with socket.socket(fileno=os.dup(descriptor)) as end:
+        return end.family == socket.AF_UNIX
 
 
 @contextmanager

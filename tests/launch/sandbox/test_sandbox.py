@@ -232,6 +232,20 @@ class SandboxTests(SynchronousTestCase):
             self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777").__enter__()
         self.assertIn("standard input cannot be a directory", str(raised.exception))
 
+    def test_socket_as_standard_input(self) -> None:
+        """A network socket is refused: it leads out of any sandbox. A Unix one is not."""
+        self.given().unlink()
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as network:
+            os.dup2(network.fileno(), 0)
+        with self.assertRaises(InvalidRequest) as raised:
+            self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777").__enter__()
+        self.assertIn("standard input cannot be a network socket", str(raised.exception))
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            os.dup2(theirs.fileno(), 0)
+            with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
+                self.assertNotIn(0, runs.descriptors)
+
     def given(self) -> Path:
         """A file that is standard input during this test."""
         path = Path(self.mktemp())
