@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from aileron.addresses import read_origin
+from aileron.addresses import connectable, read_origin
 
 _MOST_BYTES = 64 * 1024
 
@@ -30,11 +30,11 @@ def ask(
     :raises ValueError: the answer is no HTTP, or no JSON.
     """
     origin = read_origin(url)
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    headers = {"Host": origin.host_and_port, **({} if token is None else {"Authorization": f"Bearer {token}"})}
     data = None if body is None else json.dumps(body).encode()
     if data is not None:
         headers["Content-Type"] = "application/json"
-    connection = HTTPConnection(origin.host, origin.port, timeout=seconds)
+    connection = HTTPConnection(connectable(origin.host), origin.port, timeout=seconds)
     try:
         connection.request(method, path, data, headers)
         response = connection.getresponse()

@@ -5,7 +5,7 @@ repeats nothing of the text.  This room imports nothing of ours.
 """
 
 from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
-from ._hosts import bracketed, is_loopback, may_be_loopback, may_be_private, read_host
+from ._hosts import bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
 from ._networks import Address, Network, may_be_connected, network_of, read_address
 from ._urls import (
     BaseUrl,
@@ -28,6 +28,7 @@ __all__ = [
     "Url",
     "base_url_problem",
     "bracketed",
+    "connectable",
     "host_shown",
     "is_loopback",
     "may_be_connected",

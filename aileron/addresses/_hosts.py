@@ -66,6 +66,16 @@ def is_loopback(host: str) -> bool:
     return address == _LOOPBACK_V6 or (isinstance(address, IPv4Address) and address.is_loopback)
 
 
+def connectable(host: str) -> str:
+    """Return the host to connect to for a site of the daemon: for C{localhost} it is 127.0.0.1.
+
+    No resolver is asked for that name (RFC 6761, section 6.3): a minimal system may know it by none.
+
+    :param host: as L{read_host} returns it.
+    """
+    return "127.0.0.1" if host == "localhost" else host
+
+
 def may_be_loopback(host: str) -> bool:
     """Return whether a host may be this machine: C{localhost}, C{*.localhost}, a loopback address or C{0.0.0.0}.
 

@@ -12,7 +12,7 @@ from twisted.web.client import URI, Agent, HTTPConnectionPool
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from aileron.addresses import read_origin
+from aileron.addresses import connectable, read_origin
 from aileron.outgoing import GuardedEndpoint
 
 from ._requests import DaemonClient
@@ -97,8 +97,10 @@ class _Endpoints:
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         """Return the way to the site of C{uri}."""
         origin = read_origin(f"{uri.scheme.decode('ascii')}://{uri.netloc.decode('ascii')}")
-        endpoint = HostnameEndpoint(self._reactor, origin.host, origin.port, timeout=_CONNECT_SECONDS)
-        if uri.scheme == b"http":
+        is_plain = uri.scheme == b"http"
+        host = connectable(origin.host) if is_plain else origin.host
+        endpoint = HostnameEndpoint(self._reactor, host, origin.port, timeout=_CONNECT_SECONDS)
+        if is_plain:
             return GuardedEndpoint(endpoint, MAX_HEAD_BYTES)
         from ._tls import make_tls_policy  # by HTTPS a daemon is reached seldom, and its modules cost a start
 

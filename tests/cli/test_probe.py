@@ -68,15 +68,15 @@ class ProbeTests(SynchronousTestCase):
             self.assertEqual(FakeConnection.open, 0)
 
     def test_answered(self) -> None:
-        """Its object is handed over; the token is sent as bearer, and none where there is none."""
+        """Its object is handed over; the token is sent as bearer, and none where there is none; no name is resolved."""
         self.assertEqual(self.asked(), {"state": "unlocked"})
         probe(URL, "/v1/health")
-        bearer = {"Authorization": "Bearer ail_l_x"}
+        bearer, host = {"Authorization": "Bearer ail_l_x"}, {"Host": "localhost:7001"}
         self.assertEqual(
             FakeConnection.asked,
             [
-                ("localhost", 7001, "GET", "/v1/vault/status", bearer),
-                ("localhost", 7001, "GET", "/v1/health", {}),
+                ("127.0.0.1", 7001, "GET", "/v1/vault/status", host | bearer),
+                ("127.0.0.1", 7001, "GET", "/v1/health", host),
             ],
         )
 

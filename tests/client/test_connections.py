@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
-from twisted.internet.interfaces import ISSLTransport, IStreamClientEndpoint
+from twisted.internet.interfaces import IHostnameResolver, ISSLTransport, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
@@ -197,8 +197,33 @@ class ManyTests(ConnectionsCase):
         self.successResultOf(closing)
 
 
+@implementer(IHostnameResolver)
+class Names:
+    """Another resolver, which notes the names that it is asked for."""
+
+    def __init__(self, resolver: Any) -> None:
+        self._resolver = resolver
+        self.asked: list[str] = []
+
+    def resolveHostName(self, receiver: Any, name: str, *more: Any, **named: Any) -> Any:
+        self.asked.append(name)
+        return self._resolver.resolveHostName(receiver, name, *more, **named)
+
+
 class SiteTests(ConnectionsCase):
     """Where a connection leads."""
+
+    def test_localhost(self) -> None:
+        """No resolver is asked for localhost: a minimal system may not know that name."""
+        resolver: Any = self.reactor.nameResolver
+        self.patch(self.reactor, "nameResolver", names := Names(resolver))
+        self.daemon = self.connections.daemon("http://localhost:9", None)
+        asking = self.asking()
+        self.assertEqual(names.asked, ["127.0.0.1"])
+        transport = self.accept()
+        self.assertIn(b"\r\nHost: localhost:9\r\n", transport.value())
+        transport.protocol.dataReceived(HEALTHY)
+        self.successResultOf(asking)
 
     def test_addresses(self) -> None:
         """Each site is asked at its own address, also of IPv6; where that says https, nothing leaves in the clear."""
