@@ -36,7 +36,12 @@ LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
 
 
 class LooksTestCase(PagesTestCase):
-    """Pages that are looked at in every style."""
+    """Pages that are looked at in every style.
+
+    :cvar styles: those of L{STYLES} in which they are.
+    """
+
+    styles = tuple(STYLES)
 
     async def go(self, page: Page, path: str) -> None:
         """Open a page, and wait until it shows what it is about."""
@@ -51,7 +56,7 @@ class LooksTestCase(PagesTestCase):
     async def look_at(self, page: Page, name: str) -> None:
         """What the tab shows now, in every style, with axe-core, which finds what keeps people from using it."""
         await page.evaluate(install.axe(install.place() / "opencode").read_text(encoding="utf-8") + ";0")
-        for style, size in STYLES.items():
+        for style, size in ((each, STYLES[each]) for each in self.styles):
             await page.look(**size)
             await self.keep(page, f"{name}-{style}")
             # Not held against innerWidth: a phone's window grows with what is too wide for it.
@@ -127,7 +132,9 @@ class ErrorPagesTests(LooksTestCase):
 
 
 class EmptyPagesTests(LooksTestCase):
-    """A home in which nothing was done yet."""
+    """A home in which nothing was done yet. They hold little: a narrow and a wide style are enough daily."""
+
+    styles = tuple(STYLES if is_all() or PICTURES else JUDGED)
 
     async def furnish(self) -> None:
         """Make nothing but a vault."""
