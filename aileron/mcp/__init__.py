@@ -58,8 +58,9 @@ def over_http(reactor: Any, settings: McpSettings) -> HttpEndpoint:
 
     :param reactor: provides time and threads.
     """
-    from ._bridge import LoopThread
-    from ._http_endpoint import HttpEndpoint, filter_logs
+    from aileron.bridge import LoopThread, filter_logs
+
+    from ._http_endpoint import HttpEndpoint
 
     filter_logs()
     return HttpEndpoint(reactor, settings, LoopThread(reactor))

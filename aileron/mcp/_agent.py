@@ -12,10 +12,10 @@ from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
+from aileron.bridge import ThreadBridge
 from aileron.client import Daemon, SessionEnvironment
 from aileron.values import JSON
 
-from ._bridge import ThreadBridge
 from ._calls import Calls
 from ._definitions import ToolDefinition
 from ._link import DaemonLink

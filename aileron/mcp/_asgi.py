@@ -8,10 +8,9 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
+from aileron.bridge import SideGone, ThreadBridge
 from aileron.errors import InternalError
 from aileron.values import McpReply, McpRequest
-
-from ._bridge import SideGone, ThreadBridge
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import secrets
 from collections.abc import Callable, MutableMapping
 from typing import Any, Protocol
@@ -14,9 +13,9 @@ from mcp.server.request_state import RequestStateSecurity
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
-from twisted.logger import Logger
 from zope.interface import implementer
 
+from aileron.bridge import SideGone, ThreadBridge
 from aileron.client import LONGEST_WAIT_SECONDS, Daemon, InProcessClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.interfaces import IAgentRoutes, IMcp
@@ -24,7 +23,6 @@ from aileron.values import McpReply, McpRequest, McpSettings
 
 from ._agent import AgentServer
 from ._asgi import Receive, Send, exchange_request
-from ._bridge import SideGone, ThreadBridge
 
 MOST_UNDER_WAY = 32
 """Requests of one agent, and calls, also those whose clients have left."""
@@ -135,9 +133,6 @@ def _make_once(*acts: Callable[[], object]) -> Callable[[], None]:
     return call
 
 
-_LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
-_log = Logger()
-
 MOST_AGENTS = 64
 _KEY_BYTES = 32
 
@@ -227,21 +222,3 @@ class HttpEndpoint:
         )
         self._servers[session_id] = session_server
         session_server.open()
-
-
-class LogFilter(logging.Handler):
-    """Says of each record who made it where, and the kind of the failure; nothing of its message."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Log who made a record, where, and the kind of its exception, without its message."""
-        kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
-        place = f"{record.pathname}:{record.lineno}"
-        _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
-
-
-def filter_logs(level: int = logging.ERROR) -> None:
-    """Have the loggers of the SDK, and ours beside it, say no more than that; twice is safe."""
-    for name in _LOGGERS:
-        logger = logging.getLogger(name)
-        logger.handlers[:] = [LogFilter(level)]
-        logger.propagate = False

@@ -22,10 +22,10 @@ from twisted.protocols.basic import LineOnlyReceiver
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from aileron.bridge import LoopThread, SideGone
 from aileron.client import Connections, Daemon, SessionEnvironment
 
 from ._agent import AgentServer
-from ._bridge import LoopThread, SideGone
 from ._daemon import find_daemon, make_own_session
 
 MAX_LINE_BYTES = 8 * 1024 * 1024

@@ -15,7 +15,7 @@ from twisted.internet.defer import CancelledError
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from aileron.mcp._bridge import LoopThread, SideGone
+from aileron.bridge import LoopThread, SideGone
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
 from tests.functional.loopback import LoopbackSite

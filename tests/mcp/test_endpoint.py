@@ -14,10 +14,11 @@ from twisted.internet.task import Clock
 from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.bridge import LogFilter
 from aileron.errors import InternalError, LimitExceeded
 from aileron.mcp import _http_endpoint
 from aileron.mcp._agent import AgentServer
-from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, LogFilter, sealing_for
+from aileron.mcp._http_endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.client.test_against_api import SilentRoutes
 from tests.mcp.stepped import Stepped, SteppedCase

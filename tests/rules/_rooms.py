@@ -22,11 +22,12 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
+    "bridge": frozenset(),
     "outgoing": frozenset(),
     "credentials": _GROUND,
     "tables": _GROUND | {"toml"},
     "manifests": _GROUND | {"files", "tables", "toml"},
-    "connectors": _GROUND | {"credentials", "files", "outgoing", "redaction", "tables", "toml", "waiting"},
+    "connectors": _GROUND | {"bridge", "credentials", "files", "outgoing", "redaction", "tables", "toml", "waiting"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"credentials", "home", "waiting"},
     "audit": _GROUND,
@@ -42,7 +43,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "api": _GROUND | {"credentials", "http1"},
     "web": _GROUND | {"api", "drafting"},
     "client": _GROUND | {"outgoing"},
-    "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
+    "mcp": _GROUND | _AGENT_SIDE | {"bridge", "waiting"},
     "launch": _GROUND | _AGENT_SIDE | {"toml"},
     "demo": _GROUND | _AGENT_SIDE | {"blocking"},
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
@@ -53,7 +54,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "testing": _GROUND | _DAEMON_SIDE | {"credentials", "client", "waiting"},
     "daemon": _GROUND
     | _DAEMON_SIDE
-    | {"credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp"},
+    | {"bridge", "credentials", "hardening", "notices", "api", "egress", "gateway", "inband", "web", "mcp"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 

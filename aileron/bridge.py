@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
@@ -11,9 +12,13 @@ from typing import Any, Generic, TypeVar, cast
 
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorFromThreads
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 T = TypeVar("T")
+
+_LOGGERS = ("mcp", "client", "sse_starlette", "aileron.mcp", "asyncio")
+_log = Logger()
 
 
 class SideGone(Exception):
@@ -173,3 +178,21 @@ class LoopThread:
     def _join(self) -> None:
         self._thread.join()
         self._ended.callback(None)
+
+
+class LogFilter(logging.Handler):
+    """Says of each record who made it where, and the kind of the failure; nothing of its message."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log who made a record, where, and the kind of its exception, without its message."""
+        kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
+        place = f"{record.pathname}:{record.lineno}"
+        _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
+
+
+def filter_logs(level: int = logging.ERROR) -> None:
+    """Have the loggers of the SDK, and ours beside it, say no more than that; twice is safe."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [LogFilter(level)]
+        logger.propagate = False
