@@ -180,6 +180,27 @@ class LoopThread:
         self._ended.callback(None)
 
 
+class LoopOnDemand:
+    """A loop in a thread that starts when it is first needed, with the logs of the SDK filtered."""
+
+    def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
+        self._thread = LoopThread(reactor, name)
+        self._started: Deferred[None] | None = None
+
+    def bridge(self) -> Deferred[ThreadBridge]:
+        """Return the bridge to it, once it runs."""
+        if self._started is None:
+            filter_logs()
+            self._started = self._thread.start()
+        ready: Deferred[ThreadBridge] = Deferred()
+        self._started.addCallback(lambda _: ready.callback(self._thread.bridge))
+        return ready
+
+    def stop(self) -> Deferred[None] | None:
+        """End it, if it was started; fires when the thread is gone.  To be called once."""
+        return None if self._started is None else self._thread.stop()
+
+
 class LogFilter(logging.Handler):
     """Says of each record who made it where, and the kind of the failure; nothing of its message."""
 

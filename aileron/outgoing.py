@@ -170,15 +170,20 @@ def is_response_done(reason: Failure) -> bool:
 
 
 def read_body(
-    response: IResponse, max_bytes: int, is_whole: Callable[[Failure], bool] = is_response_done
+    response: IResponse,
+    max_bytes: int,
+    is_whole: Callable[[Failure], bool] = is_response_done,
+    take: Callable[[bytes], bool] | None = None,
 ) -> Deferred[bytes]:
     """Read the whole body; cancelling ends the connection.
 
     :param is_whole: tells by why it ended whether it is all there.
+    :param take: is given each piece instead, and tells whether that is enough, in which case no more is read; what it
+        raises is raised.
     :raises BodyTooLong: it has more than C{max_bytes}.
     :raises Exception: whatever cut it off, a missing end included.
     """
-    reader = _BodyReader(max_bytes, is_whole)
+    reader = _BodyReader(max_bytes, is_whole) if take is None else _BodyTaker(max_bytes, is_whole, take)
     response.deliverBody(reader)
     return reader.done
 
@@ -205,11 +210,17 @@ class _BodyReader(EndedBody):
 
     def dataReceived(self, data: bytes) -> None:
         self._left -= len(data)
+        if self.done.called:
+            return
         if self._left >= 0:
-            self._parts.append(data)
-        elif not self.done.called:
+            self.take(data)
+        else:
             self.done.errback(BodyTooLong())
             self.end_connection()
+
+    def take(self, data: bytes) -> None:
+        """Keep a piece."""
+        self._parts.append(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self.done.called:
@@ -218,3 +229,23 @@ class _BodyReader(EndedBody):
             self.done.callback(b"".join(self._parts))
         else:
             self.done.errback(reason)
+
+
+class _BodyTaker(_BodyReader):
+    """Hands the body on, piece by piece."""
+
+    def __init__(self, max_bytes: int, is_whole: Callable[[Failure], bool], take: Callable[[bytes], bool]) -> None:
+        super().__init__(max_bytes, is_whole)
+        self._take = take
+
+    def take(self, data: bytes) -> None:
+        """Hand a piece on, and end the connection if that was enough."""
+        try:
+            is_enough = self._take(data)
+        except Exception:  # noqa: BLE001 - it is the reader's, who waits for the body
+            self.done.errback(Failure())
+            self.end_connection()
+        else:
+            if is_enough:
+                self.done.callback(b"")
+                self.end_connection()

@@ -11,6 +11,7 @@ from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec, SshTransport
 from .http import HttpConnector, HttpSpec
 from .mail import MailConnector, MailSpec
+from .mcp import HttpSessions, McpConnector, McpSpec
 
 __all__ = [
     "AddressRefused",
@@ -22,12 +23,15 @@ __all__ = [
     "GitSpec",
     "HttpConnector",
     "HttpExchange",
+    "HttpSessions",
     "HttpSpec",
     "HttpTransport",
     "IConnectingReactor",
     "MailConnector",
     "MailSpec",
     "Make",
+    "McpConnector",
+    "McpSpec",
     "OutgoingRequest",
     "Registry",
     "Replayed",

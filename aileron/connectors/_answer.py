@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from attrs import define, field, frozen
@@ -72,6 +72,13 @@ class TooLarge(Exception):
     status: int | None
 
 
+TakeBody = Callable[[bytes], bool]
+"""Takes a piece of a body, and tells whether that is enough: then the connection is dropped."""
+
+BeginBody = Callable[[ServiceAnswer], TakeBody]
+"""From an answer without its body to what takes this."""
+
+
 class Transport(Protocol):
     """Sends one request on a connection of its own."""
 
@@ -81,4 +88,15 @@ class Transport(Protocol):
         Follows no redirect.  Cancelling drops the connection and errbacks with C{CancelledError}.
 
         :return: the answer, whatever its status, or a failure: L{AddressRefused}, L{ServiceUnreachable} or L{TooLarge}.
+        """
+
+
+class StreamingTransport(Transport, Protocol):
+    """A transport that does not need to have an answer whole."""
+
+    def stream(self, message: OutgoingRequest, flight: Flight, begin: BeginBody) -> Deferred[ServiceAnswer]:
+        """Send C{message} as L{send} does, and hand each piece of the body on as it comes.
+
+        :return: the answer without a body, once it ended or enough of it came, or a failure: of those of L{send}, or
+            what C{begin} or the taking raises, if that is L{NotUnderstood}.
         """

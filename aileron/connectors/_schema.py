@@ -19,9 +19,10 @@ from .command import CommandSpec, read_command
 from .git import OPERATIONS, read_git
 from .http import HttpOperation, HttpSpec, Lookup, read_operation
 from .mail import LOGIN_HEADER, LOGINS, MailSpec, describe_account, read_account
+from .mcp import McpSpec, read_mcp
 
-HTTP, GIT, COMMAND, MAIL = "http", "git", "command", "mail"
-KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND, MAIL)
+HTTP, GIT, COMMAND, MAIL, MCP = "http", "git", "command", "mail", "mcp"
+KINDS_OF_CONNECTOR = (HTTP, GIT, COMMAND, MAIL, MCP)
 """What a connector file can be about."""
 
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
@@ -32,7 +33,7 @@ _NAME = TextRule.shape(
 )
 _VERSION = TextRule.shape(SEMVER, "must be a version such as 1.0.0")
 
-Spec = HttpSpec | CommandSpec | MailSpec
+Spec = HttpSpec | CommandSpec | MailSpec | McpSpec
 """What is read of a connector file, whatever its kind."""
 
 
@@ -84,6 +85,8 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
         head.close()
         document.close()
         return MailSpec(mail, account, private_network)
+    if kind == MCP:
+        return _read_server(document, head, content_hash, scheme, private_network=private_network)
     places = read_places(document, head, private_network=private_network, ssh=kind == GIT)
     need = _credential(document.optional_table("credential"), places.examples, private_network=private_network)
     if kind == HTTP and need is not None and need.kind == SshKey.name:
@@ -105,6 +108,25 @@ def read_document(document: FileTable, content_hash: str, scheme: str | None) ->
     spec = HttpSpec(description, operations, private_network)
     if kind == GIT:
         spec = read_git(spec, document.table("git", required=True), need)
+    document.close()
+    return spec
+
+
+def _read_server(
+    document: FileTable, head: FileTable, content_hash: str, scheme: str | None, *, private_network: bool
+) -> McpSpec:
+    need = _credential(document.optional_table("credential"), {}, private_network=private_network)
+    if need is not None and not KINDS[need.kind].placed:
+        head.faults.add(("credential", "kind"), "`kind` must be one that fills a header, the same for each message")
+    spec = read_mcp(
+        document,
+        need,
+        fqn=_name(head, scheme),
+        version=head.text("version", _VERSION),
+        content_hash=content_hash,
+        private_network=private_network,
+    )
+    head.close()
     document.close()
     return spec
 

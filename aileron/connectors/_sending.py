@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import TypeVar
+from urllib.parse import quote, urlencode
 
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.addresses import read_origin
 from aileron.credentials import SshKey
 from aileron.errors import (
     BindingFailed,
@@ -67,6 +69,16 @@ def _fits(sent: Authorization) -> bool:
         return all(header_value(value) for _, value in sent.headers) and all(sent.secrets)
     except ValueError:
         return False
+
+
+def with_credential(url: str, sent: Authorization) -> str:
+    """Write what goes into the path behind the host, and parameters behind those that are there."""
+    if sent.prefix:
+        origin = read_origin(url).url
+        url = f"{origin}{sent.prefix}{url.removeprefix(origin)}"
+    if not sent.query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(sent.query, quote_via=quote, safe='')}"
 
 
 async def wait_in_time(

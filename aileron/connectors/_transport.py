@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.defer import TimeoutError as Overdue
@@ -29,8 +29,19 @@ from aileron.errors import BindingFailed, NetworkError
 from aileron.outgoing import BodyTooLong, BytesProducer, read_body
 from aileron.waiting import given_up_at_once
 
-from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from ._answer import (
+    AddressRefused,
+    BeginBody,
+    Flight,
+    OutgoingRequest,
+    ServiceAnswer,
+    ServiceUnreachable,
+    TakeBody,
+    TooLarge,
+    Transport,
+)
 from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
+from ._conversation import NotUnderstood
 from ._places import own_base_url
 
 _EXCHANGE_SECONDS = 20.0
@@ -48,15 +59,26 @@ class HttpTransport:
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
-        connection = ServiceConnection(flight, message.private_network)
-        return given_up_at_once(Deferred.fromCoroutine(self._exchange(message, connection)), connection.give_up)
+        return self._exchange(message, flight, None)
 
-    async def _exchange(self, message: OutgoingRequest, connection: ServiceConnection) -> ServiceAnswer:
+    def stream(self, message: OutgoingRequest, flight: Flight, begin: BeginBody) -> Deferred[ServiceAnswer]:
+        """Send it as L{send} does, and hand on each piece of the body as it comes, as long as more is wanted."""
+        return self._exchange(message, flight, begin)
+
+    def _exchange(self, message: OutgoingRequest, flight: Flight, begin: BeginBody | None) -> Deferred[ServiceAnswer]:
+        connection = ServiceConnection(flight, message.private_network)
+        answered = Deferred.fromCoroutine(self._answer(message, connection, begin))
+        return given_up_at_once(answered, connection.give_up)
+
+    async def _answer(
+        self, message: OutgoingRequest, connection: ServiceConnection, begin: BeginBody | None
+    ) -> ServiceAnswer:
         try:
             response = await self._response(message, connection)
-            body = await _read(response, message.max_response_bytes, connection)
-            return ServiceAnswer(response.code, _first_values(response.headers), body, tuple(_head(response)))
-        except (AddressRefused, TooLarge, ServiceUnreachable):
+            head = ServiceAnswer(response.code, _first_values(response.headers), b"", tuple(_head(response)))
+            take = None if begin is None else begin(head)
+            return evolve(head, body=await _read(response, message.max_response_bytes, connection, take))
+        except (AddressRefused, TooLarge, ServiceUnreachable, NotUnderstood):
             raise
         except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
             raise ServiceUnreachable from None
@@ -123,11 +145,11 @@ class _CheckedEndpoint:
         return Deferred.fromCoroutine(self.opener.open(self.origin, self.connection, protocolFactory))
 
 
-async def _read(response: IResponse, most: int, connection: ServiceConnection) -> bytes:
+async def _read(response: IResponse, most: int, connection: ServiceConnection, take: TakeBody | None = None) -> bytes:
     if response.length is not UNKNOWN_LENGTH and response.length > most:
         raise TooLarge(response.code)
     try:
-        return await read_body(response, most, connection.is_whole)
+        return await read_body(response, most, connection.is_whole, take)
     except BodyTooLong:
         raise TooLarge(response.code) from None
 

@@ -114,7 +114,9 @@ async def _start_services(
     around: Around | None,
 ) -> Services:
     home, egress_file = settings.home, EgressFile(settings.home.egress, vault)
-    connectors = Registry(home.connectors, ConnectorMaker(reactor, own.transport, str(home.root)))
+    maker = ConnectorMaker(reactor, own.transport, str(home.root))
+    life.at_end(maker.loop.stop)
+    connectors = Registry(home.connectors, maker)
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(

@@ -11,6 +11,7 @@ from typing import Any
 from attrs import define, field
 from twisted.logger import Logger
 
+from aileron.bridge import LoopOnDemand
 from aileron.connectors import (
     CommandConnector,
     CommandSpec,
@@ -18,9 +19,12 @@ from aileron.connectors import (
     GitConnector,
     GitSpec,
     HttpConnector,
+    HttpSessions,
     HttpTransport,
     MailConnector,
     MailSpec,
+    McpConnector,
+    McpSpec,
     Screened,
     Spec,
     SshTransport,
@@ -58,9 +62,16 @@ class ConnectorMaker:
             host_key = spec.host_key
             transport = self.transport if host_key is None else SshTransport(self.transport.opener, host_key)
             return Screened(GitConnector(transport, clock, now, self._reading, spec=spec))
+        if isinstance(spec, McpSpec):
+            return Screened(McpConnector(spec, HttpSessions(self.loop.bridge, self.transport, clock, spec), clock))
         if isinstance(spec, MailSpec):
             return MailConnector(spec, self.transport.opener, clock, now, in_thread(self.reactor))
         return HttpConnector(spec, self.transport, clock, now, in_thread(self.reactor))
+
+    @cached_property
+    def loop(self) -> LoopOnDemand:
+        """The loop in which the client of MCP servers runs."""
+        return LoopOnDemand(self.reactor, "aileron-mcp-client")
 
     @cached_property
     def _reading(self) -> Any:

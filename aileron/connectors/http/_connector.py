@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -14,7 +13,7 @@ from zope.interface import implementer
 from aileron.addresses import read_origin
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
 from aileron.connectors._places import own_base_url
-from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
+from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
 from aileron.connectors._template import ReferenceScope
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.interfaces import IConnector, ICredential
@@ -146,7 +145,7 @@ class HttpConnector:
         )
         attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
         headers = (*request.headers, *sent.headers)
-        page = await attempt.page(evolve(plain, url=_with_credential(request.url, sent), headers=headers))
+        page = await attempt.page(evolve(plain, url=with_credential(request.url, sent), headers=headers))
         outcome = page.outcome
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(page, outcome=evolve(outcome, fault=evolve(outcome.fault, retriable=True)))
@@ -160,16 +159,6 @@ def _redactor(sent: Authorization) -> Redactor:
     """Make what finds all that is secret in C{sent}: of HTTP's Basic scheme also what it encodes."""
     values = [value for _, value in sent.headers] or [""]
     return Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
-
-
-def _with_credential(url: str, sent: Authorization) -> str:
-    """Write what goes into the path behind the host, and parameters behind those that are there."""
-    if sent.prefix:
-        origin = read_origin(url).url
-        url = f"{origin}{sent.prefix}{url.removeprefix(origin)}"
-    if not sent.query:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(sent.query, quote_via=quote, safe='')}"
 
 
 @frozen

@@ -1,0 +1,19 @@
+"""MCP servers: the tools that were reviewed are called, one by one, over HTTP or a program's pipes."""
+
+from ._connector import McpConnector
+from ._http import HttpSessions
+from ._pins import PINNED, Tool
+from ._spec import LIST_TOOLS, McpOperation, McpSpec, read_mcp
+from ._wire import Bridged
+
+__all__ = [
+    "LIST_TOOLS",
+    "PINNED",
+    "Bridged",
+    "HttpSessions",
+    "McpConnector",
+    "McpOperation",
+    "McpSpec",
+    "Tool",
+    "read_mcp",
+]

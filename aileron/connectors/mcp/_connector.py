@@ -1,0 +1,211 @@
+"""A connector to an MCP server: shows the operator a call, and makes it if the tool is the one that was reviewed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.connectors._decode import show_safely
+from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
+from aileron.errors import CapabilityDenied, ExternalApiError, HashMismatch, InvalidRequest
+from aileron.interfaces import IConnector, ICredential
+from aileron.values import (
+    JSON,
+    READ,
+    Authorization,
+    ConnectorDescription,
+    Finding,
+    Operation,
+    Outcome,
+    Request,
+    Sought,
+    canonical,
+    plain,
+)
+
+from ._pins import list_tools
+from ._result import CallReader
+from ._session import Session, Sessions
+from ._spec import McpOperation, McpSpec
+from ._wire import Delivery, Refused
+
+EFFECT_KEY = "aileron/effect_key"
+"""Where a call carries its effect key, among what the protocol lets a client add."""
+
+_CALL, _LIST = "CALL", "LIST"
+_UNAUTHORIZED = 401
+
+
+@implementer(IConnector)
+@frozen
+class McpConnector:
+    """Calls tools as its file declares them.
+
+    :ivar sessions: opens sessions with the server.
+    :ivar clock: what seconds are counted on.
+    """
+
+    spec: McpSpec
+    sessions: Sessions = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+
+    def describe(self) -> ConnectorDescription:
+        return self.spec.description
+
+    def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        """Build the request: a JSON body with all that a call consists of but for the credential."""
+        about, description = self._find(operation), self.spec.description
+        if base_url != description.base_url:
+            raise CapabilityDenied(f"{description.fqn} talks to {description.base_url} and to nobody else.")
+        declared = self.spec.operations.get(operation)
+        if declared is None and inputs:
+            raise InvalidRequest(f"The operation {operation} takes no inputs.")
+        shown: dict[str, JSON] = {"method": "tools/list"}
+        if declared is not None:
+            meta: JSON = {EFFECT_KEY: effect_key} if about.effect != READ else {}
+            shown = {"tool": declared.tool, "arguments": plain(inputs), "pin": declared.pin, "_meta": meta}
+        try:
+            canonical(shown)
+        except ValueError as error:
+            raise InvalidRequest("An input holds a number or a text that JSON cannot carry exactly.") from error
+        need = description.credential
+        return Request(
+            description.fqn,
+            operation,
+            about.effect,
+            about.idempotent,
+            _LIST if declared is None else _CALL,
+            base_url,
+            body=json.dumps(shown, ensure_ascii=False, indent=2).encode("utf-8"),
+            credential_header=need.header or None if need else None,
+            credential_query=need.query if need else None,
+            credential_path=need.path if need else None,
+        )
+
+    async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        if self._find(request.operation).effect != READ:
+            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        return await self.invoke(request, credential, seconds)
+
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
+        about, shown = self._own(request)
+        within = min(seconds, about.timeout_seconds)
+        until = self.clock.seconds() + within
+        description = self.spec.description
+        sent = await open_credential(description, request, credential, seconds=within, clock=self.clock)
+        left = max(until - self.clock.seconds(), 0.0)
+        run = _Run(self, about, shown, sent)
+        outcome = await run.outcome(left, late_seconds)
+        if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
+            return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
+        return outcome
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Look for nothing: the protocol has no way to ask for what a call has done."""
+        raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
+
+    def _find(self, operation: str) -> Operation:
+        about = self.spec.description.operations.get(operation)
+        if about is None:
+            raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
+        return about
+
+    def _own(self, request: Request) -> tuple[Operation, Mapping[str, Any]]:
+        """Return the operation of a request that this connector prepared, and what it shows.
+
+        :raises CapabilityDenied: it is another's, or was changed.
+        """
+        about, declared = self._find(request.operation), self.spec.operations.get(request.operation)
+        shown: Mapping[str, Any] = json.loads(request.body or b"{}")
+        pinned = (None, None) if declared is None else (declared.tool, declared.pin)
+        expected = (self.spec.description.fqn, about.effect, self.spec.url, *pinned)
+        if expected != (request.connector, request.effect, request.url, shown.get("tool"), shown.get("pin")):
+            raise CapabilityDenied("The request is not one of this connector.")
+        return about, shown
+
+
+@frozen
+class _Run:
+    """One conversation with the server, and what it came to.
+
+    :ivar delivery: of the call itself: what comes before it has no effect.
+    :ivar used: the session, once there is one.
+    """
+
+    connector: McpConnector
+    about: Operation
+    shown: Mapping[str, Any]
+    sent: Authorization
+    delivery: Delivery = field(factory=Delivery)
+    used: list[Session] = field(factory=list)
+
+    @property
+    def name(self) -> str:
+        """The name of the connector."""
+        return self.connector.spec.description.fqn
+
+    async def outcome(self, seconds: float, late_seconds: float) -> Outcome:
+        """Converse; every failure of the server, the network or a limit is an outcome."""
+        clock, most = self.connector.clock, self.connector.spec.max_response_bytes
+        try:
+            outcome = await wait_in_time(
+                Deferred.fromCoroutine(self._converse()),
+                clock,
+                self.delivery,
+                seconds=seconds,
+                late_seconds=late_seconds,
+            )
+        except Refused as error:
+            outcome = self._refused(error)
+        except FAILURES as error:
+            fault = describe_failure(self.name, error, self.delivery, seconds=seconds, most_bytes=most)
+            outcome = Outcome(fault=fault, sent=self.delivery.sent, classified=not self.delivery.sent)
+        refused = [show_safely(each) for session in self.used for each in session.refused]
+        return evolve(outcome, notes={**outcome.notes, "refused": refused}) if refused else outcome
+
+    async def _converse(self) -> Outcome:
+        session = await self.connector.sessions.open(self.sent)
+        self.used.append(session)
+        try:
+            declared = self.connector.spec.operations.get(self.about.name)
+            return await (self._list(session) if declared is None else self._call(session, declared))
+        finally:
+            self.connector.sessions.done(session)
+
+    async def _list(self, session: Session) -> Outcome:
+        listing = await list_tools(session)
+        tools: list[JSON] = [{**each.described, "pin": each.pin} for each in listing.tools]
+        return Outcome({"tools": tools}, notes={} if listing.is_whole else {"more": True})
+
+    async def _call(self, session: Session, declared: McpOperation) -> Outcome:
+        listing = await list_tools(session, declared.tool)
+        pins = {each.pin for each in listing.tools if each.name == declared.tool}
+        if pins != {declared.pin}:
+            return self._changed(declared, is_there=bool(pins))
+        answer = await session.call_tool(declared.tool, self.shown["arguments"], self.shown["_meta"], self.delivery)
+        return CallReader(self.name, declared.tool, self.about.effect).outcome(answer)
+
+    def _changed(self, declared: McpOperation, *, is_there: bool) -> Outcome:
+        what = "is not the one that was reviewed" if is_there else "is no longer among the tools of the server"
+        message = (
+            f"The tool {show_safely(declared.tool)} of {self.name} {what}. Nothing was called. "
+            f"See what changed: aileron connector import {self.name}"
+        )
+        details: dict[str, JSON] = {"tool": declared.tool, "changed": "described" if is_there else "missing"}
+        return Outcome(fault=HashMismatch(message, details).fault(), sent=False)
+
+    def _refused(self, error: Refused) -> Outcome:
+        """Judge a status of HTTP: only one that is about the credential says that nothing was done."""
+        lacking = ": the credential lacks a scope" if error.lacks_scope else ""
+        message = f"{self.name} answered with status {error.status}{lacking}."
+        fault = ExternalApiError(message, {"status": error.status}).fault()
+        certain = error.status == _UNAUTHORIZED or error.lacks_scope or not self.delivery.sent
+        return Outcome(fault=fault, sent=self.delivery.sent, classified=certain, status=error.status)

@@ -1,0 +1,111 @@
+"""The file of a connector to an MCP server: the tables C{[mcp]} and C{[operations.…]}."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from attrs import frozen
+
+from aileron.addresses import read_origin
+from aileron.connectors._operations import read_declared, read_operations
+from aileron.connectors._places import own_base_url
+from aileron.connectors.http._spec import MOST_RESPONSE_BYTES
+from aileron.tables import FileTable, TextRule
+from aileron.values import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
+
+LIST_TOOLS = "list_tools"
+"""The operation that every such connector has."""
+
+_SECONDS, MOST_SECONDS = 60.0, 3600.0
+_RESPONSE_BYTES = 4 * 1024 * 1024
+_TOOL = TextRule(lambda text: 0 < len(text) <= 256 and text.isprintable(), "must be the name of a tool")
+_PIN = TextRule.shape(r"sha256:[0-9a-f]{64}", "must be sha256: and 64 digits, as `aileron connector import` writes it")
+_NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
+
+
+@frozen
+class McpOperation:
+    """A tool that may be called.
+
+    :ivar tool: the server's name of it.
+    :ivar pin: the digest of its description as it was reviewed.
+    """
+
+    operation: Operation
+    tool: str
+    pin: str
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """Nothing: what a tool takes, its server says, and the action files do."""
+        return frozenset()
+
+
+@frozen
+class McpSpec:
+    """A connector to an MCP server as its file declares it.
+
+    :ivar url: of its endpoint.
+    :ivar operations: without L{LIST_TOOLS}.
+    """
+
+    description: ConnectorDescription
+    operations: Mapping[str, McpOperation]
+    url: str
+    private_network: bool
+    max_response_bytes: int
+
+
+def read_mcp(
+    document: FileTable,
+    need: CredentialNeed | None,
+    *,
+    fqn: str,
+    version: str,
+    content_hash: str,
+    private_network: bool,
+) -> McpSpec:
+    """Read the tables of such a file beside C{[connector]} and C{[credential]}, which have been read."""
+    table = document.table("mcp", required=True)
+    url = table.read("url", lambda text: _endpoint(text, private_network=private_network), "", required=True)
+    most = table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or _RESPONSE_BYTES
+    table.close()
+    declared = read_operations(document, _operation) if "operations" in document.values else {}
+    if LIST_TOOLS in declared:
+        document.fault("operations", f"has {LIST_TOOLS!r}, which every such connector has already")
+    listing = Operation(
+        LIST_TOOLS,
+        READ,
+        idempotent=True,
+        description="Lists the tools of the server, with the digests that pin them.",
+        timeout_seconds=_SECONDS,
+        destructive=False,
+    )
+    description = ConnectorDescription(
+        fqn=fqn,
+        version=version,
+        content_hash=content_hash,
+        base_url=url,
+        bindable=False,
+        hosts=(read_origin(url).host_and_port,) if url else (),
+        operations={LIST_TOOLS: listing, **{name: each.operation for name, each in declared.items()}},
+        credential=need,
+    )
+    return McpSpec(description, declared, url, private_network, most)
+
+
+def _endpoint(text: str, *, private_network: bool) -> str:
+    base = own_base_url(text, private_network=private_network)
+    if text not in (base.url, f"{base.url}/"):
+        raise ValueError(f"must be written as {base.url}")
+    return text
+
+
+def _operation(name: str, table: FileTable) -> McpOperation:
+    effect = table.choice("effect", (READ, WRITE), WRITE)
+    about = read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS)
+    operation = McpOperation(about, table.text("tool", _TOOL), table.text("pin", _PIN))
+    table.close()
+    return operation
