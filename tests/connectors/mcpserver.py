@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, field
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import succeed
 
-from aileron.bridge import ThreadBridge
 from aileron.connectors import HttpSessions, HttpTransport, McpConnector, McpSpec
 from aileron.connectors._schema import read_file
-from aileron.values import JSON, canonical, digest
+from aileron.values import canonical, digest
 from tests.connectors.service import Service, _Peer, answer, json_answer
 from tests.mcp.stepped import Stepped
 
@@ -59,6 +58,8 @@ pin = "PIN-OF-SEARCH"
 effect = "read"
 """
 
+JSON_TYPE = {"Content-Type": "application/json"}
+
 Answering = Callable[[Mapping[str, Any]], bytes | None]
 """From a message to the raw answer; L{None}: it never comes."""
 
@@ -76,7 +77,7 @@ def spec_of(text: str = FILE, create: Mapping[str, Any] = CREATE) -> McpSpec:
     return reading.spec
 
 
-def events(*messages: JSON, ends: bool = True) -> bytes:
+def events(*messages: Any, ends: bool = True) -> bytes:
     """A stream of events, each one message; without an end it stays open."""
     body = b"".join(b"event: message\ndata: " + canonical(each) + b"\n\n" for each in messages)
     if ends:
@@ -95,7 +96,25 @@ def error(message: Mapping[str, Any], code: int, text: str = "no") -> dict[str, 
     return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": text}}
 
 
-@define
+def always(raw: bytes | None) -> Answering:
+    """Answer with this, whatever is asked."""
+    return lambda _: raw
+
+
+def giving(value: Any, **change: Any) -> Answering:
+    """Answer with this result.
+
+    :param change: what else the response says.
+    """
+    return lambda message: json_answer({**result(message, value), **change}, 200, JSON_TYPE)
+
+
+def failing(code: int, text: str = "no") -> Answering:
+    """Answer with this error."""
+    return lambda message: json_answer(error(message, code, text), 200, JSON_TYPE)
+
+
+@define(slots=False)
 class McpService(Service):
     """The server, the network, the clock and the loop.
 
@@ -113,10 +132,11 @@ class McpService(Service):
 
     def connecting(self, spec: McpSpec | None = None) -> McpConnector:
         """A connector whose network is this server."""
-        bridge: Callable[[], Deferred[ThreadBridge]] = lambda: succeed(self.sides.bridge)
         found = spec or spec_of()
         transport = HttpTransport(self.opener)
-        return McpConnector(found, HttpSessions(bridge, transport, self.reactor, found), self.reactor)
+        return McpConnector(
+            found, HttpSessions(lambda: succeed(self.sides.bridge), transport, self.reactor, found), self.reactor
+        )
 
     def methods(self) -> list[str]:
         """What arrived."""
@@ -140,19 +160,22 @@ class McpService(Service):
 
     def advance(self, seconds: float = 0) -> None:
         """Let time pass, every byte arrive, and the loop do its work."""
-        super(McpService, self).advance(seconds)
-        for _ in range(24):
+        super().advance(seconds)
+        idle = 0
+        while idle < 4:  # a message takes a few turns of both, and more may follow
+            before = len(self.requests), len(self.connected)
             self.sides.settle()
-            super(McpService, self).advance(0)
+            super().advance(0)
+            idle = idle + 1 if before == (len(self.requests), len(self.connected)) else 0
 
     def _usual(self, message: Mapping[str, Any]) -> bytes:
-        if "id" not in message:
+        if "id" not in message or "method" not in message:
             return answer(b"", 202)
         made: Any = getattr(self, "_" + message["method"].replace("/", "_"), None)
         if made is None:
-            return json_answer(error(message, -32601), 404, {"Content-Type": "application/json"})
+            return json_answer(error(message, -32601), 404, JSON_TYPE)
         said = made(message)
-        headers = {"Content-Type": "application/json"}
+        headers = dict(JSON_TYPE)
         if message["method"] == "initialize":
             headers["Mcp-Session-Id"] = "session-1"
         return json_answer(said, 200, headers)

@@ -185,6 +185,8 @@ class Service:
         host, port, factory, *_ = self.reactor.tcpClients[self._seen]
         connector = self.reactor.connectors[self._seen]
         self._seen += 1
+        if getattr(connector, "stoppedConnecting", False):
+            return True
         self.connected.append((host, port))
         if host in self.refusing:
             factory.clientConnectionFailed(connector, Failure(ConnectionRefused()))

@@ -15,7 +15,20 @@ from aileron.errors import InvalidRequest
 from aileron.interfaces import IConnector
 from aileron.testing import ConnectorContract, MemoryCredential
 from aileron.values import JSON, Outcome
-from tests.connectors.mcpserver import CREATE, HANDSHAKE, MODERN, SEARCH, URL, McpService, error, events, result
+from tests.connectors.mcpserver import (
+    CREATE,
+    HANDSHAKE,
+    JSON_TYPE,
+    MODERN,
+    SEARCH,
+    URL,
+    McpService,
+    always,
+    events,
+    failing,
+    giving,
+    result,
+)
 from tests.connectors.service import answer, json_answer
 
 SECRET = b"s3cret-value"
@@ -44,7 +57,7 @@ class Rig:
 
     def hangs(self) -> None:
         """Answer no call."""
-        self.service.answers["tools/call"] = lambda _: None
+        self.service.answers["tools/call"] = always(None)
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -72,12 +85,12 @@ class McpCase(SynchronousTestCase):
         self.service = McpService()
         self.addCleanup(self.service.sides.close)
 
-    def start(self, operation: str = "create_issue", seconds: float = 20, **inputs: JSON) -> Deferred[Outcome]:
+    def start(self, operation: str = "create_issue", seconds: float = 20, **inputs: Any) -> Deferred[Outcome]:
         """Start a run, and let every byte arrive."""
         connector = Screened(self.service.connecting())
         return self.service.start(connector, operation, inputs, secret=SECRET, seconds=seconds)
 
-    def run_(self, operation: str = "create_issue", **inputs: JSON) -> Outcome:
+    def run_(self, operation: str = "create_issue", **inputs: Any) -> Outcome:
         """Run it to its end."""
         return self.successResultOf(self.start(operation, **inputs))
 
@@ -126,7 +139,9 @@ class ConversationTests(McpCase):
         self.run_(title="a", labels=["x", None, 1.5])
         self.run_("search", query="b")
         write, read = self.service.calls()
-        self.assertEqual(("create_issue", {"title": "a", "labels": ["x", None, 1.5]}), (write["name"], write["arguments"]))
+        self.assertEqual(
+            ("create_issue", {"title": "a", "labels": ["x", None, 1.5]}), (write["name"], write["arguments"])
+        )
         self.assertEqual("effect-1", write["_meta"]["aileron/effect_key"])
         self.assertNotIn("aileron/effect_key", read.get("_meta", {}))
 
@@ -149,7 +164,7 @@ class ConversationTests(McpCase):
         self.assertRaises(InvalidRequest, connector.prepare, "list_tools", {"number": 1}, URL, "effect-1")
 
     def test_events(self) -> None:
-        """An answer may come as events, behind notifications, and the stream may stay open: nobody waits for its end."""
+        """An answer may come as events, behind notifications, and the stream need not end."""
         progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
         said = {"content": [{"type": "text", "text": "done"}]}
         outcome = self.answering(lambda message: events(progress, progress, result(message, said), ends=False))
@@ -218,32 +233,33 @@ class OutcomeTests(McpCase):
     def test_not_understood_by_the_server(self) -> None:
         """The errors of JSON-RPC that say that a call was not begun are failures; any other leaves it unknown."""
         for code in (-32700, -32600, -32601, -32602):
-            outcome = self.answering(lambda message, code=code: json_answer(error(message, code), 200, JSON_TYPE))
+            outcome = self.answering(failing(code))
             self.assertEqual((True, True), (outcome.sent, outcome.classified), code)
         for code in (-32603, -32000, -32001, 1, 0):
-            outcome = self.answering(lambda message, code=code: json_answer(error(message, code), 200, JSON_TYPE))
+            outcome = self.answering(failing(code))
             self.assertEqual((True, False), (outcome.sent, outcome.classified), code)
             self.assertIn(str(code), outcome.fault.message if outcome.fault else "")
 
     def test_error_in_a_refusal(self) -> None:
         """An error of JSON-RPC counts whatever the status of HTTP is, also if it does not say to what it belongs."""
-        body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "no title"}}
-        outcome = self.answering(lambda _: json_answer(body, 400, JSON_TYPE))
+        body: Any = {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "no title"}}
+        outcome = self.answering(always(json_answer(body, 400, JSON_TYPE)))
         self.assertTrue(outcome.classified)
         self.assertIn("no title", outcome.fault.message if outcome.fault else "")
 
     def test_status(self) -> None:
         """A 401, and a 403 for want of a scope, say that nothing was done; any other status says nothing."""
         scope = {"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="issues:write"'}
-        for status, headers, certain in ((401, {}, True), (403, scope, True), (403, {}, False), (500, {}, False)):
-            outcome = self.answering(lambda _, s=status, h=headers: answer(b"", s, h))
+        cases: Any = ((401, {}, True), (403, scope, True), (403, {}, False), (500, {}, False))
+        for status, headers, certain in cases:
+            outcome = self.answering(always(answer(b"", status, headers)))
             self.assertEqual((True, certain, status), (outcome.sent, outcome.classified, outcome.status))
 
     def test_status_before(self) -> None:
         """Whatever refuses a message before the call: nothing was done, and the call is not made."""
         for method in ("server/discover", "initialize", "tools/list"):
             for status in (401, 403, 500, 302):
-                self.service.answers = {method: lambda _, s=status: answer(b"", s)}
+                self.service.answers = {method: always(answer(b"", status))}
                 if method == "server/discover":
                     self.service.answers["initialize"] = self.service.answers[method]
                 outcome = self.run_(title="x")
@@ -252,7 +268,7 @@ class OutcomeTests(McpCase):
 
     def test_refreshed(self) -> None:
         """After a 401 the credential is told, and a renewed one makes it worth another attempt."""
-        self.service.answers["initialize"] = lambda _: answer(b"", 401)
+        self.service.answers["initialize"] = always(answer(b"", 401))
         credential = MemoryCredential(SECRET, renewable=True)
         connector = self.service.connecting()
         request = connector.prepare("create_issue", {}, URL, "effect-1")
@@ -273,7 +289,7 @@ class OutcomeTests(McpCase):
     def test_broken(self) -> None:
         """A stream that ends before its answer, or breaks, leaves the call unknown; it is not sent again."""
         for raw in (events(), answer(b"", 202), b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"):
-            self.service.answers["tools/call"] = lambda _, raw=raw: raw
+            self.service.answers["tools/call"] = always(raw)
             running = self.start(title="x")
             if running.called is False:
                 self.service.hang_up()
@@ -291,7 +307,7 @@ class OutcomeTests(McpCase):
 
     def test_slow_beginning(self) -> None:
         """A server that answers nothing before the call in time has got no call, also later."""
-        self.service.answers["tools/list"] = lambda _: None
+        self.service.answers["tools/list"] = always(None)
         running = self.start(seconds=5, title="x")
         self.service.advance(6)
         outcome = self.successResultOf(running)
@@ -328,17 +344,15 @@ class ResultTests(McpCase):
 
     def test_malformed(self) -> None:
         """A result that is none of the protocol's leaves the call unknown."""
-        for said in (
+        cases: Any = (
             {"content": "text"},
             {"content": [{"type": "hologram"}]},
             {"content": ["text"]},
             {"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]},
             {"content": [{"type": "text", "text": 1}]},
             {"content": [{"type": "resource"}]},
-        ):
-            outcome = self.answering(lambda message, said=said: events(result(message, said)))
+        )
+        for said in cases:
+            outcome = self.answering(giving(said))
             self.assertEqual((True, False), (outcome.sent, outcome.classified), said)
             self.assertIsNone(outcome.output)
-
-
-JSON_TYPE = {"Content-Type": "application/json"}

@@ -112,6 +112,8 @@ class Session:
             self._pending[message["id"]] = delivery
         try:
             await self.wire.send(message, headers, delivery)
+        except CancelledError:
+            raise
         except Exception as error:
             delivery.failure = self._failure = error
             raise

@@ -1,0 +1,291 @@
+"""Of the connector to MCP servers: servers that do what no server should."""
+
+from __future__ import annotations
+
+import base64
+import json
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors.mcp._events import EventReader
+from aileron.connectors.mcp._pins import MOST_PAGES, MOST_TOOLS
+from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS
+from aileron.values import JSON, Outcome
+from tests.connectors.mcpserver import (
+    CREATE,
+    FILE,
+    JSON_TYPE,
+    MODERN,
+    SEARCH,
+    always,
+    events,
+    failing,
+    giving,
+    result,
+    spec_of,
+)
+from tests.connectors.service import answer
+from tests.connectors.test_mcp import SECRET, McpCase
+
+DONE = {"content": [{"type": "text", "text": "done"}]}
+
+
+def asking(method: str, number: int = 99, **params: JSON) -> dict[str, Any]:
+    """A request of the server's."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+class HostileTests(McpCase):
+    """One hostility each."""
+
+    def assertUnknown(self, outcome: Outcome) -> None:
+        """Check that the call went out once, and nobody says what came of it."""
+        self.assertEqual((True, False), (outcome.sent, outcome.classified), outcome)
+        self.assertEqual(1, len(self.service.calls()))
+
+    def test_asks_back(self) -> None:
+        """What a server asks during a call is refused and recorded: it samples nothing, asks nobody, sees no files."""
+        elicits = asking("elicitation/create", message="Your password?", requestedSchema={"type": "object"})
+        samples = asking("sampling/createMessage", 100, messages=[], maxTokens=10)
+        roots = asking("roots/list", 101)
+        outcome = self.answering(lambda message: events(elicits, samples, roots, result(message, DONE)))
+        self.assertEqual({"text": "done"}, outcome.output)
+        expected = ["elicitation/create", "sampling/createMessage", "roots/list"]
+        self.assertEqual({"refused": expected}, outcome.notes)
+        self.service.advance()
+        replies = [message for message, _ in self.service.messages if "method" not in message]
+        self.assertTrue(all("error" in each for each in replies), replies)
+
+    def test_refusal_is_told(self) -> None:
+        """A server that waits for what it has asked is told that it will not get it."""
+        elicits = asking("elicitation/create", message="?", requestedSchema={"type": "object", "properties": {}})
+        self.service.answers["tools/call"] = lambda _: events(elicits, ends=False)
+        running = self.start(title="x")
+        [reply] = [message for message, _ in self.service.messages if "method" not in message]
+        self.assertEqual((99, True), (reply["id"], "error" in reply))
+        self.assertNoResult(running)
+        self.service.advance(60)
+        self.assertUnknown(self.successResultOf(running))
+
+    def test_declares_nothing(self) -> None:
+        """A session tells the server of no capability to be asked back."""
+        self.run_(title="x")
+        [initialize] = [each for each, _ in self.service.messages if each.get("method") == "initialize"]
+        self.assertEqual({}, initialize["params"]["capabilities"])
+
+    def test_input_required(self) -> None:
+        """A newer server that answers by asking for input leaves the call unknown, and is not called again."""
+        self.service.version = MODERN
+        elicit = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object"}}}
+        said = {"resultType": "input_required", "inputRequests": {"a": elicit}, "requestState": "s"}
+        outcome = self.answering(lambda message: events(result(message, said)))
+        self.assertUnknown(outcome)
+        self.assertIn("refused", outcome.fault.message if outcome.fault else "")
+
+    def test_floods_with_requests(self) -> None:
+        """A server that asks back again and again is given up."""
+        flood = [asking("roots/list", number) for number in range(MOST_SERVER_REQUESTS + 5)]
+        self.assertUnknown(self.answering(lambda message: events(*flood, result(message, DONE))))
+
+    def test_repeats(self) -> None:
+        """The first response counts; another to the same request changes nothing."""
+        other = {"content": [{"type": "text", "text": "other"}]}
+        outcome = self.answering(lambda message: events(result(message, DONE), result(message, other)))
+        self.assertEqual({"text": "done"}, outcome.output)
+
+    def test_other_id(self) -> None:
+        """A response to another request, or to none, is none to this one."""
+        for number in (0, 1, 9999, None, "", True, 3.0, "3"):
+            self.service.messages.clear()
+            said = {"jsonrpc": "2.0", "id": number, "result": DONE}
+            self.assertUnknown(self.answering(always(events(said))))
+
+    def test_answers_ahead(self) -> None:
+        """A response that comes before its request was made is dropped, not kept for it."""
+        ahead = [{"jsonrpc": "2.0", "id": number, "result": DONE} for number in range(20)]
+        usual = self.service._usual
+        self.service.answers["tools/list"] = lambda message: events(usual_of(usual(message)), *ahead)
+        self.service.answers["tools/call"] = lambda _: None
+        running = self.start(title="x", seconds=5)
+        self.assertNoResult(running)
+        self.service.advance(6)
+        self.assertUnknown(self.successResultOf(running))
+
+    def test_malformed_messages(self) -> None:
+        """What is no response of JSON-RPC leaves the call unknown."""
+        for change in ({"result": "text"}, {"result": None}, {"jsonrpc": "1.0"}, {"error": "no", "result": None}):
+            self.service.messages.clear()
+            outcome = self.answering(giving(DONE, **change))
+            if change != {"jsonrpc": "1.0"}:
+                self.assertUnknown(outcome)
+
+    def test_no_messages(self) -> None:
+        """A body that is no JSON, nested too deep, or of another type leaves the call unknown."""
+        deep = b"[" * 200 + b"]" * 200
+        for body in (b"<html>", b"{", deep, b"[1]", b"\xff"):
+            self.service.messages.clear()
+            headers = {"Content-Type": "text/html"} if body == b"<html>" else JSON_TYPE
+            self.assertUnknown(self.answering(always(answer(body, 200, headers))))
+
+    def test_huge_result(self) -> None:
+        """A result larger than the file allows is cut off."""
+        said = {"content": [{"type": "text", "text": "x" * (4 * 1024 * 1024)}]}
+        outcome = self.answering(lambda message: events(result(message, said)))
+        self.assertUnknown(outcome)
+        self.assertEqual("resource_limit_exceeded", outcome.fault and outcome.fault.kind)
+
+    def test_endless_events(self) -> None:
+        """Notifications without an end are cut off by their size, and by the time."""
+        notification = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+        long = {**notification, "params": {"level": "info", "data": "x" * 100_000}}
+        self.assertUnknown(self.answering(lambda _: events(*[long] * 50, ends=False)))
+        self.service.messages.clear()
+        self.service.answers["tools/call"] = lambda _: events(notification, ends=False)
+        running = self.start(title="x", seconds=5)
+        self.assertNoResult(running)
+        self.service.advance(6)
+        self.assertUnknown(self.successResultOf(running))
+
+    def test_endless_pages(self) -> None:
+        """Pages without an end are given up, and nothing is called."""
+        page: dict[str, Any] = {"tools": [SEARCH], "nextCursor": "again"}
+        self.service.answers["tools/list"] = giving(page)
+        outcome = self.run_(title="x")
+        self.assertEqual((False, "hash_mismatch"), (outcome.sent, outcome.fault and outcome.fault.kind))
+        self.assertEqual(MOST_PAGES, self.service.methods().count("tools/list"))
+        many = self.run_("list_tools")
+        self.assertEqual({"more": True}, many.notes)
+
+    def test_endless_tools(self) -> None:
+        """So are tools without an end."""
+        page: dict[str, Any] = {"tools": [SEARCH] * 1000, "nextCursor": "again"}
+        self.service.answers["tools/list"] = giving(page)
+        output: Any = self.run_("list_tools").output
+        self.assertEqual(MOST_TOOLS, len(output["tools"]))
+
+    def test_malformed_tools(self) -> None:
+        """A list of anything else, another cursor, or a number that no digest covers: nothing is called."""
+        pages: Any = (
+            {"tools": {}},
+            {"tools": [{"name": 1, "inputSchema": {}}]},
+            {"tools": ["create_issue"]},
+            {"tools": [CREATE], "nextCursor": 7},
+            {"tools": [{**CREATE, "inputSchema": {"type": "object", "maximum": 1e300}}]},
+        )
+        for page in pages:
+            self.service.answers["tools/list"] = giving(page)
+            outcome = self.run_(title="x")
+            self.assertFalse(outcome.sent, page)
+            self.assertIsNotNone(outcome.fault)
+        self.assertEqual([], self.service.calls())
+
+    def test_no_list(self) -> None:
+        """A server that refuses to list its tools is not called, and its words are shown on one line."""
+        self.service.answers["tools/list"] = failing(-32000, "a\nb")
+        outcome = self.run_(title="x")
+        self.assertFalse(outcome.sent)
+        self.assertIn("refused to list its tools: -32000 a", outcome.fault.message if outcome.fault else "")
+        self.assertNotIn("\n", outcome.fault.message if outcome.fault else "")
+
+    def test_redirects(self) -> None:
+        """A redirect is not followed, wherever it leads, so the credential goes nowhere else."""
+        elsewhere = {"Location": "http://127.0.0.1:9999/mcp"}
+        for status in (301, 302, 307, 308):
+            self.service.messages.clear()
+            self.assertUnknown(self.answering(always(answer(b"", status, elsewhere))))
+        self.assertEqual({("127.0.0.1", 8765)}, set(self.service.connected))
+
+    def test_leads_inwards(self) -> None:
+        """A host that leads to a private address is not connected to where the file does not say so."""
+        text = FILE.replace("http://127.0.0.1:8765", "https://mcp.example.com").replace("private_network = true", "")
+        self.service.names["mcp.example.com"] = ["127.0.0.1"]
+        connector = self.service.connecting(spec_of(text))
+        running = self.service.start(connector, "create_issue", {}, secret=SECRET)
+        outcome = self.successResultOf(running)
+        self.assertEqual((False, "capability_denied"), (outcome.sent, outcome.fault and outcome.fault.kind))
+
+    def test_gives_the_secret_back(self) -> None:
+        """The secret is taken out of whatever comes back: texts, structures, pictures, errors, a tool's failure."""
+        secret, encoded = SECRET.decode(), base64.b64encode(SECRET).decode()
+        content = [
+            {"type": "text", "text": f"Bearer {secret}"},
+            {"type": "image", "data": encoded, "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "a:b", "text": secret}},
+        ]
+        said = {"content": content, "structuredContent": {secret: secret}}
+        for raw in (
+            lambda message: events(result(message, said)),
+            lambda message: events(result(message, {**said, "isError": True})),
+            failing(-32600, secret),
+            lambda message: events(asking(secret), result(message, DONE)),
+        ):
+            outcome = self.answering(raw)
+            told = repr(outcome)
+            self.assertNotIn(secret, told)
+            self.assertNotIn(encoded, told)
+            self.assertIn("echoed", outcome.notes)
+
+    def test_session_id(self) -> None:
+        """A session that could not stand in a header is not begun."""
+        usual = self.service._usual
+        self.service.answers["initialize"] = lambda message: usual(message).replace(b"session-1", b"x" * 2000)
+        outcome = self.run_(title="x")
+        self.assertFalse(outcome.sent)
+        self.assertEqual([], self.service.calls())
+
+    def test_unknown_version(self) -> None:
+        """A server that speaks a version that nobody knows is not called."""
+        self.service.version = "2099-01-01"
+        outcome = self.run_(title="x")
+        self.assertFalse(outcome.sent)
+        self.assertIsNotNone(outcome.fault)
+
+    def test_schema_is_not_run(self) -> None:
+        """A schema that would take for ever to check is not checked: results are taken as they are."""
+        slow = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+        tool = {**CREATE, "outputSchema": slow}
+        self.service.tools = [[tool]]
+        said = {"content": [], "structuredContent": {"a": "a" * 64 + "!"}}
+        self.service.answers["tools/call"] = lambda message: events(result(message, said))
+        connector = self.service.connecting(spec_of(create=tool))
+        outcome = self.successResultOf(self.service.start(connector, "create_issue", {}, secret=SECRET))
+        self.assertEqual({"structured": said["structuredContent"]}, outcome.output)
+
+
+def usual_of(raw: bytes) -> Any:
+    """The message in an answer."""
+    return json.loads(raw.partition(b"\r\n\r\n")[2])
+
+
+class EventTests(SynchronousTestCase):
+    """The events of a stream."""
+
+    def read(self, *pieces: bytes) -> list[bytes]:
+        """The data of the messages in a stream that comes in these pieces."""
+        found: list[bytes] = []
+        reader = EventReader(found.append)
+        for piece in pieces:
+            reader.feed(piece)
+        return found
+
+    def test_shapes(self) -> None:
+        """Lines, comments, fields, other events and each kind of line end are read as the standard says."""
+        stream = b"\xef\xbb\xbf: hi\nid: 1\ndata: a\ndata:b\n\nevent: ping\ndata: c\n\rdata: d\r\n\r\n"
+        stream += b"\n\nevent: message\rdata\rdata: \r\r"
+        self.assertEqual([b"a\nb", b"d", b"\n"], self.read(stream))
+        self.assertEqual([], self.read(b"data: unfinished\n"))
+
+    @given(
+        st.lists(st.sampled_from([b"data: a", b"data:", b"event: x", b"\n", b"\r", b"\r\n", b":", b"b"]), max_size=30),
+        st.data(),
+    )
+    def test_pieces(self, parts: list[bytes], data: st.DataObject) -> None:
+        """However a stream is cut into pieces, the same messages come out."""
+        stream = b"".join(parts)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
+        ends = [0, *cuts, len(stream)]
+        self.assertEqual(self.read(stream), self.read(*(stream[a:b] for a, b in pairwise(ends))))
