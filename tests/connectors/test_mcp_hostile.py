@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors.mcp._events import EventReader
+from aileron.connectors.mcp._events import EventMessages
 from aileron.connectors.mcp._pins import MOST_PAGES, MOST_TOOLS
 from aileron.connectors.mcp._session import MOST_SERVER_REQUESTS
 from aileron.values import JSON, Outcome
@@ -267,7 +267,7 @@ class EventTests(SynchronousTestCase):
     def read(self, *pieces: bytes) -> list[bytes]:
         """The data of the messages in a stream that comes in these pieces."""
         found: list[bytes] = []
-        reader = EventReader(found.append)
+        reader = EventMessages(found.append)
         for piece in pieces:
             reader.feed(piece)
         return found

@@ -21,7 +21,7 @@ from aileron import __version__
 from aileron.connectors._conversation import Rejected
 from aileron.values import JSON, plain
 
-from ._session import Session
+from ._session import McpSession
 from ._wire import Delivery, Message, Refused
 
 _delivery: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
@@ -29,9 +29,9 @@ _delivery: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
 
 
 class _Outlet:
-    """What the SDK writes to: each message is sent by the session, in the reactor, before writing returns."""
+    """Takes what the SDK writes: each message is sent by the session, in the reactor, before writing returns."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: McpSession) -> None:
         self._session = session
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -63,7 +63,7 @@ class _Outlet:
 
 
 def _in_reactor(
-    session: Session, message: Message, headers: Mapping[str, str], delivery: Delivery | None
+    session: McpSession, message: Message, headers: Mapping[str, str], delivery: Delivery | None
 ) -> Awaitable[None]:
     from twisted.internet.defer import Deferred
 
@@ -73,7 +73,7 @@ def _in_reactor(
 class SdkClient:
     """The client of one session, made in the loop.  The SDK answers each request of the server with a refusal."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: McpSession) -> None:
         self._session = session
         self._leave = asyncio.Event()
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()

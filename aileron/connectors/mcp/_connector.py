@@ -31,7 +31,7 @@ from aileron.values import (
 
 from ._pins import list_tools
 from ._result import CallReader
-from ._session import Session, Sessions
+from ._session import McpSession, McpSessions
 from ._spec import McpOperation, McpSpec
 from ._wire import Delivery, Refused
 
@@ -52,7 +52,7 @@ class McpConnector:
     """
 
     spec: McpSpec
-    sessions: Sessions = field(repr=False)
+    sessions: McpSessions = field(repr=False)
     clock: IReactorTime = field(repr=False)
 
     def describe(self) -> ConnectorDescription:
@@ -102,7 +102,7 @@ class McpConnector:
         description = self.spec.description
         sent = await open_credential(description, request, credential, seconds=within, clock=self.clock)
         left = max(until - self.clock.seconds(), 0.0)
-        run = _Run(self, about, shown, sent)
+        run = _ToolRun(self, about, shown, sent)
         outcome = await run.outcome(left, late_seconds)
         if outcome.status == _UNAUTHORIZED and outcome.fault and credential and await credential.refused(sent):
             return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
@@ -133,7 +133,7 @@ class McpConnector:
 
 
 @frozen
-class _Run:
+class _ToolRun:
     """One conversation with the server, and what it came to.
 
     :ivar delivery: of the call itself: what comes before it has no effect.
@@ -145,7 +145,7 @@ class _Run:
     shown: Mapping[str, Any]
     sent: Authorization
     delivery: Delivery = field(factory=Delivery)
-    used: list[Session] = field(factory=list)
+    used: list[McpSession] = field(factory=list)
 
     @property
     def name(self) -> str:
@@ -180,12 +180,12 @@ class _Run:
         finally:
             self.connector.sessions.done(session)
 
-    async def _list(self, session: Session) -> Outcome:
+    async def _list(self, session: McpSession) -> Outcome:
         listing = await list_tools(session)
         tools: list[JSON] = [{**each.described, "pin": each.pin} for each in listing.tools]
         return Outcome({"tools": tools}, notes={} if listing.is_whole else {"more": True})
 
-    async def _call(self, session: Session, declared: McpOperation) -> Outcome:
+    async def _call(self, session: McpSession, declared: McpOperation) -> Outcome:
         listing = await list_tools(session, declared.tool)
         pins = {each.pin for each in listing.tools if each.name == declared.tool}
         if pins != {declared.pin}:

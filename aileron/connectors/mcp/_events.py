@@ -8,7 +8,7 @@ from collections.abc import Callable
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
 
 
-class EventReader:
+class EventMessages:
     """Hands on the data of each event named C{message}, which is the usual name, and no other.
 
     :param receive: is given the data of one event; what it raises is raised by L{feed}.

@@ -16,8 +16,8 @@ from aileron.connectors._decode import decode
 from aileron.connectors._sending import with_credential
 from aileron.values import JSON, Authorization, canonical, media_type_of
 
-from ._events import EventReader
-from ._session import AUTO, LEGACY, Session
+from ._events import EventMessages
+from ._session import AUTO, LEGACY, McpSession
 from ._spec import McpSpec
 from ._wire import Bridged, Delivery, Message, Receiver, Refused
 
@@ -77,7 +77,7 @@ class HttpWire:
             ending.addErrback(lambda _: None)  # many servers have no such thing, and nothing depends on it
 
     async def _post(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> None:
-        exchange = _Exchange(self, message, delivery)
+        exchange = _PostedMessage(self, message, delivery)
         agreed = {**dict(self._agreed()), **headers, **({_SESSION: self._session_id} if self._session_id else {})}
         own = (
             ("Content-Type", "application/json"),
@@ -116,7 +116,7 @@ class HttpWire:
 
 
 @define(eq=False)
-class _Exchange:
+class _PostedMessage:
     """One message, and what comes back on its connection."""
 
     wire: HttpWire
@@ -140,7 +140,7 @@ class _Exchange:
             return lambda _: True
         kind = media_type_of(head.headers.get("content-type", ""))
         if accepted and kind == "text/event-stream":
-            return self._events(EventReader(self._receive))
+            return self._events(EventMessages(self._receive))
         if accepted and kind != "application/json":
             raise NotUnderstood
         return self._gather
@@ -172,7 +172,7 @@ class _Exchange:
                 return
         raise Refused(answer.status, scope)
 
-    def _events(self, reader: EventReader) -> TakeBody:
+    def _events(self, reader: EventMessages) -> TakeBody:
         def take(piece: bytes) -> bool:
             reader.feed(piece)
             return self.delivery.answer is not None
@@ -193,7 +193,7 @@ class _Exchange:
 
 @define(eq=False)
 class HttpSessions:
-    """A session of its own for each run; keeps the promises of L{aileron.connectors.mcp._session.Sessions}.
+    """A session of its own for each run; keeps the promises of L{aileron.connectors.mcp._session.McpSessions}.
 
     :ivar bridge: starts the loop in which the SDK runs, when it is first needed.
     """
@@ -204,7 +204,7 @@ class HttpSessions:
     spec: McpSpec
     _mode: str = AUTO
 
-    async def open(self, sent: Authorization) -> Session:
+    async def open(self, sent: Authorization) -> McpSession:
         """Begin a session; a server that had nothing but the handshake of old is not asked for more again."""
         plain = OutgoingRequest(
             method="POST",
@@ -215,7 +215,7 @@ class HttpSessions:
             max_response_bytes=self.spec.max_response_bytes,
         )
         mode, self._mode = self._mode, AUTO
-        session = Session(await self.bridge(), HttpWire(self.transport, self.clock, plain), mode)
+        session = McpSession(await self.bridge(), HttpWire(self.transport, self.clock, plain), mode)
         try:
             version = await session.start()
         except BaseException:
@@ -224,5 +224,5 @@ class HttpSessions:
         self._mode = LEGACY if version < _STATELESS else AUTO
         return session
 
-    def done(self, session: Session) -> None:
+    def done(self, session: McpSession) -> None:
         session.close()

@@ -9,7 +9,7 @@ from attrs import frozen
 from aileron.connectors._conversation import NotUnderstood, Rejected
 from aileron.values import JSON, digest
 
-from ._session import Session
+from ._session import McpSession
 from ._wire import Delivery, Message
 
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -44,7 +44,7 @@ class Listing:
     is_whole: bool
 
 
-async def list_tools(session: Session, sought: str | None = None) -> Listing:
+async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
     """Ask for one page of tools after the other, until C{sought} is among them.
 
     :raises NotUnderstood: an answer is no list of tools.

@@ -1,4 +1,4 @@
-"""What the response to a call means: an outcome, and the output that an action hands on."""
+"""Reads the response to a call: its outcome, and the output that an action hands on."""
 
 from __future__ import annotations
 

@@ -27,22 +27,22 @@ MOST_SERVER_REQUESTS = 16
 """How many requests of the server are refused, one by one, before the session is given up."""
 
 
-class Sessions(Protocol):
+class McpSessions(Protocol):
     """Opens sessions with one server: a new one for each run (HTTP), or one that the runs share (a process)."""
 
-    def open(self, sent: Authorization) -> Awaitable[Session]:
+    def open(self, sent: Authorization) -> Awaitable[McpSession]:
         """Return a session that is ready for requests.
 
         :param sent: the opened credential.
         :raises Exception: of L{aileron.connectors._sending.FAILURES}, or L{Refused}: there is no session.
         """
 
-    def done(self, session: Session) -> None:
+    def done(self, session: McpSession) -> None:
         """Take back a session that one run has used, however that ended."""
 
 
 @define(eq=False)
-class Session:
+class McpSession:
     """One session.
 
     :ivar bridge: to the loop in which the SDK runs.

@@ -47,7 +47,7 @@ class Refused(Exception):
 
 
 class Receiver(Protocol):
-    """What takes the server's messages: a session."""
+    """Takes the server's messages: a session does."""
 
     def receive(self, message: Message) -> None:
         """Take one message, whatever it is; those that answer no request of the session are dropped."""
