@@ -28,6 +28,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "tables": _GROUND | {"toml"},
     "manifests": _GROUND | {"files", "tables", "toml"},
     "connectors": _GROUND | {"bridge", "credentials", "files", "outgoing", "redaction", "tables", "toml", "waiting"},
+    "importing": _GROUND | {"manifests"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"credentials", "home", "waiting"},
     "audit": _GROUND,
@@ -47,7 +48,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "launch": _GROUND | _AGENT_SIDE | {"toml"},
     "demo": _GROUND | _AGENT_SIDE | {"blocking"},
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
-    "cli": _GROUND | _AGENT_SIDE | {"blocking", "credentials", "drafting", "hardening", "launch", "demo", "daemon"},
+    "cli": _GROUND
+    | _AGENT_SIDE
+    | {"blocking", "credentials", "drafting", "hardening", "importing", "launch", "demo", "daemon"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),
@@ -81,8 +84,8 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
     "daemon": frozenset({"api", "gateway", "inband", "web", "mcp", "launch"}),
-    # "aileron version" need not load an agent, and only one command loads the daemon.
-    "cli": frozenset({"daemon", "demo", "launch"}),
+    # "aileron version" need not load an agent, and only one command loads the daemon, or what imports an API.
+    "cli": frozenset({"daemon", "demo", "importing", "launch"}),
 }
 
 

@@ -1,0 +1,38 @@
+"""Makes connector and action files of a foreign description of an API."""
+
+from ._description import (
+    BODY,
+    GIVEN,
+    HEADER,
+    PATH,
+    QUERY,
+    ApiCredential,
+    ApiDescription,
+    ApiOperation,
+    ApiParameter,
+    ApiReader,
+    ApiVariable,
+    NotImported,
+    OperationSummary,
+)
+from ._files import WrittenFile, WrittenFiles, one_line, write_connector
+
+__all__ = [
+    "BODY",
+    "GIVEN",
+    "HEADER",
+    "PATH",
+    "QUERY",
+    "ApiCredential",
+    "ApiDescription",
+    "ApiOperation",
+    "ApiParameter",
+    "ApiReader",
+    "ApiVariable",
+    "NotImported",
+    "OperationSummary",
+    "WrittenFile",
+    "WrittenFiles",
+    "one_line",
+    "write_connector",
+]

@@ -1,0 +1,276 @@
+"""Writes what was imported as files: one for the connector, and an action for each of its operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import tomlkit
+from attrs import evolve, frozen
+from tomlkit.items import InlineTable, Item, Table
+from tomlkit.toml_document import TOMLDocument
+
+from aileron.values import JSON, READ, visible
+
+from ._description import BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter
+
+MOST_INPUTS = 64
+MOST_WORDS, MOST_BODY = 400, 2000
+VERSION = "1.0.0"
+MARK = "TODO(import): "
+
+_MOST_COLUMNS = 120
+_MOST_NAME = 64
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_TAG = re.compile(r"<[/a-zA-Z][^<>]{0,200}>")
+_BLANKS = re.compile(r"\s+")
+_KEYS = {"minimum": "minimum", "maximum": "maximum", "maxLength": "max_length", "format": "format", "enum": "enum"}
+_FORMATS = ("email", "uri", "date", "date-time")
+_MOST_CHOICES, _MOST_LENGTH = 200, 1_000_000
+
+
+@frozen
+class WrittenFile:
+    """A file that is not on disk yet.
+
+    :ivar name: its own name, without a directory.
+    """
+
+    name: str
+    text: str
+
+
+@frozen
+class WrittenFiles:
+    """The files of one import.
+
+    :ivar marks: what could not be derived, as the lines in the files say.
+    :ivar refused: operations that are in no file, and why.
+    """
+
+    connector: WrittenFile
+    actions: tuple[WrittenFile, ...]
+    marks: tuple[str, ...]
+    refused: Mapping[str, str]
+
+
+def write_connector(description: ApiDescription, *, existing: str = "", with_actions: bool = True) -> WrittenFiles:
+    """Write the connector file, and an action file for each operation.
+
+    :param existing: a connector file that the operations are put into; those of the same name are replaced, all else
+        stays as it is.  Empty: it is written anew.
+    """
+    fitted = [_fit(each) for each in description.operations]
+    operations = [each for each in fitted if not each.refused]
+    document = tomlkit.parse(existing) if existing else _head(description)
+    tables = document.setdefault("operations", tomlkit.table(is_super_table=True))
+    for each in operations:
+        tables[each.name] = _operation_table(each, with_actions=with_actions)
+    short = description.name.rpartition("/")[2]
+    actions = [_action(description.name, short, each) for each in operations] if with_actions else []
+    marks = [*description.marks, *(description.credential.marks if description.credential else ())]
+    marks += [f"{each.name}: {mark}" for each in operations for mark in _all_marks(each)]
+    return WrittenFiles(
+        WrittenFile(f"{short}.toml", tomlkit.dumps(document)),
+        tuple(actions),
+        tuple(marks),
+        {each.name: each.refused for each in fitted if each.refused},
+    )
+
+
+def one_line(text: str, most: int = MOST_WORDS) -> str:
+    """Return foreign text as one line that is fit to be shown, without the tags of HTML and not too long."""
+    plain = visible(_BLANKS.sub(" ", _TAG.sub("", text[: most * 4])).strip())
+    return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
+
+
+def _all_marks(operation: ApiOperation) -> Iterator[str]:
+    yield from operation.marks
+    for each in operation.parameters:
+        yield from (f"{each.name}: {mark}" for mark in each.marks)
+
+
+def _fit(operation: ApiOperation) -> ApiOperation:
+    """Leave out what an action has no room for."""
+    if operation.refused:
+        return operation
+    required = sum(each.required for each in operation.parameters)
+    if required > MOST_INPUTS:
+        return evolve(operation, refused=f"it needs {required} arguments; an action has {MOST_INPUTS} at most")
+    room = MOST_INPUTS - required
+    optional = [each for each in operation.parameters if not each.required]
+    left_out = [each.name for each in optional[room:]]
+    if not left_out:
+        return operation
+    kept = tuple(each for each in operation.parameters if each.required or each.name not in left_out)
+    mark = f"left out, because an action has at most {MOST_INPUTS} inputs: {', '.join(left_out)}"
+    return evolve(operation, parameters=kept, marks=(*operation.marks, mark))
+
+
+def _head(description: ApiDescription) -> TOMLDocument:
+    document = tomlkit.document()
+    keys: dict[str, JSON] = {"name": description.name, "version": VERSION, "description": one_line(description.title)}
+    keys |= {"kind": "" if description.kind == "http" else description.kind, "base_url": description.base_url}
+    document.add("connector", _table({key: text for key, text in keys.items() if text}, description.marks))
+    if description.variables:
+        variables = tomlkit.table(is_super_table=True)
+        for each in description.variables:
+            said = {"title": each.title, "pattern": each.pattern, "example": each.example, "default": each.default}
+            variables.add(each.name, _table({key: text for key, text in said.items() if text is not None}))
+        document.add("variables", variables)
+    if description.hosts:
+        document.add("hosts", _table(description.hosts))
+    for name, further in description.extra.items():
+        document.add(name, _table(further))
+    if description.credential is not None:
+        document.add("credential", _table(description.credential.keys, description.credential.marks))
+    return document
+
+
+def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
+    keys: dict[str, JSON] = {"description": one_line(operation.title or operation.description)}
+    if operation.host:
+        keys["host"] = operation.host
+    keys |= _request(operation) if operation.method else {}
+    keys |= operation.extra
+    keys["effect"] = operation.effect
+    if operation.effect != READ:
+        keys["destructive"] = operation.destructive
+    if operation.scopes:
+        keys["scopes"] = list(operation.scopes)
+    keys |= {key: value for key, value in (("error", operation.error), ("pages", operation.pages)) if value}
+    marks = operation.marks if with_actions else tuple(_all_marks(operation))
+    return _table({key: value for key, value in keys.items() if value != ""}, marks)
+
+
+def _request(operation: ApiOperation) -> dict[str, JSON]:
+    """Make the keys of the request: each parameter has its reference where it goes."""
+    headers = operation.extra.get("headers")
+    keys: dict[str, JSON] = {"method": operation.method, "path": _PLACEHOLDER.sub(r"${in.\1}", operation.path)}
+    if query := _references(operation, QUERY):
+        keys["query"] = query
+    if own := _references(operation, HEADER):
+        keys["headers"] = {**(headers if isinstance(headers, Mapping) else {}), **own}
+    if operation.body and (body := _body(operation)) is not None:
+        keys[operation.body] = body
+    return keys
+
+
+def _references(operation: ApiOperation, place: str) -> dict[str, JSON]:
+    return {each.steps[0]: f"${{in.{each.name}}}" for each in operation.parameters if each.place == place}
+
+
+def _body(operation: ApiOperation) -> JSON:
+    """Make the template of the body; L{None}: nothing is in it."""
+    body: dict[str, JSON] = {}
+    for steps, value in operation.constant:
+        _put(body, steps, value)
+    for each in operation.parameters:
+        if each.place == BODY and not each.steps:
+            return f"${{in.{each.name}}}"
+        if each.place == BODY:
+            _put(body, each.steps, f"${{in.{each.name}}}")
+    return body or None
+
+
+def _put(body: dict[str, JSON], steps: Sequence[str], value: JSON) -> None:
+    for step in steps[:-1]:
+        inside = body.setdefault(step, {})
+        if not isinstance(inside, dict):
+            raise ValueError(f"the body has {step} as a value and as an object")
+        body = inside
+    body[steps[-1]] = value
+
+
+def _action(connector: str, short: str, operation: ApiOperation) -> WrittenFile:
+    name = f"{short}-{operation.name.removeprefix(f'{short}_')}".replace("_", "-")[:_MOST_NAME].rstrip("-.")
+    document = tomlkit.document()
+    document.add("name", tomlkit.item(name))
+    document.add("version", tomlkit.item(VERSION))
+    pins = tomlkit.aot()
+    pins.append(_table({"name": connector, "version": VERSION, "capabilities": [operation.name]}))
+    requires = tomlkit.table(is_super_table=True)
+    requires.add("connectors", pins)
+    document.add("requires", requires)
+    if operation.parameters:
+        inputs = tomlkit.aot()
+        for each in operation.parameters:
+            inputs.append(_input(each))
+        document.add("inputs", inputs)
+    step = {"id": operation.name[:32].rstrip("_"), "connector": connector, "op": operation.name}
+    given = {each.name: f"${{args.{each.name}}}" for each in operation.parameters}
+    steps = tomlkit.aot()
+    steps.append(_table({**step, "inputs": given} if given else step))
+    document.add("execute", steps)
+    document.add("approval", _table({"required": operation.effect != READ}))
+    title = one_line(operation.title, 100) or operation.name.replace("_", " ").capitalize()
+    words = one_line(operation.description, MOST_BODY)
+    text = f"+++\n{tomlkit.dumps(document).strip()}\n+++\n# {title}\n"
+    return WrittenFile(f"{name}.md", f"{text}\n{words}\n" if words and words != title else text)
+
+
+def _input(parameter: ApiParameter) -> Table:
+    schema = dict(parameter.schema)
+    said = one_line(parameter.description or str(schema.pop("description", "")))
+    schema.pop("description", None)
+    keys: dict[str, JSON] = {"name": parameter.name}
+    plain = _plain_keys(schema)
+    keys |= plain if plain is not None else {}
+    keys["description"] = said or parameter.name.replace("_", " ").capitalize()
+    if not parameter.required:
+        keys["required"] = False
+    if plain is None:
+        keys["schema"] = schema
+    return _table(keys, parameter.marks)
+
+
+def _plain_keys(schema: Mapping[str, JSON]) -> dict[str, JSON] | None:
+    """Write a schema as keys of an input; L{None}: they cannot say it."""
+    keys: dict[str, JSON] = {"type": schema["type"]}
+    for key, value in schema.items():
+        if key == "items" and isinstance(value, Mapping) and value.keys() <= {"type"} and value.get("type") != "array":
+            keys |= {"items_type": value["type"]} if value else {}
+        elif key in _KEYS and _is_plain(schema["type"], key, value):
+            keys[_KEYS[key]] = value
+        elif key != "type":
+            return None
+    return keys
+
+
+def _is_plain(kind: JSON, key: str, value: JSON) -> bool:
+    if key == "format":
+        return value in _FORMATS
+    if key == "enum":
+        return kind != "boolean" and isinstance(value, list) and len(value) <= _MOST_CHOICES
+    return key != "maxLength" or (isinstance(value, int) and 1 <= value <= _MOST_LENGTH)
+
+
+def _table(keys: Mapping[str, JSON], marks: Sequence[str] = ()) -> Table:
+    """Make a table, with its marked lines first; what would make a line too long is a table of its own below it."""
+    table = tomlkit.table()
+    for each in marks:
+        table.add(tomlkit.comment(MARK + one_line(each)))
+    below: dict[str, Table] = {}
+    for key, value in keys.items():
+        item = _item(value)
+        if isinstance(item, InlineTable) and isinstance(value, Mapping) and len(item.as_string()) > _MOST_COLUMNS:
+            below[key] = _table(value)
+        else:
+            table.add(key, item)
+    for key, inside in below.items():
+        table.add(key, inside)
+    return table
+
+
+def _item(value: JSON) -> Item:
+    if isinstance(value, Mapping):
+        inline = tomlkit.inline_table()
+        for key, each in value.items():
+            inline.append(key, _item(each))
+        return inline
+    if isinstance(value, (list, tuple)):
+        array = tomlkit.array()
+        for each in value:
+            array.append(_item(each))
+        return array
+    return tomlkit.item(value)
