@@ -16,6 +16,7 @@ from ._description import (
     OperationSummary,
 )
 from ._files import WrittenFile, WrittenFiles, one_line, write_connector
+from ._readers import choose, connector_name, read_api, search
 
 __all__ = [
     "BODY",
@@ -33,6 +34,10 @@ __all__ = [
     "OperationSummary",
     "WrittenFile",
     "WrittenFiles",
+    "choose",
+    "connector_name",
     "one_line",
+    "read_api",
+    "search",
     "write_connector",
 ]

@@ -103,7 +103,7 @@ class ApiDescription:
 
     :ivar name: of the connector, such as C{local://stripe}.
     :ivar title: what the API calls itself.
-    :ivar base_url: with variables in braces; empty: the kind has none.
+    :ivar base_url: with variables in braces; empty: the kind has none, or of HTTP a binding says it.
     :ivar operations: those that were chosen, refused ones among them.
     :ivar kind: of connector.
     :ivar variables: of the base URL.

@@ -17,6 +17,7 @@ from ._description import BODY, HEADER, QUERY, ApiDescription, ApiOperation, Api
 MOST_INPUTS = 64
 MOST_WORDS, MOST_BODY = 400, 2000
 VERSION = "1.0.0"
+_HTTP = "http"
 MARK = "TODO(import): "
 
 _MOST_COLUMNS = 120
@@ -110,14 +111,15 @@ def _fit(operation: ApiOperation) -> ApiOperation:
 def _head(description: ApiDescription) -> TOMLDocument:
     document = tomlkit.document()
     keys: dict[str, JSON] = {"name": description.name, "version": VERSION, "description": one_line(description.title)}
-    keys |= {"kind": "" if description.kind == "http" else description.kind, "base_url": description.base_url}
-    document.add("connector", _table({key: text for key, text in keys.items() if text}, description.marks))
+    if description.kind != _HTTP:
+        keys["kind"] = description.kind
+    if description.base_url or description.kind == _HTTP:
+        keys["base_url"] = description.base_url or {"bindable": True}
+    if description.base_url.startswith("http://"):
+        keys["private_network"] = True
+    document.add("connector", _table({key: value for key, value in keys.items() if value}, description.marks))
     if description.variables:
-        variables = tomlkit.table(is_super_table=True)
-        for each in description.variables:
-            said = {"title": each.title, "pattern": each.pattern, "example": each.example, "default": each.default}
-            variables.add(each.name, _table({key: text for key, text in said.items() if text is not None}))
-        document.add("variables", variables)
+        document.add("variables", _variables(description))
     if description.hosts:
         document.add("hosts", _table(description.hosts))
     for name, further in description.extra.items():
@@ -127,12 +129,19 @@ def _head(description: ApiDescription) -> TOMLDocument:
     return document
 
 
+def _variables(description: ApiDescription) -> Table:
+    table = tomlkit.table(is_super_table=True)
+    for each in description.variables:
+        said = {"title": each.title, "pattern": each.pattern, "example": each.example, "default": each.default}
+        table.add(each.name, _table({key: text for key, text in said.items() if text is not None}))
+    return table
+
+
 def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
     keys: dict[str, JSON] = {"description": one_line(operation.title or operation.description)}
     if operation.host:
         keys["host"] = operation.host
-    keys |= _request(operation) if operation.method else {}
-    keys |= operation.extra
+    keys |= {**operation.extra, **(_request(operation) if operation.method else {})}
     keys["effect"] = operation.effect
     if operation.effect != READ:
         keys["destructive"] = operation.destructive

@@ -2,6 +2,7 @@
 
 from ._arguments import check_arguments
 from ._directory import DirectoryCatalogue
+from ._own_schema import input_schema_problem
 from ._parse import MAX_FILE_BYTES, ManifestFault, check, parse
 from ._references import look_up
 from ._resolve import KnownValues, preview_paths, resolve, resolve_inverse, resolve_preview, uses_outputs
@@ -15,6 +16,7 @@ __all__ = [
     "check",
     "check_arguments",
     "input_schema",
+    "input_schema_problem",
     "look_up",
     "parse",
     "preview_paths",

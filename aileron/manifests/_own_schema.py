@@ -31,10 +31,15 @@ def read_schema(table: FileTable) -> Mapping[str, JSON] | None:
     schema = table.object("schema")
     if schema is None:
         return None
-    problem = next(_problems(schema), None)
+    problem = input_schema_problem(schema)
     if problem is not None:
         table.fault("schema", problem)
     return schema if problem is None and not beside else None
+
+
+def input_schema_problem(schema: Mapping[str, JSON]) -> str | None:
+    """Tell why no input can have this schema, or L{None}."""
+    return next(_problems(schema), None)
 
 
 def choices(schema: Mapping[str, JSON]) -> Sequence[JSON] | None:

@@ -146,9 +146,17 @@ def _path(table: FileTable) -> tuple[str, ...]:
     segments = tuple(path[1:].split("/"))
     for at, each in enumerate(segments):
         last = at == len(segments) - 1
-        if not REFERENCE.fullmatch(each) and not _is_literal(each) and not (last and not each):
-            table.fault("path", f"has a segment {each!r}, which must be literal and encoded, or exactly one reference")
+        if not _is_segment(each) and not (last and not each):
+            table.fault("path", f"has a segment {each!r}, which must be references and encoded text")
     return segments
+
+
+def _is_segment(segment: str) -> bool:
+    """Tell whether a segment is text as it stands in a URL, with references in it: each is at least one character."""
+    between = REFERENCE.split(segment)[::2]
+    return (
+        _is_literal(segment) if len(between) == 1 else all(not each or not _LITERAL.sub("", each) for each in between)
+    )
 
 
 def _is_literal(segment: str) -> bool:

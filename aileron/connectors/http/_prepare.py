@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from aileron.addresses import BaseUrl
 from aileron.connectors._headers import header_value
 from aileron.connectors._places import own_base_url
-from aileron.connectors._template import Omitted, ReferenceScope, Template, problem, references, render, scalar, text
+from aileron.connectors._template import REFERENCE, Omitted, ReferenceScope, Template, problem, render, scalar, text
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request, UploadPart, canonical
 
@@ -94,9 +94,10 @@ def _path(operation: HttpOperation, scope: ReferenceScope) -> str:
 
 
 def _segment(template: str, operation: HttpOperation, scope: ReferenceScope) -> str:
-    if not references(template):
-        return template
-    (reference,) = references(template)
+    return REFERENCE.sub(lambda found: _part(found[1], operation, scope), template)
+
+
+def _part(reference: str, operation: HttpOperation, scope: ReferenceScope) -> str:
     name, value = reference.removeprefix("in."), scalar(scope.value(reference), reference)
     try:
         return "/".join(map(_render_segment, value.split("/") if name in operation.slashes else [value]))

@@ -1,0 +1,288 @@
+"""Reads OpenAPI 3.0 and 3.1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urljoin
+
+from attrs import define, evolve, field
+
+from aileron.addresses import host_shown, is_loopback, read_base_url
+from aileron.values import JSON, READ, fill, misplaced
+
+from ._derive import credential_of, effect_of, error_of, name_of, pages_of, paths_of, wanted_of
+from ._description import (
+    PATH,
+    QUERY,
+    ApiCredential,
+    ApiDescription,
+    ApiOperation,
+    ApiParameter,
+    ApiVariable,
+    NotImported,
+    OperationSummary,
+)
+from ._files import one_line
+from ._references import Document, Inexpressible, Node, Work, list_of, table_of, text_of
+from ._requests import JSON_TYPE, Arguments
+
+MOST_LOOKED_AT = 2_000
+"""Of the schemas of an answer."""
+_METHODS = ("get", "head", "post", "put", "patch", "delete")
+_VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
+_VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
+_IN_PATH = re.compile(r"\{([^{}/]{1,200})\}")
+_LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@/-]+|%[0-9A-Fa-f]{2}")
+_CONVERT = "Convert it first, for example with the npm package swagger2openapi: swagger2openapi FILE -o openapi.json"
+
+
+@define
+class OpenApi:
+    """An OpenAPI document.
+
+    :ivar address: where it was found: a relative base URL is seen from there; empty: a file.
+    :ivar base_url: in the place of the document's own.
+    """
+
+    document: Document
+    address: str = ""
+    base_url: str = ""
+    _operations: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], OperationSummary]] = field(init=False)
+
+    @classmethod
+    def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> OpenApi | None:
+        """Return what reads a document; L{None}: it is none of OpenAPI's.
+
+        :raises NotImported: it is one of another version.
+        """
+        version = text_of(root.get("openapi"))
+        if "swagger" in root:
+            raise NotImported("The document is Swagger 2.0; only OpenAPI 3.0 and 3.1 are read.", _CONVERT)
+        if not version:
+            return None
+        if not version.startswith(("3.0", "3.1")):
+            raise NotImported(f"The document is OpenAPI {one_line(version, 20)}; only 3.0 and 3.1 are read.")
+        return cls(Document(root), address, base_url)
+
+    @property
+    def title(self) -> str:
+        """Return what the API calls itself."""
+        return one_line(text_of(table_of(self.document.root.get("info")).get("title")), 100) or "An API"
+
+    def __attrs_post_init__(self) -> None:
+        self._operations = {}
+        for path, method, item, operation in self._all():
+            key = text_of(operation.get("operationId")) or f"{method}{path}"
+            name = name_of(key, self._operations)
+            words = one_line(text_of(operation.get("summary")) or text_of(operation.get("description")), 100)
+            effect, _, _ = effect_of(method.upper(), name)
+            summary = OperationSummary(name, key, method.upper(), path, words, effect)
+            self._operations[name] = item, operation, summary
+
+    def _all(self) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
+        for path, value in table_of(self.document.root.get("paths")).items():
+            try:
+                item = self.document.follow(value).keys
+            except Inexpressible:
+                continue
+            yield from ((path, each, item, table_of(item[each])) for each in _METHODS if table_of(item.get(each)))
+
+    def list_operations(self) -> tuple[OperationSummary, ...]:
+        """List all operations, in the document's order."""
+        return tuple(summary for _, _, summary in self._operations.values())
+
+    def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
+        """Describe the API with the operations C{chosen}."""
+        root = self.document.root
+        base_url, variables, marks = self._place(root)
+        schemes = table_of(table_of(root.get("components")).get("securitySchemes"))
+        needs = [self._needs(self._operations[each.name][1]) for each in chosen]
+        secured = [need for need in needs if need]
+        scopes = list(dict.fromkeys(scope for need in secured for _, names in need for scope in names))
+        wanted = [names for names, _ in secured[0]] if secured else []
+        no_need = schemes and not secured
+        credential = None if no_need else credential_of(schemes, wanted, scopes)
+        hosts: dict[str, str] = {}
+        operations = [self._describe(each, base_url, hosts, credential) for each in chosen]
+        return ApiDescription(
+            name=name,
+            title=self.title,
+            base_url=base_url,
+            operations=tuple(operations),
+            credential=credential,
+            variables=variables,
+            hosts=hosts,
+            marks=marks,
+        )
+
+    def _needs(self, operation: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+        return list(wanted_of(operation.get("security", self.document.root.get("security"))))
+
+    def _describe(
+        self, chosen: OperationSummary, base_url: str, hosts: dict[str, str], credential: ApiCredential | None
+    ) -> ApiOperation:
+        """Describe one operation; what cannot be imported says why."""
+        item, operation, _ = self._operations[chosen.name]
+        effect, destructive, unsure = effect_of(chosen.method, chosen.name)
+        found = ApiOperation(
+            name=chosen.name,
+            title=one_line(text_of(operation.get("summary")), 100),
+            description=text_of(operation.get("description")) or text_of(operation.get("summary")),
+            effect=effect,
+            destructive=destructive,
+            method=chosen.method,
+        )
+        keys: Mapping[str, JSON] = {} if credential is None else credential.keys
+        header = "" if not keys or "query" in keys else text_of(keys.get("header")) or "authorization"
+        reserved = frozenset({header.lower(), text_of(keys.get("query")).lower()} - {""})
+        arguments = Arguments(self.document, Work(), reserved)
+        try:
+            arguments.add_parameters(item.get("parameters"), operation.get("parameters"))
+            if "requestBody" in operation and chosen.method not in ("GET", "HEAD"):
+                arguments.add_body(operation["requestBody"])
+            path = _path(chosen.path, arguments)
+            host = self._host(operation.get("servers", item.get("servers")), base_url, hosts)
+        except Inexpressible as problem:
+            return evolve(found, refused=str(problem))
+        answer, marks = self._answer(operation, [each for each in arguments.found if each.place == QUERY], effect)
+        extra: dict[str, JSON] = {"headers": arguments.headers} if arguments.headers else {}
+        scopes = [each for _, names in self._needs(operation) for each in names if each in list_of(keys.get("scopes"))]
+        return evolve(
+            found,
+            path=path,
+            parameters=tuple(arguments.found),
+            body=arguments.body,
+            constant=tuple(arguments.constant),
+            scopes=tuple(dict.fromkeys(scopes)),
+            host=host,
+            extra={**extra, **answer},
+            marks=(*unsure, *arguments.marks, *marks),
+        )
+
+    def _answer(
+        self, operation: Mapping[str, Any], query: Sequence[ApiParameter], effect: str
+    ) -> tuple[dict[str, JSON], Sequence[str]]:
+        """Derive how an answer is read: its form, its pages, its failures."""
+        answers = {str(status): each for status, each in table_of(operation.get("responses")).items()}
+        success = self._content(answers, "2")
+        failure = self._content(answers, "4") or self._content({"4": answers.get("default", {})}, "4")
+        kind = _form(success[0]) if success else "json"
+        wrong = self._paths(failure)
+        if kind != "json":
+            return {"answer": kind}, ()
+        right = self._paths(success)
+        error = error_of(right, wrong)
+        paged: tuple[dict[str, JSON], tuple[str, ...]] = ({}, ())
+        if effect == READ:
+            names = [each.steps[0] for each in query if each.schema["type"] in ("integer", "number", "string")]
+            paged = pages_of(names, right, linked=success is not None and success[2])
+        return {**({"error": error} if error else {}), **paged[0]}, paged[1]
+
+    def _content(self, answers: Mapping[str, Any], first: str) -> tuple[str, Node, bool] | None:
+        """Find the content of the first answer whose status begins so: its type, itself, and whether it has links."""
+        for status in sorted(answers):
+            if not status.startswith(first):
+                continue
+            try:
+                node = self.document.follow(answers[status])
+            except Inexpressible:
+                continue
+            linked = "link" in {name.lower() for name in table_of(node.keys.get("headers"))}
+            content = table_of(node.keys.get("content"))
+            if not content:
+                return ("", Node({}), linked) if first == "2" and status != "default" else None
+            names = sorted(content, key=lambda name: not JSON_TYPE.fullmatch(name.partition(";")[0].strip().lower()))
+            return names[0], Node(table_of(content[names[0]]), node.trail), linked
+        return None
+
+    def _paths(self, content: tuple[str, Node, bool] | None) -> Mapping[str, Mapping[str, Any]]:
+        if content is None or "schema" not in content[1].keys:
+            return {}
+        return paths_of(self.document, content[1].keys["schema"], Work(MOST_LOOKED_AT))
+
+    def _place(self, root: Mapping[str, Any]) -> tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]:
+        """Return the base URL, with variables, and what is unsure of it."""
+        if self.base_url:
+            return self.base_url, (), ()
+        servers = [table_of(each) for each in list_of(root.get("servers"))]
+        server = next((each for each in servers if text_of(each.get("url")).startswith("https://")), {})
+        server = server or (servers[0] if servers else {})
+        return read_server(server, self.address)
+
+    def _host(self, servers: object, base_url: str, hosts: dict[str, str]) -> str:
+        """Name the host that an operation goes to, if it has its own; empty: that of the base URL."""
+        given = [table_of(each) for each in list_of(servers)]
+        if not given or self.base_url:
+            return ""
+        url, variables, marks = read_server(given[0], self.address)
+        if url == base_url:
+            return ""
+        if not url or variables or marks:
+            raise Inexpressible("goes to a host that cannot be said")
+        name = next((each for each, known in hosts.items() if known == url), None)
+        if name is None:
+            name = name_of(url.partition("://")[2].partition(".")[0].partition("/")[0], hosts, 30)
+            hosts[name] = url
+        return name
+
+
+def read_server(server: Mapping[str, Any], address: str) -> tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]:
+    """Read a server's URL as a base URL with variables; empty: it is none, as the marks say.
+
+    :param address: of the document, from which a relative one is seen.
+    """
+    url = urljoin(address, text_of(server.get("url")) or "/") if address else text_of(server.get("url"))
+    marks: tuple[str, ...] = ()
+    variables: list[ApiVariable] = []
+    for name in dict.fromkeys(_VARIABLE.findall(url)):
+        about = table_of(table_of(server.get("variables")).get(name))
+        usual, own = str(about.get("default", "")), name_of(name, most=30)
+        choices = [str(each) for each in list_of(about.get("enum"))]
+        if not all(_VALUE.fullmatch(each) for each in (usual, *choices)):
+            url = url.replace(f"{{{name}}}", usual)
+            continue
+        pattern = "|".join(re.escape(each).replace("\\-", "-") for each in choices) or "[A-Za-z0-9_~-]+"
+        title = one_line(text_of(about.get("description")), 80) or name
+        variables.append(ApiVariable(own, title, pattern if len(pattern) < 200 else "[A-Za-z0-9_~-]+", usual))
+        url = url.replace(f"{{{name}}}", f"{{{own}}}")
+    examples = {each.name: each.example for each in variables}
+    if url.startswith("http://") and not is_loopback(host_shown(fill(url, examples))):
+        url, marks = f"https{url[4:]}", ("the document says http://, which is not spoken",)
+    problem, base = misplaced(url), ""
+    try:
+        base = read_base_url(fill(url, examples), exact=True).url
+    except ValueError as error:
+        problem = str(error)
+    if problem is not None:
+        return "", (), (f"the document has no usable base URL ({one_line(url, 100) or 'none'}): it {problem}",)
+    return url.rstrip("/") if variables else base, tuple(variables), marks
+
+
+def _form(media_type: str) -> str:
+    """Return how an answer of this type is read."""
+    plain = media_type.partition(";")[0].strip().lower()
+    if not plain:
+        return "none"
+    if JSON_TYPE.fullmatch(plain):
+        return "json"
+    if plain.endswith(("/xml", "+xml")):
+        return "xml"
+    return "text" if plain.startswith("text/") else "file"
+
+
+def _path(path: str, arguments: Arguments) -> str:
+    """Return the path with the names of inputs.
+
+    :raises Inexpressible: it has another, or none that a connector file can say.
+    """
+    names = {each.steps[0]: each.name for each in arguments.found if each.place == PATH}
+    for name in _IN_PATH.findall(path):
+        if name not in names:
+            raise Inexpressible(f"its path has {one_line(name, 60)}, which is not described")
+        path = path.replace(f"{{{name}}}", f"{{{names[name]}}}")
+    path = path.partition("#")[0]
+    if "?" in path or not path.startswith("/") or _LITERAL.sub("", _IN_PATH.sub("", path)):
+        raise Inexpressible("its path holds what no path can")
+    return path
