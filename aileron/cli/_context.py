@@ -171,6 +171,12 @@ def _exchange(own_ports: Collection[int]) -> TokenExchange:
     return HttpExchange(system_transport(_reactor(), lambda: own_ports), _reactor())
 
 
+async def _fetch(url: str, most_bytes: int) -> bytes:
+    from aileron.connectors import HttpFetch, system_transport
+
+    return await HttpFetch(system_transport(_reactor(), tuple), _reactor(), most_bytes)(url)
+
+
 @frozen
 class CliContext:
     """The environment, the clock, the terminal, the daemon and the vault's file, as commands use them.
@@ -189,6 +195,7 @@ class CliContext:
     :ivar pause: the same while it runs.
     :ivar reactor: which listens for a browser that comes back.
     :ivar exchange: asks token endpoints; given the ports of this machine that it never connects to.
+    :ivar fetch: a document of so many bytes at most, from an address that the person names.
     """
 
     environ: Mapping[str, str]
@@ -209,6 +216,7 @@ class CliContext:
     pause: Callable[[float], Awaitable[None]] = _pause
     reactor: Callable[[], Any] = _reactor
     exchange: Callable[[Collection[int]], TokenExchange] = _exchange
+    fetch: Callable[[str, int], Awaitable[bytes]] = _fetch
 
     @property
     def home(self) -> Home:

@@ -6,7 +6,7 @@ from ._fixtures import Replayed, replay
 from ._plugins import Screened
 from ._registry import Make, Registry, check, read_descriptions
 from ._schema import Spec
-from ._transport import HttpExchange, HttpTransport, system_resolver, system_transport
+from ._transport import HttpExchange, HttpFetch, HttpTransport, system_resolver, system_transport
 from .command import CommandConnector, CommandSpec, Enclosure
 from .git import GitConnector, GitSpec, SshTransport
 from .http import HttpConnector, HttpSpec
@@ -23,6 +23,7 @@ __all__ = [
     "GitSpec",
     "HttpConnector",
     "HttpExchange",
+    "HttpFetch",
     "HttpSessions",
     "HttpSpec",
     "HttpTransport",

@@ -23,7 +23,7 @@ from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IResponse
 from zope.interface import implementer
 
 from aileron import __version__
-from aileron.addresses import Origin, read_address, read_origin
+from aileron.addresses import Origin, is_loopback, read_address, read_origin
 from aileron.credentials import TokenAnswer, TokenRequest
 from aileron.errors import BindingFailed, NetworkError
 from aileron.outgoing import BodyTooLong, BytesProducer, read_body
@@ -42,10 +42,13 @@ from ._answer import (
 )
 from ._connection import ConnectionOpener, IConnectingReactor, Resolve, ServiceConnection, verifying
 from ._conversation import NotUnderstood
+from ._decode import show_safely
 from ._places import own_base_url
 
 _EXCHANGE_SECONDS = 20.0
 _MOST_EXCHANGED_BYTES = 64 * 1024
+_FETCH_SECONDS = 120.0
+_OK = 200
 
 
 @frozen
@@ -126,6 +129,44 @@ class HttpExchange:
         except (ServiceUnreachable, TooLarge):
             raise NetworkError("The token endpoint could not be reached, or its answer was not whole.") from None
         return TokenAnswer(answer.status, answer.body)
+
+
+@frozen
+class HttpFetch:
+    """Fetches a document that a person names, without any credential; no redirect is followed.
+
+    :ivar most_bytes: that it may have.
+    """
+
+    transport: Transport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+    most_bytes: int
+
+    async def __call__(self, url: str) -> bytes:
+        """Fetch C{url}: https, or http on loopback.
+
+        :raises NetworkError: it has no such document, and why, as far as that can be told.
+        """
+        try:
+            origin = read_origin(url)
+            own_base_url(origin.url, private_network=True)
+        except ValueError as error:
+            raise NetworkError(f"The address {error}.") from None
+        local = is_loopback(origin.host)
+        message = OutgoingRequest("GET", url, (("Accept", "*/*"),), None, local, self.most_bytes)
+        try:
+            answer = await self.transport.send(message, Flight()).addTimeout(_FETCH_SECONDS, self.clock)
+        except AddressRefused:
+            raise NetworkError("The address leads to a private network, where nothing is fetched from.") from None
+        except TooLarge:
+            raise NetworkError(f"The document is larger than {self.most_bytes // 1024 // 1024} MiB.") from None
+        except (Overdue, ServiceUnreachable):
+            raise NetworkError("The address cannot be reached, or its answer was not whole.") from None
+        if target := answer.headers.get("location"):
+            raise NetworkError(f"The address leads to another, which was not followed: {show_safely(target)}")
+        if answer.status != _OK:
+            raise NetworkError(f"The address answered with status {answer.status}.")
+        return answer.body
 
 
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)

@@ -74,7 +74,7 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
     return WrittenFiles(
         WrittenFile(f"{short}.toml", tomlkit.dumps(document)),
         tuple(actions),
-        tuple(marks),
+        tuple(map(one_line, marks)),
         {each.name: each.refused for each in fitted if each.refused},
     )
 
@@ -92,7 +92,7 @@ def _all_marks(operation: ApiOperation) -> Iterator[str]:
 
 
 def _fit(operation: ApiOperation) -> ApiOperation:
-    """Leave out what an action has no room for."""
+    """Leave out what an action has no room for: of what is optional that which lies deepest."""
     if operation.refused:
         return operation
     required = sum(each.required for each in operation.parameters)
@@ -100,6 +100,7 @@ def _fit(operation: ApiOperation) -> ApiOperation:
         return evolve(operation, refused=f"it needs {required} arguments; an action has {MOST_INPUTS} at most")
     room = MOST_INPUTS - required
     optional = [each for each in operation.parameters if not each.required]
+    optional.sort(key=lambda each: sum(1 + step.count("[") for step in each.steps))
     left_out = [each.name for each in optional[room:]]
     if not left_out:
         return operation
@@ -141,7 +142,8 @@ def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
     keys: dict[str, JSON] = {"description": one_line(operation.title or operation.description)}
     if operation.host:
         keys["host"] = operation.host
-    keys |= {**operation.extra, **(_request(operation) if operation.method else {})}
+    request = _request(operation) if operation.method else {}
+    keys |= {**request, **{key: value for key, value in operation.extra.items() if key not in request}}
     keys["effect"] = operation.effect
     if operation.effect != READ:
         keys["destructive"] = operation.destructive

@@ -58,8 +58,15 @@ class Arguments:
     found: list[ApiParameter] = field(factory=list)
     constant: list[tuple[tuple[str, ...], JSON]] = field(factory=list)
     headers: dict[str, JSON] = field(factory=dict)
-    marks: list[str] = field(factory=list)
     body: str = ""
+    _unchecked: list[str] = field(factory=list)
+    _left_out: dict[str, list[str]] = field(factory=dict)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Return what could not be derived of them all."""
+        left_out = (f"left out, because it {problem}: {', '.join(names)}" for problem, names in self._left_out.items())
+        return (*self._unchecked, *left_out)
 
     def add_parameters(self, *lists: object) -> None:
         """Take in the parameters of a path and of its operation; one of the operation's replaces the path's.
@@ -85,7 +92,7 @@ class Arguments:
         if name.lower() in (*self.reserved, *(_IGNORED_HEADERS if place == HEADER else ())):
             return
         if self.reserved and place in (HEADER, QUERY) and name.lower() in _SECRETS:
-            self.marks.append(f"{name} is left out: the connector adds its own credential")
+            self._left_out.setdefault("is a credential, and the connector adds its own", []).append(name)
             return
         if place not in (PATH, QUERY, HEADER) or not name or (place == HEADER and not _HEADER.fullmatch(name)):
             raise Inexpressible("is a cookie" if place == "cookie" else "has no proper name")
@@ -173,7 +180,7 @@ class Arguments:
             self.found.append(self._make("body", BODY, (), schema.keys, schema.trail, required=required, said=said))
             return
         unchecked = [key for key in ("oneOf", "anyOf", "not", "minProperties") if key in schema.keys]
-        self.marks += [f"`{key}` of its body is not checked" for key in unchecked]
+        self._unchecked += [f"`{key}` of its body is not checked" for key in unchecked]
         for name, value, needed in _members(schema):
             try:
                 self.found.append(self._make(name, BODY, (name,), value, schema.trail, required=needed))
@@ -255,7 +262,7 @@ class Arguments:
         """
         if required:
             raise Inexpressible(f"{name} is required and {problem}") from None
-        self.marks.append(f"{name} is left out: it {problem}")
+        self._left_out.setdefault(str(problem), []).append(name)
 
 
 def _join(items: Mapping[str, Any], separator: str) -> tuple[Mapping[str, JSON], tuple[str, ...]]:

@@ -71,6 +71,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.read_descriptions",
             "aileron.connectors.replay",
             "aileron.connectors.HttpExchange",
+            "aileron.connectors.HttpFetch",
             "aileron.connectors.system_transport",
             "aileron.audit.verify",
             "aileron.store.copy",

@@ -1,0 +1,206 @@
+"""C{aileron connector import}: files of a foreign description of an API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+from attrs import evolve, frozen
+
+from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import heading, note, say, say_json, table
+from aileron.cli.actions.copying import Sort, tell_fault
+from aileron.cli.actions.files import ACTIONS
+from aileron.values import LoadError
+
+if TYPE_CHECKING:
+    from aileron.importing import ApiReader, OperationSummary, WrittenFile, WrittenFiles
+
+MOST_BYTES = 32 * 1024 * 1024
+_MOST_LISTED = 60
+_TITLES = ("OPERATION", "REQUEST", "EFFECT", "WHAT")
+
+
+@frozen
+class ImportRequest:
+    """The options of the command."""
+
+    source: str
+    operations: tuple[str, ...]
+    words: str
+    name: str | None
+    output: Path
+    with_actions: bool
+    base_url: str
+    force: bool
+    as_json: bool
+
+
+def import_command(connectors: Sort) -> click.Command:
+    """C{aileron connector import}."""
+
+    @click.command("import")
+    @click.argument("source", metavar="FILE|URL")
+    @click.option("--op", "operations", multiple=True, metavar="NAME", help="An operation to import; can be repeated.")
+    @click.option("--search", "words", default="", metavar="WORDS", help="List only operations with all these words.")
+    @click.option("--name", metavar="local://NAME", help="Name of the connector. Default: from the title of the API.")
+    @click.option(
+        "--output", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Directory for the files."
+    )
+    @click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
+    @click.option("--base-url", default="", metavar="URL", help="Base URL of the API, if not the document's.")
+    @click.option("--force", is_flag=True, help="Replace existing action files.")
+    @_options.as_json
+    @pass_cli
+    def command(cli: CliContext, /, **options: object) -> None:
+        """Make a connector file and action files from an OpenAPI document, for the operations that you choose.
+
+        Without --op it lists the operations; at a terminal, it asks which ones to import. Reads need no approval,
+        everything else does. Nothing is trusted, and nothing is added to your home.
+        """
+        _import(cli, ImportRequest(**options), connectors)  # type: ignore[arg-type]
+
+    return command
+
+
+def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
+    from aileron.importing import NotImported
+
+    try:
+        reader = _read(cli, request)
+        chosen = _choose(cli, request, reader)
+        if chosen:
+            _write(request, connectors, reader, chosen)
+    except NotImported as error:
+        raise CommandError(error.problem, error.advice or None) from None
+
+
+def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
+    """Read the document from its file, or from the address that was named."""
+    from aileron.importing import read_api
+
+    source = request.source
+    if "://" in source:
+        return read_api(cli.drive(lambda _: cli.fetch(source, MOST_BYTES)), source, request.base_url)
+    try:
+        with Path(source).open("rb") as file:
+            return read_api(file.read(MOST_BYTES + 1), "", request.base_url)
+    except OSError as error:
+        raise CommandError(f"{source} cannot be read: {error.strerror}.") from None
+
+
+def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Sequence[OperationSummary]:
+    """Return the operations to import; none: they were listed."""
+    from aileron.importing import choose, search
+
+    operations = reader.list_operations()
+    if request.operations:
+        return choose(operations, request.operations)
+    found = search(operations, request.words)
+    if request.as_json:
+        say_json({"title": reader.title, "operations": [_to_json(each) for each in found]})
+        return ()
+    while True:
+        _list(reader.title, found, len(operations))
+        if not cli.interactive():
+            note("Choose operations: --op NAME. List fewer: --search WORDS")
+            return ()
+        answer = cli.ask("Operations to import, with commas between (or words to search for; empty: none): ").strip()
+        if not answer:
+            return ()
+        names = [each.strip() for each in answer.split(",")]
+        if {each.name for each in operations} >= {*names}:
+            return choose(operations, names)
+        found = search(operations, answer)
+
+
+def _to_json(operation: OperationSummary) -> dict[str, str]:
+    names = ("name", "key", "method", "path", "effect", "words")
+    return {name: getattr(operation, name) for name in names}
+
+
+def _list(title: str, found: Sequence[OperationSummary], total: int) -> None:
+    rows = [(each.name, f"{each.method} {each.path}", each.effect, each.words) for each in found[:_MOST_LISTED]]
+    if rows:
+        table(_TITLES, rows)
+    note("{title}: {found} of {total} operations", title=title, found=len(found), total=total)
+    if len(found) > len(rows):
+        note("Only the first {most} are listed. Add words: --search WORDS", most=_MOST_LISTED)
+
+
+def _write(request: ImportRequest, connectors: Sort, reader: ApiReader, chosen: Sequence[OperationSummary]) -> None:
+    from aileron.importing import connector_name, write_connector
+
+    name = request.name or connector_name(reader.title)
+    short = name.rpartition("/")[2]
+    path = request.output / f"{short}{connectors.suffix}"
+    existing = path.read_text("utf-8") if path.is_file() else ""
+    if existing and f'name = "{name}"' not in existing:
+        raise CommandError(f"{path} is another connector's file; nothing was written.", "Choose another --name.")
+    description = reader.describe(name, tuple(chosen))
+    written = write_connector(description, existing=existing, with_actions=request.with_actions)
+    if len(written.refused) == len(chosen):
+        _tell_refused(written)
+        raise CommandError("Nothing was written: none of the operations can be imported.")
+    _check(written, connectors)
+    _save(request, written)
+    _tell(request, written)
+
+
+def _check(written: WrittenFiles, connectors: Sort) -> None:
+    """Check the files as the daemon would, before any is written where it is wanted."""
+    with TemporaryDirectory() as directory:
+        faults: list[LoadError] = []
+        for sort, file in ((connectors, written.connector), *((ACTIONS, each) for each in written.actions)):
+            path = Path(directory) / file.name
+            path.write_text(file.text, "utf-8")
+            faults += [evolve(each, file=file.name) for each in sort.faults(path)]
+    for fault in faults:
+        note("{fault}", fault=tell_fault(fault))
+    if faults:
+        raise CommandError("Nothing was written: the files would have errors.", "Choose other operations, or a --name.")
+
+
+def _save(request: ImportRequest, written: WrittenFiles) -> None:
+    """Write all files, or none."""
+    different = [each.name for each in written.actions if _is_other(request.output / each.name, each)]
+    if different and not request.force:
+        raise CommandError(
+            f"{', '.join(different)} exists with different contents; nothing was written.",
+            "To replace it, add --force.",
+        )
+    request.output.mkdir(parents=True, exist_ok=True)
+    for file in (written.connector, *written.actions):
+        (request.output / file.name).write_text(file.text, "utf-8")
+
+
+def _is_other(path: Path, file: WrittenFile) -> bool:
+    return path.exists() and path.read_text("utf-8", "replace") != file.text
+
+
+def _tell(request: ImportRequest, written: WrittenFiles) -> None:
+    paths = [str(request.output / each.name) for each in (written.connector, *written.actions)]
+    if request.as_json:
+        say_json({"written": paths, "marks": list(written.marks), "refused": dict(written.refused)})
+        return
+    for path in paths:
+        say("Written: {path}", path=path)
+    if written.marks:
+        heading("To complete by hand, in lines that begin with # TODO(import)")
+        for mark in written.marks:
+            say("  {mark}", mark=mark)
+    _tell_refused(written)
+    heading("Review the files, then add and trust them")
+    say("  aileron connector add {path}", path=paths[0])
+    if paths[1:]:
+        say("  aileron action add {paths}", paths=" ".join(paths[1:]))
+
+
+def _tell_refused(written: WrittenFiles) -> None:
+    for name, reason in written.refused.items():
+        note("Not imported: {name}: {reason}", name=name, reason=reason)
