@@ -1,6 +1,7 @@
 """Makes connector and action files of a foreign description of an API."""
 
 from ._description import (
+    ARGUMENT,
     BODY,
     GIVEN,
     HEADER,
@@ -17,9 +18,12 @@ from ._description import (
 )
 from ._files import WrittenFile, WrittenFiles, one_line, write_connector
 from ._readers import choose, connector_name, read_api, search
+from ._tools import CHANGED, ServerTools, ToolChange
 
 __all__ = [
+    "ARGUMENT",
     "BODY",
+    "CHANGED",
     "GIVEN",
     "HEADER",
     "PATH",
@@ -32,6 +36,8 @@ __all__ = [
     "ApiVariable",
     "NotImported",
     "OperationSummary",
+    "ServerTools",
+    "ToolChange",
     "WrittenFile",
     "WrittenFiles",
     "choose",

@@ -9,9 +9,9 @@ from attrs import field, frozen
 
 from aileron.values import JSON, WRITE
 
-PATH, QUERY, HEADER, BODY, GIVEN = "path", "query", "header", "body", "given"
+PATH, QUERY, HEADER, BODY, GIVEN, ARGUMENT = "path", "query", "header", "body", "given", "argument"
 """Where an argument of an operation goes; C{BODY} with the names that lead to it, C{GIVEN} to no part of a request that
-the connector file describes, as the arguments of an MCP tool."""
+the connector file describes, and C{ARGUMENT} to none either, but under the name that an MCP server has for it."""
 
 
 @frozen
@@ -20,7 +20,7 @@ class ApiParameter:
 
     :ivar name: of the action's input: C{a-z}, digits and C{_}.
     :ivar schema: a JSON Schema of the keywords that an input may have: no references, and a C{type} of its own.
-    :ivar place: L{PATH}, L{QUERY}, L{HEADER}, L{BODY} or L{GIVEN}.
+    :ivar place: L{PATH}, L{QUERY}, L{HEADER}, L{BODY}, L{GIVEN} or L{ARGUMENT}.
     :ivar steps: what the service calls it: one name, or in a body the names that lead to it; none: the whole body.
     :ivar description: for the model, not yet cut or made visible.
     :ivar marks: what could not be derived of it; each becomes a line C{# TODO(import): …}.

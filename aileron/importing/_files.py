@@ -12,7 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from aileron.values import JSON, READ, visible
 
-from ._description import BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter
+from ._description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter
 
 MOST_INPUTS = 64
 MOST_WORDS, MOST_BODY = 400, 2000
@@ -209,7 +209,10 @@ def _action(connector: str, short: str, operation: ApiOperation) -> WrittenFile:
             inputs.append(_input(each))
         document.add("inputs", inputs)
     step = {"id": operation.name[:32].rstrip("_"), "connector": connector, "op": operation.name}
-    given = {each.name: f"${{args.{each.name}}}" for each in operation.parameters}
+    given = {
+        each.steps[0] if each.place == ARGUMENT else each.name: f"${{args.{each.name}}}"
+        for each in operation.parameters
+    }
     steps = tomlkit.aot()
     steps.append(_table({**step, "inputs": given} if given else step))
     document.add("execute", steps)

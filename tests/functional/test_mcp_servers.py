@@ -12,73 +12,16 @@ from twisted.internet.protocol import Factory, Protocol
 
 from tests.functional.mcp_server import TOKEN
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
-from tests.functional.process import Command, Running
+from tests.functional.process import Command, Finished, Running
 from tests.functional.reactor import until
 
-CONNECTOR = """
-[connector]
-name = "local://me/tracker"
-version = "1.0.0"
-kind = "mcp"
-private_network = true
-
-[mcp]
-url = "{url}"
-
+KEY = """
 [credential]
 kind = "api_key"
 header = "Authorization"
-format = "Bearer {{key}}"
+format = "Bearer {key}"
 """
-OPERATION = """
-[operations.create_issue]
-tool = "create_issue"
-pin = "{pin}"
-"""
-LIST = """+++
-name = "tracker-tools"
-version = "1.0.0"
-
-[[requires.connectors]]
-name = "local://me/tracker"
-version = "1.0.0"
-capabilities = ["list_tools"]
-
-[[execute]]
-id = "list"
-connector = "local://me/tracker"
-op = "list_tools"
-
-[approval]
-required = false
-+++
-# List the tools of the tracker
-"""
-CREATE = """+++
-name = "tracker-create-issue"
-version = "1.0.0"
-
-[[requires.connectors]]
-name = "local://me/tracker"
-version = "1.0.0"
-capabilities = ["create_issue"]
-
-[[inputs]]
-name = "title"
-type = "string"
-description = "What it is about"
-
-[[execute]]
-id = "create"
-connector = "local://me/tracker"
-op = "create_issue"
-inputs = { title = "${args.title}" }
-
-[approval]
-required = true
-+++
-# Create an issue
-"""
+NAME = "local://me/tracker"
 _SERVED_SECONDS = 30
 
 
@@ -92,6 +35,7 @@ class McpServerTests(OperatedTestCase):
         self.port: int = listening.getHost().port
         stopped: Deferred[None] = listening.stopListening()
         self.log = self.home.project / "calls.jsonl"
+        self.connector = self.home.project / "tracker.toml"
         return ready if stopped is None else stopped
 
     async def serve(self, description: str) -> Running:
@@ -112,43 +56,69 @@ class McpServerTests(OperatedTestCase):
         """What the server has done."""
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
-    async def test_from_listing_to_change(self) -> None:
-        """A tool that was pinned is called once when approved; after its server changed it, nothing is called."""
-        server = await self.serve("Creates an issue.")
+    async def import_(self, *arguments: str, code: int = 0) -> Finished:
+        """Import tools into the project, as a user does."""
+        return await self.command("connector", "import", *arguments, "--output", str(self.home.project), code=code)
+
+    async def begin(self) -> None:
+        """Make a connector for the server, with its credential, and the action that lists its tools."""
+        url = f"http://127.0.0.1:{self.port}/mcp"
         await self.operator("vault", "init")
-        text = CONNECTOR.format(url=f"http://127.0.0.1:{self.port}/mcp")
-        self._put_connector("tracker", text)
-        listing, creating = self.home.project / "tools.md", self.home.project / "create.md"
-        listing.write_text(LIST)
-        creating.write_text(CREATE)
-        await self.add(listing)
+        begun = await self.import_(url, "--mcp", "--name", NAME)
+        self.assertIn(f"aileron connector import {NAME}", begun.stdout)
+        with self.connector.open("a") as end:
+            end.write(KEY)
+        await self.operator("connector", "add", str(self.connector), "--yes")
+        await self.add(self.home.project / "tracker-list-tools.md")
         fed = {"--passphrase-fd": PASSPHRASE, "--secret-fd": TOKEN}
-        setup = ("binding", "setup", "local://me/tracker")
+        setup = ("binding", "setup", NAME)
         self._expect(await self.command_line.run(setup, self.home.environment(), fed, self.confine), 0)
+
+    async def accept(self, *more: str) -> Finished:
+        """Pin the tool as it is now, and trust what was written."""
+        written = await self.import_(NAME, "--op", "create_issue", "--force", *more)
+        await self.operator("connector", "add", str(self.connector), "--force", "--yes")
+        await self.add(self.home.project / "tracker-create-issue.md", force=True)
+        return written
+
+    async def test_from_listing_to_change(self) -> None:
+        """A tool that was pinned is called once when approved, and after it changed only once that was reviewed."""
+        server = await self.serve("Creates an issue in one team.")
+        await self.begin()
+        listed = await self.import_(NAME)
+        self.assertIn("new: Creates an issue in one team.", listed.stdout)
+        await self.accept()
+        text = self.connector.read_text()
+        self.assertIn('effect = "write"', text)
+        pin = re.findall(r'^pin = "(sha256:[0-9a-f]{64})"$', text, re.MULTILINE)[0]
         session = await self.session()
-        listed = (await self.run_action(session, "tracker-tools", {}, wait=30)).body
-        tools = {each["name"]: each for each in listed["result"]["output"]["tools"]}
-        self.assertEqual({"create_issue", "list_teams"}, set(tools), listed)
-        self._put_connector("tracker", text + OPERATION.format(pin=tools["create_issue"]["pin"]))
-        await self.add(creating)
         client = await self.mcp(session)
-        calling = Deferred.fromCoroutine(client.call("tracker_create_issue", {"title": "A bug"}))
+        given = {"title": "A bug", "team_id": 7}
+        calling = Deferred.fromCoroutine(client.call("tracker_create_issue", given))
         [waiting] = await self.waiting()
         self.assertEqual([], self.calls())
         shown = json.dumps(await self.told("approval", "show", str(waiting["id"])))
-        self.assertIn("create_issue", shown)
-        self.assertIn(tools["create_issue"]["pin"], shown)
+        self.assertIn(pin, shown)
         await self.approve(str(waiting["id"]))
         result = await calling
         self.assertFalse(result.is_error, result.text)
         self.assertIn("A bug", result.text)
         self.assertNotIn(TOKEN, result.text)
-        self.assertEqual([f"Bearer {TOKEN}"], [each["token"] for each in self.calls()])
+        expected = {"tool": "create_issue", "arguments": {"title": "A bug", "teamId": 7}, "token": f"Bearer {TOKEN}"}
+        self.assertEqual([expected], self.calls())
         await server.kill()
-        await self.serve("Creates an issue. Also mail it to everybody.")
+        await self.serve("Creates an issue in every team.")
         reply = (await self.run_action(session, "tracker-create-issue", {"title": "Another"})).body
         ended = await self.approve(str(reply["run_id"]), code=1)
-        self.assertIn("aileron connector import local://me/tracker", ended.stdout + ended.stderr)
+        self.assertIn(f"aileron connector import {NAME}", ended.stdout + ended.stderr)
         self.assertEqual(1, len(self.calls()))
+        listed = await self.import_(NAME)
+        self.assertIn("Creates an issue in [-one-]{+every+} team.", listed.stdout)
+        self.assertEqual(text, self.connector.read_text())
+        await self.accept()
+        self.assertNotIn(pin, self.connector.read_text())
+        reply = (await self.run_action(session, "tracker-create-issue", {"title": "Another"})).body
+        await self.approve(str(reply["run_id"]))
+        self.assertEqual(2, len(self.calls()))
         logged = "".join(each.read_text(errors="replace") for each in self.home.root.rglob("*.log"))
         self.assertFalse(re.search(TOKEN, logged))

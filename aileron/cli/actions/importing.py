@@ -16,6 +16,7 @@ from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, note, say, say_json, table
 from aileron.cli.actions.copying import Sort, tell_fault
 from aileron.cli.actions.files import ACTIONS
+from aileron.cli.actions.tools import ServerFile, begin_server, find_server, keep_reviewed, read_tools, tell_changes
 from aileron.values import LoadError
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ _TITLES = ("OPERATION", "REQUEST", "EFFECT", "WHAT")
 
 @frozen
 class ImportRequest:
-    """The options of the command."""
+    """The options of the command.
+
+    :ivar existing: the connector file that the operations are put into, if it is in the home.
+    """
 
     source: str
     operations: tuple[str, ...]
@@ -39,13 +43,16 @@ class ImportRequest:
     base_url: str
     force: bool
     as_json: bool
+    is_server: bool = False
+    reads: tuple[str, ...] = ()
+    existing: ServerFile | None = None
 
 
 def import_command(connectors: Sort) -> click.Command:
     """C{aileron connector import}."""
 
     @click.command("import")
-    @click.argument("source", metavar="FILE|URL")
+    @click.argument("source", metavar="FILE|URL|NAME")
     @click.option("--op", "operations", multiple=True, metavar="NAME", help="An operation to import; can be repeated.")
     @click.option("--search", "words", default="", metavar="WORDS", help="List only operations with all these words.")
     @click.option("--name", metavar="local://NAME", help="Name of the connector. Default: from the title of the API.")
@@ -55,6 +62,10 @@ def import_command(connectors: Sort) -> click.Command:
     @click.option("--actions/--no-actions", "with_actions", default=True, help="Whether to write action files.")
     @click.option("--base-url", default="", metavar="URL", help="Base URL of the API, if not the document's.")
     @click.option("--force", is_flag=True, help="Replace existing action files.")
+    @click.option("--mcp", "is_server", is_flag=True, help="The URL is that of an MCP server: begin a connector to it.")
+    @click.option(
+        "--read", "reads", multiple=True, metavar="TOOL", help="An MCP tool that only reads; can be repeated."
+    )
     @_options.as_json
     @pass_cli
     def command(cli: CliContext, /, **options: object) -> None:
@@ -62,6 +73,9 @@ def import_command(connectors: Sort) -> click.Command:
 
         Without --op it lists the operations; at a terminal, it asks which ones to import. Reads need no approval,
         everything else does. Nothing is trusted, and nothing is added to your home.
+
+        Given the NAME of a connector to an MCP server, it lists the tools of the server, shows what has changed since
+        you reviewed them, and pins those that you choose.
         """
         _import(cli, ImportRequest(**options), connectors)  # type: ignore[arg-type]
 
@@ -72,12 +86,29 @@ def _import(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
     from aileron.importing import NotImported
 
     try:
+        if request.is_server:
+            begin_server(request.source, request.name, request.output, connectors)
+            return
+        if request.source.startswith("local://"):
+            _import_tools(cli, request, connectors)
+            return
         reader = _read(cli, request)
         chosen = _choose(cli, request, reader)
         if chosen:
             _write(request, connectors, reader, chosen)
     except NotImported as error:
         raise CommandError(error.problem, error.advice or None) from None
+
+
+def _import_tools(cli: CliContext, request: ImportRequest, connectors: Sort) -> None:
+    server = find_server(cli, request.source)
+    tools = read_tools(cli, server, request.reads, request.output)
+    if not request.as_json:
+        tell_changes(server, tools)
+    chosen = _choose(cli, request, tools)
+    if chosen:
+        _write(evolve(request, name=server.name, existing=server), connectors, tools, chosen)
+        keep_reviewed(server, tools)
 
 
 def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
@@ -138,12 +169,13 @@ def _write(request: ImportRequest, connectors: Sort, reader: ApiReader, chosen: 
 
     name = request.name or connector_name(reader.title)
     short = name.rpartition("/")[2]
-    path = request.output / f"{short}{connectors.suffix}"
-    existing = path.read_text("utf-8") if path.is_file() else ""
+    path = request.output / (request.existing.path.name if request.existing else f"{short}{connectors.suffix}")
+    existing = request.existing.text if request.existing else path.read_text("utf-8") if path.is_file() else ""
     if existing and f'name = "{name}"' not in existing:
         raise CommandError(f"{path} is another connector's file; nothing was written.", "Choose another --name.")
     description = reader.describe(name, tuple(chosen))
     written = write_connector(description, existing=existing, with_actions=request.with_actions)
+    written = evolve(written, connector=evolve(written.connector, name=path.name))
     if len(written.refused) == len(chosen):
         _tell_refused(written)
         raise CommandError("Nothing was written: none of the operations can be imported.")
@@ -196,7 +228,7 @@ def _tell(request: ImportRequest, written: WrittenFiles) -> None:
             say("  {mark}", mark=mark)
     _tell_refused(written)
     heading("Review the files, then add and trust them")
-    say("  aileron connector add {path}", path=paths[0])
+    say("  aileron connector add {path}{force}", path=paths[0], force=" --force" if request.existing else "")
     if paths[1:]:
         say("  aileron action add {paths}", paths=" ".join(paths[1:]))
 

@@ -1,0 +1,230 @@
+"""MCP servers as connectors: the file to begin with, and the tools of a server beside those that were reviewed."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from aileron.addresses import read_url
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
+from aileron.cli._output import heading, note, progress, say
+from aileron.cli._session import as_session
+from aileron.cli.actions.copying import Sort, tell_fault
+from aileron.errors import NotFound
+from aileron.home import atomic_write, read_private
+from aileron.values import JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Daemon, DaemonAnswer
+    from aileron.importing import ServerTools
+
+_WAIT_SECONDS = 120
+_MOST_BYTES = 4 * 1024 * 1024
+_CONNECTOR = """\
+[connector]
+name = "{name}"
+version = "1.0.0"
+kind = "mcp"
+{private}
+[mcp]
+url = {url}
+
+# TODO(import): If the server needs a credential, choose one of these tables:
+#
+# [credential]
+# kind = "oauth2"
+# discover = true
+#
+# [credential]
+# kind = "api_key"
+# header = "Authorization"
+# format = "Bearer {{key}}"
+"""
+_LISTING = """\
++++
+name = "{action}"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "{name}"
+version = "{version}"
+capabilities = ["list_tools"]
+
+[[execute]]
+id = "list_tools"
+connector = "{name}"
+op = "list_tools"
+
+[approval]
+required = false
++++
+# List the tools of {name}
+"""
+
+
+@frozen
+class ServerFile:
+    """The file of a connector to an MCP server, in the home.
+
+    :ivar values: what it says.
+    """
+
+    path: Path
+    text: str
+    values: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The connector's name."""
+        return str(self.values["connector"]["name"])
+
+    @property
+    def short(self) -> str:
+        """The last part of that."""
+        return self.name.rpartition("/")[2]
+
+    @property
+    def listing(self) -> str:
+        """The action that lists the server's tools."""
+        return _listing_of(self.short)
+
+    @property
+    def reviewed(self) -> Path:
+        """Where the descriptions lie that were reviewed: no more than a help, since the pins tell which are true."""
+        return self.path.with_suffix(".tools.json")
+
+
+def _listing_of(short: str) -> str:
+    return f"{short}-list-tools"
+
+
+def begin_server(url: str, name: str | None, output: Path, connectors: Sort) -> None:
+    """Write a connector file without operations, and the action that lists the server's tools.
+
+    :param name: of the connector; L{None}: one is made of the host.
+    :raises CommandError: the URL is none, or a file is in the way.
+    """
+    from aileron.importing import connector_name
+
+    try:
+        host = read_url(url).origin.host
+    except ValueError as error:
+        raise CommandError(f"The URL of the server {error}.") from None
+    name = name or connector_name(host)
+    short = name.rpartition("/")[2]
+    private = "private_network = true\n" if url.startswith("http://") else ""
+    files = {
+        output / f"{short}{connectors.suffix}": _CONNECTOR.format(name=name, url=json.dumps(url), private=private),
+        output / f"{_listing_of(short)}.md": _listing(name, "1.0.0"),
+    }
+    for path in files:
+        if path.exists():
+            raise CommandError(f"{path} already exists; nothing was written.", "Choose another --name or --output.")
+    output.mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        path.write_text(text, "utf-8")
+        say("Written: {path}", path=path)
+    connector, listing = files
+    for fault in connectors.faults(connector):
+        note("{fault}", fault=tell_fault(fault))
+    heading("Complete the connector file, then run")
+    for command in (
+        f"aileron connector add {connector}",
+        f"aileron action add {listing}",
+        f"aileron binding setup {name}    (if it needs a credential)",
+        f"aileron connector import {name}",
+    ):
+        say("  {command}", command=command)
+
+
+def _listing(name: str, version: str) -> str:
+    return _LISTING.format(action=_listing_of(name.rpartition("/")[2]), name=name, version=version)
+
+
+def find_server(cli: CliContext, name: str) -> ServerFile:
+    """Find the file of a connector to an MCP server.
+
+    :raises CommandError: there is none of that name.
+    """
+    for path in sorted(cli.home.connectors.glob("*.toml")):
+        data = read_private(path, _MOST_BYTES)
+        try:
+            text = (data or b"").decode("utf-8")
+            found = ServerFile(path, text, tomllib.loads(text))
+            if found.name == name and found.values["connector"].get("kind") == "mcp":
+                return found
+        except (ValueError, KeyError, TypeError):
+            continue  # another command tells of files with errors
+    raise CommandError(
+        f"There is no connector {name} of the kind mcp; nothing was asked.",
+        "Make one for a server: aileron connector import https://… --mcp",
+    )
+
+
+def read_tools(cli: CliContext, server: ServerFile, reads: Sequence[str], output: Path) -> ServerTools:
+    """Have the daemon list the tools of a server, by the action for it.
+
+    :raises CommandError: there is no such action yet, or the server did not list them.
+    """
+    from aileron.importing import ServerTools
+
+    async def ask(daemon: Daemon) -> DaemonAnswer:
+        return await daemon.run(server.listing, {}, wait_seconds=_WAIT_SECONDS)
+
+    try:
+        with progress(f"Asking {server.name} for its tools"):
+            body = as_session(cli, ask).body
+    except NotFound:
+        path = output / f"{server.listing}.md"
+        path.write_text(_listing(server.name, str(server.values["connector"].get("version"))), "utf-8")
+        raise CommandError(
+            f"No action lists the tools of {server.name} yet. One was written; nothing was asked.",
+            f"aileron action add {path}",
+        ) from None
+    result = body.get("result")
+    tools = result["output"].get("tools") if isinstance(result, Mapping) else None
+    if not isinstance(tools, list):
+        raise CommandError(f"{server.name} did not list its tools: {body.get('message', 'no answer in time')}")
+    operations = server.values.get("operations", {})
+    pinned = {name: table for name, table in operations.items() if isinstance(table, Mapping)}
+    return ServerTools(server.name, tuple(tools), pinned, frozenset(reads))
+
+
+def tell_changes(server: ServerFile, tools: ServerTools) -> None:
+    """Show how tools differ from what was reviewed; nothing changes by that."""
+    from aileron.importing import CHANGED
+
+    changes = list(tools.changes(_reviewed(server)))
+    for each in changes:
+        if each.state == CHANGED:
+            heading(f"Changed since it was reviewed: {each.operation}")
+        else:
+            heading(f"No longer offered by the server: {each.operation}")
+        for line in each.lines:
+            say("  {line}", line=line)
+    if changes:
+        note("These tools are not called until you review them. To accept one as it is now: --op NAME")
+
+
+def keep_reviewed(server: ServerFile, tools: ServerTools) -> None:
+    """Keep the descriptions of tools as they are now, for the next comparison, and those that are pinned."""
+    pins = {str(table.get("pin")) for table in tools.pinned.values()}
+    kept = {pin: each for pin, each in _reviewed(server).items() if pin in pins}
+    kept |= {str(each["pin"]): {key: value for key, value in each.items() if key != "pin"} for each in tools.tools}
+    data = json.dumps(kept, ensure_ascii=False).encode("utf-8", "replace")
+    if len(data) <= _MOST_BYTES:
+        atomic_write(server.reviewed, data, replace=server.reviewed.exists())
+
+
+def _reviewed(server: ServerFile) -> Mapping[str, Mapping[str, JSON]]:
+    try:
+        found = json.loads(read_private(server.reviewed, _MOST_BYTES) or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

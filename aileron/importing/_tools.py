@@ -1,0 +1,180 @@
+"""Makes operations and actions of the tools of an MCP server, and tells how a tool differs from what was reviewed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.values import JSON, READ, WRITE, digest, visible
+
+from ._derive import name_of
+from ._description import ARGUMENT, ApiDescription, ApiOperation, ApiParameter, OperationSummary
+from ._files import one_line
+from ._references import Document, Inexpressible, Work, list_of, table_of, text_of
+from ._schemas import flatten, narrow
+
+NEW, SAME, CHANGED, MISSING = "new", "reviewed", "changed", "missing"
+_MOST_WORDS = 2000
+_WORDS = re.compile(r"\s+|[^\s]+")
+
+
+@frozen
+class ToolChange:
+    """A tool that is no longer the one that an operation of the connector is pinned to.
+
+    :ivar state: L{CHANGED} or L{MISSING}.
+    :ivar lines: what is different, field by field, fit to be shown.
+    """
+
+    operation: str
+    tool: str
+    state: str
+    lines: tuple[str, ...] = ()
+
+
+@frozen
+class ServerTools:
+    """The tools of a server as it lists them now, beside the operations that pin some of them.
+
+    :ivar title: of the connector.
+    :ivar tools: with the member C{pin} each.
+    :ivar pinned: the operations of the connector file, by name.
+    :ivar reads: tools of which the operator says that they only read.
+    """
+
+    title: str
+    tools: tuple[Mapping[str, JSON], ...]
+    pinned: Mapping[str, Mapping[str, Any]]
+    reads: frozenset[str] = frozenset()
+
+    def list_operations(self) -> tuple[OperationSummary, ...]:
+        """List all tools, with how each stands to what was reviewed."""
+        return tuple(
+            OperationSummary(
+                name=name,
+                key=str(tool["name"]),
+                method="CALL",
+                path=one_line(str(tool["name"])),
+                words=f"{self._state(name, tool)}: {one_line(text_of(tool.get('description')))}",
+                effect=self._effect(name, tool),
+            )
+            for name, tool in self._named().items()
+        )
+
+    def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
+        """Describe the connector with the tools that were chosen, each pinned as it is now."""
+        named = self._named()
+        operations = tuple(self._operation(each.name, named[each.name]) for each in chosen)
+        return ApiDescription(name, self.title, "", operations, kind="mcp")
+
+    def changes(self, reviewed: Mapping[str, Mapping[str, JSON]]) -> Iterator[ToolChange]:
+        """Find every pinned tool that is gone or another one now.
+
+        :param reviewed: descriptions as they were reviewed, by their pins; what does not have its pin is not believed.
+        """
+        now = {str(tool["name"]): tool for tool in self.tools}
+        for operation, table in self.pinned.items():
+            name, pin = str(table.get("tool")), str(table.get("pin"))
+            if name not in now:
+                yield ToolChange(operation, name, MISSING)
+            elif now[name]["pin"] != pin:
+                old = reviewed.get(pin)
+                known = old is not None and digest(old) == pin
+                yield ToolChange(operation, name, CHANGED, tuple(_compare(old if known and old else {}, now[name])))
+
+    def _named(self) -> Mapping[str, Mapping[str, JSON]]:
+        """Return the tools by the names of their operations: those that they have, else their own."""
+        known = {str(table.get("tool")): name for name, table in self.pinned.items()}
+        named: dict[str, Mapping[str, JSON]] = {}
+        for tool in self.tools:
+            own = known.get(str(tool["name"])) or name_of(str(tool["name"]), (*named, *self.pinned, "list_tools"))
+            named[own] = tool
+        return named
+
+    def _state(self, name: str, tool: Mapping[str, JSON]) -> str:
+        if name not in self.pinned:
+            return NEW
+        return SAME if self.pinned[name].get("pin") == tool["pin"] else CHANGED
+
+    def _effect(self, name: str, tool: Mapping[str, JSON]) -> str:
+        """Return what the operator has said; a server's hint is not believed."""
+        return READ if tool["name"] in self.reads else str(self.pinned.get(name, {}).get("effect", WRITE))
+
+    def _operation(self, name: str, tool: Mapping[str, JSON]) -> ApiOperation:
+        kept = self.pinned.get(name, {})
+        description = text_of(tool.get("description"))
+        try:
+            parameters, marks = _arguments(table_of(tool.get("inputSchema")))
+        except Inexpressible as problem:
+            return ApiOperation(name=name, refused=f"its arguments {problem}")
+        return ApiOperation(
+            name=name,
+            title=text_of(tool.get("title")) or one_line(description, 100),
+            description=description,
+            effect=self._effect(name, tool),
+            destructive=bool(kept.get("destructive", True)),
+            parameters=parameters,
+            extra={"tool": tool["name"], "pin": tool["pin"]},
+            marks=marks,
+        )
+
+
+def _arguments(schema: Mapping[str, JSON]) -> tuple[tuple[ApiParameter, ...], tuple[str, ...]]:
+    """Make the inputs of an action of a tool's schema.
+
+    :raises Inexpressible: one that is required cannot be said.
+    """
+    document, work = Document(schema), Work()
+    node = flatten(document, schema, work)
+    required = list_of(node.keys.get("required"))
+    found: list[ApiParameter] = []
+    marks: list[str] = []
+    for name, value in table_of(node.keys.get("properties")).items():
+        try:
+            narrowed = narrow(document, value, work, node.trail)
+        except Inexpressible as problem:
+            if name in required:
+                raise Inexpressible(f"cannot be said: {one_line(name, 60)} {problem}") from None
+            marks.append(f"left out: {one_line(name, 60)}, which {problem}")
+            continue
+        own = name_of(name, [each.name for each in found], 60)
+        said = text_of(narrowed.schema.get("description"))
+        is_required = name in required
+        found.append(ApiParameter(own, narrowed.schema, ARGUMENT, (name,), is_required, said, narrowed.marks))
+    return tuple(found), tuple(marks)
+
+
+def _compare(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> Iterator[str]:
+    for key in dict.fromkeys((*old, *new)):
+        if key != "pin" and old.get(key) != new.get(key):
+            yield f"{key}: {word_difference(_write(old.get(key)), _write(new.get(key)))}"
+    if not old:
+        yield "The description that was reviewed is not kept here: all of the new one is shown."
+
+
+def _write(value: JSON) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def word_difference(old: str, new: str) -> str:
+    """Return both texts as one, C{[-what went-]} and C{{+what came+}} between what stayed, fit to be shown.
+
+    Texts with very many words are shown one behind the other, so that no server makes it take long.
+    """
+    before, after = _WORDS.findall(old), _WORDS.findall(new)
+    if max(len(before), len(after)) > _MOST_WORDS:
+        return _marked(old, new)
+    pieces = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, came = "".join(before[a:b]), "".join(after[c:d])
+        pieces.append(visible(gone) if tag == "equal" else _marked(gone, came))
+    return "".join(pieces)
+
+
+def _marked(gone: str, came: str) -> str:
+    return (f"[-{visible(gone)}-]" if gone else "") + (f"{{+{visible(came)}+}}" if came else "")
